@@ -1,0 +1,653 @@
+"""The ledger's books: accounts, debits, answers, history, tampering, and files that are no ledgers."""
+
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from wpinq.errors import BudgetExceeded, LedgerError
+from wpinq.privacy import ledger_history, ledger_schema
+from wpinq.privacy.ledger import Account, Ledger, PartsOf, Price, Pricing
+
+EPSILON = 10**9
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def flat(**charges: int) -> Price:
+    """A price that does not depend on what is new."""
+    return lambda new, parts_of: Pricing(charges, {})
+
+
+def never(new: frozenset[str], parts_of: PartsOf) -> Pricing:
+    raise AssertionError("a replay must not be priced")
+
+
+def open_account(ledger: Ledger, name: str = "edges", budget: int = EPSILON) -> Account:
+    return ledger.open_account(name, schema="(src: int)", unit="one edge", unit_weight=Fraction(1), budget=budget)
+
+
+@pytest.fixture(params=["file", "memory"])
+def ledger(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Ledger]:
+    with Ledger(tmp_path / "ledger.db" if request.param == "file" else None) as opened:
+        open_account(opened)
+        yield opened
+        opened.verify()
+
+
+# accounts and budgets
+
+
+def test_an_account_is_found_again_with_what_it_spent(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(path) as ledger:
+        assert open_account(ledger) == Account("edges", "one edge", Fraction(1), "(src: int)", EPSILON, 0)
+        ledger.debit({"m": "degrees"}, flat(edges=7))
+    with Ledger(path, create=False) as ledger:
+        again = open_account(ledger)
+        assert (again.spent, again.remaining) == (7, EPSILON - 7)
+        assert ledger.accounts() == (again,)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema": "(src: str)"}, "with the schema '\\(src: int\\)'"),
+        ({"unit": "one node"}, "with the unit 'one edge'"),
+        ({"unit_weight": Fraction(1, 2)}, "with the unit weight '1'"),
+        ({"budget": EPSILON // 2}, "with a budget of 1, not 0.5"),
+        ({"budget": EPSILON * 2}, "with a budget of 1, not 2.*set_budget"),
+    ],
+)
+def test_an_account_keeps_its_promise(ledger: Ledger, change: dict[str, object], message: str) -> None:
+    same = {"schema": "(src: int)", "unit": "one edge", "unit_weight": Fraction(1), "budget": EPSILON}
+    before = list(ledger.entries())
+    with pytest.raises(LedgerError, match=message):
+        ledger.open_account("edges", **{**same, **change})  # type: ignore[arg-type]
+    assert list(ledger.entries()) == before
+
+
+@pytest.mark.parametrize("budget", [-1, 2**62, True, 1.0, "1"])
+def test_budgets_are_bounded_integers(ledger: Ledger, budget: object) -> None:
+    with pytest.raises(LedgerError, match="integer of nano-epsilon"):
+        open_account(ledger, "other", budget)  # type: ignore[arg-type]
+    with pytest.raises(LedgerError, match="integer of nano-epsilon"):
+        ledger.set_budget("edges", budget)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "\ud800", None])
+def test_names_are_text(ledger: Ledger, name: object) -> None:
+    with pytest.raises(LedgerError, match="the name of a source must be text"):
+        open_account(ledger, name)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("weight", [Fraction(0), Fraction(-1), True, 1.5])
+def test_a_unit_weight_is_a_positive_fraction(ledger: Ledger, weight: object) -> None:
+    with pytest.raises(LedgerError, match="positive Fraction"):
+        ledger.open_account("w", schema="s", unit="u", unit_weight=weight, budget=1)  # type: ignore[arg-type]
+
+
+def test_set_budget_raises_and_lowers_but_never_below_spent(ledger: Ledger) -> None:
+    assert ledger.set_budget("edges", 2 * EPSILON).budget == 2 * EPSILON
+    ledger.debit({"m": "degrees"}, flat(edges=EPSILON))
+    assert ledger.set_budget("edges", EPSILON).remaining == 0
+    with pytest.raises(LedgerError, match=r"cannot be 0\.999999999: 1 is spent"):
+        ledger.set_budget("edges", EPSILON - 1)
+    with pytest.raises(LedgerError, match="no account for 'nodes'"):
+        ledger.set_budget("nodes", 1)
+    assert [(e.kind, e.amount, e.description) for e in ledger.entries()][1:] == [
+        ("set budget", 2 * EPSILON, "budget 1 -> 2"),
+        ("debit", EPSILON, "degrees"),
+        ("set budget", EPSILON, "budget 2 -> 1"),
+    ]
+
+
+def test_the_largest_budget_can_be_spent_and_not_a_nano_more(ledger: Ledger) -> None:
+    open_account(ledger, "large", 2**62 - 1)
+    with pytest.raises(BudgetExceeded):
+        ledger.debit({"m": "all"}, flat(large=2**62))
+    with pytest.raises(BudgetExceeded):
+        ledger.debit({"m": "all"}, flat(large=10**400))
+    ledger.debit({"m": "all"}, flat(large=2**62 - 1))
+    with pytest.raises(BudgetExceeded):
+        ledger.debit({"n": "more"}, flat(large=1))
+    assert ledger.account("large").remaining == 0
+
+
+# debits
+
+
+def test_replay_is_free_and_only_the_new_is_priced(ledger: Ledger) -> None:
+    assert ledger.debit({"a": "first"}, flat(edges=5)) == {"a"}
+    assert ledger.debit({"a": "first"}, never) == frozenset()
+    assert ledger.debit({}, never) == frozenset()
+    seen: list[frozenset[str]] = []
+
+    def price(new: frozenset[str], parts_of: PartsOf) -> Pricing:
+        seen.append(new)
+        return Pricing({"edges": len(new)}, {})
+
+    assert ledger.debit({"a": "first", "b": "second", "c": "third"}, price) == {"b", "c"}
+    assert seen == [frozenset({"b", "c"})]
+    assert ledger.account("edges").spent == 7
+
+
+def test_a_debit_is_all_or_nothing_across_sources(ledger: Ledger) -> None:
+    open_account(ledger, "nodes", 10)
+    open_account(ledger, "zones", 20)
+    before = (ledger.accounts(), list(ledger.entries()))
+    with pytest.raises(BudgetExceeded) as refusal:
+        ledger.debit({"m": "join"}, flat(edges=1, nodes=11, zones=21))
+    assert "'nodes' needs 0.000000011 and has 0.00000001 left of 0.00000001" in str(refusal.value)
+    assert "'zones' needs 0.000000021 and has 0.00000002 left" in str(refusal.value)
+    assert "'edges'" not in str(refusal.value)
+    assert (ledger.accounts(), list(ledger.entries())) == before
+    assert ledger.debit({"m": "join"}, flat(edges=1, nodes=10, zones=0)) == {"m"}
+    assert [(e.source, e.amount, e.measurements) for e in ledger.entries() if e.kind == "debit"] == [
+        ("edges", 1, ("m",)),
+        ("nodes", 10, ("m",)),
+        ("zones", 0, ("m",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pricing", "message"),
+    [
+        (Pricing({"nodes": 1}, {}), "no account for 'nodes'"),
+        (Pricing({}, {}), "every source"),
+        (Pricing({"edges": -1}, {}), "at least 0"),
+        (Pricing({"edges": True}, {}), "integer"),
+        (Pricing({"edges": 1.0}, {}), "integer"),  # type: ignore[dict-item]
+        (Pricing({"edges": 1}, {("p", "x"): 0.5}), "Fraction"),  # type: ignore[dict-item]
+        (Pricing({"edges": 1}, {("p", "x"): Fraction(-1)}), "never falls"),
+    ],
+)
+def test_a_pricing_that_is_none_spends_nothing(ledger: Ledger, pricing: Pricing, message: str) -> None:
+    before = list(ledger.entries())
+    with pytest.raises(LedgerError, match=message):
+        ledger.debit({"m": "degrees"}, lambda new, parts_of: pricing)
+    assert list(ledger.entries()) == before
+    assert ledger.account("edges").spent == 0
+
+
+def test_a_price_that_fails_spends_nothing(ledger: Ledger) -> None:
+    def price(new: frozenset[str], parts_of: PartsOf) -> Pricing:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ledger.debit({"m": "degrees"}, price)
+    assert ledger.debit({"m": "degrees"}, flat(edges=1)) == {"m"}
+
+
+def test_a_debit_that_is_interrupted_midway_is_undone(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_account(ledger, "nodes")
+    before = (ledger.accounts(), list(ledger.entries()))
+    real = ledger_history.append
+
+    def append(connection: sqlite3.Connection, kind: str, source: str, amount: int, content: dict[str, Any]) -> int:
+        if source == "nodes":
+            assert connection.execute("SELECT spent FROM accounts WHERE name = 'edges'").fetchone() == (3,)
+            raise KeyboardInterrupt
+        return real(connection, kind, source, amount, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger_history, "append", append)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.debit({"m": "join"}, flat(edges=3, nodes=3))
+    assert (ledger.accounts(), list(ledger.entries())) == before
+    assert ledger.debit({"m": "join"}, flat(edges=3, nodes=3)) == {"m"}
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda ledger: ledger.debit({"n": "other"}, flat(edges=1)),
+        lambda ledger: ledger.store_answers("m", {b"k": 1.0}),
+        lambda ledger: ledger.verify(),
+        lambda ledger: ledger.close(),
+    ],
+)
+def test_a_price_cannot_write_to_the_ledger(ledger: Ledger, act: Callable[[Ledger], object]) -> None:
+    def price(new: frozenset[str], parts_of: PartsOf) -> Pricing:
+        act(ledger)
+        return Pricing({"edges": 1}, {})
+
+    with pytest.raises(LedgerError, match="in the middle of a debit"):
+        ledger.debit({"m": "degrees"}, price)
+    assert ledger.account("edges").spent == 0
+
+
+def test_demands_accumulate_and_never_fall(ledger: Ledger) -> None:
+    def raising(part: str, by: Fraction) -> Price:
+        def price(new: frozenset[str], parts_of: PartsOf) -> Pricing:
+            before = parts_of("p")
+            after = {**before, part: before.get(part, Fraction(0)) + by}
+            rise = max(after.values()) - max(before.values(), default=Fraction(0))
+            return Pricing({"edges": int(rise * EPSILON)}, {("p", part): after[part]})
+
+        return price
+
+    ledger.debit({"1": "x"}, raising("x", Fraction(1, 4)))
+    ledger.debit({"2": "y"}, raising("y", Fraction(1, 4)))
+    assert ledger.account("edges").spent == EPSILON // 4
+    ledger.debit({"3": "y"}, raising("y", Fraction(1, 4)))
+    assert ledger.account("edges").spent == EPSILON // 2
+
+    def falling(new: frozenset[str], parts_of: PartsOf) -> Pricing:
+        assert parts_of("p") == {"x": Fraction(1, 4), "y": Fraction(1, 2)}
+        assert parts_of("q") == {}
+        return Pricing({"edges": 0}, {("p", "y"): Fraction(1, 3)})
+
+    with pytest.raises(LedgerError, match="never falls"):
+        ledger.debit({"4": "y"}, falling)
+
+
+# answers
+
+EXACT = [-0.0, 0.0, 5e-324, -2.2250738585072e-308, 1e308, -1.7976931348623157e308, 0.1, 3.0, 2.0**53, -1e15]
+
+
+def test_values_come_back_to_the_last_bit(ledger: Ledger) -> None:
+    ledger.debit({"m": "degrees"}, flat(edges=1))
+    given = {bytes([i]): value for i, value in enumerate(EXACT)}
+    for found in (ledger.store_answers("m", given), ledger.answers("m"), ledger.answers("m", list(given))):
+        assert [value.hex() for value in found.values()] == [value.hex() for value in EXACT]
+
+
+def test_the_first_answer_stands(ledger: Ledger) -> None:
+    ledger.debit({"m": "degrees", "n": "other"}, flat(edges=1))
+    assert ledger.store_answers("m", {b"a": 1.0, b"": 2.0}) == {b"a": 1.0, b"": 2.0}
+    assert ledger.store_answers("m", {b"b": 3.0, b"a": 9.0}) == {b"b": 3.0, b"a": 1.0}
+    assert ledger.store_answers("m", {b"a": 9.0}) == {b"a": 1.0}
+    assert ledger.store_answers("n", {b"a": 4.0}) == {b"a": 4.0}
+    assert ledger.store_answers("m", {}) == {}
+    assert ledger.answers("m") == {b"": 2.0, b"a": 1.0, b"b": 3.0}
+    assert list(ledger.answers("m", iter([b"z", b"b", b"a", b"b"])).items()) == [(b"b", 3.0), (b"a", 1.0)]
+    assert ledger.answers("unknown") == {}
+    with pytest.raises(LedgerError, match="keys of bytes"):
+        ledger.answers("m", ["a"])  # type: ignore[list-item]
+    stored = [e for e in ledger.entries() if e.kind == "answers"]
+    assert [(e.measurements, e.description, e.amount, e.time) for e in stored] == [
+        (("m",), "2 answers", 0, ""),
+        (("m",), "1 answers", 0, ""),
+        (("n",), "1 answers", 0, ""),
+    ]
+
+
+def test_no_answer_without_a_debit(ledger: Ledger) -> None:
+    with pytest.raises(LedgerError, match="call debit first"):
+        ledger.store_answers("m", {b"a": 1.0})
+    with pytest.raises(LedgerError, match="call debit first"):
+        ledger.store_answers("m", {})
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [(b"b", v) for v in (float("nan"), float("inf"), -float("inf"), 1, True, "1", None)]
+    + [("b", 1.5), (1, 1.5), (memoryview(b"b"), 1.5)],
+)
+def test_answers_are_finite_floats_for_keys_of_bytes(ledger: Ledger, bad: tuple[bytes, float]) -> None:
+    ledger.debit({"m": "degrees"}, flat(edges=1))
+    with pytest.raises(LedgerError, match="finite floats"):
+        ledger.store_answers("m", {b"a": 1.0, bad[0]: bad[1]})
+    assert ledger.answers("m") == {}
+
+
+def test_many_answers(ledger: Ledger) -> None:
+    ledger.debit({"m": "degrees"}, flat(edges=1))
+    given = {i.to_bytes(8, "big"): i / 3 for i in range(50_000)}
+    assert ledger.store_answers("m", given) == given
+    later = {i.to_bytes(8, "big"): -1.0 for i in range(49_990, 50_010)}
+    stands = ledger.store_answers("m", later)
+    assert [stands[key] == -1.0 for key in later] == [False] * 10 + [True] * 10
+    assert ledger.answers("m", given) == given
+
+
+# history
+
+
+def test_the_history_can_be_read_in_pages_while_it_grows(ledger: Ledger) -> None:
+    for i in range(700):
+        ledger.debit({str(i): "two\n lines "}, flat(edges=1))
+    history = ledger.entries()
+    first = next(history)
+    ledger.debit({"late": "late"}, flat(edges=1))
+    rest = list(history)
+    assert (first.sequence, first.kind, first.description) == (1, "open account", "budget 1, unit one edge")
+    assert [entry.sequence for entry in rest] == list(range(2, 703))
+    assert (rest[0].description, rest[-1].description) == ("two lines", "late")
+    assert len({entry.hash for entry in rest}) == 701
+    assert first.time.endswith("+00:00")
+    assert sum(entry.amount for entry in rest) == ledger.account("edges").spent
+
+
+TABLES = ["accounts", "entries", "measurements", "parts", "answers"]
+
+
+@pytest.fixture
+def books(tmp_path: pathlib.Path) -> pathlib.Path:
+    """A ledger with two rows or more in every table."""
+    path = tmp_path / "books.db"
+    with Ledger(path) as ledger:
+        open_account(ledger)
+        open_account(ledger, "nodes")
+        demands = {("p", "x"): Fraction(1, 3), ("p", "y"): Fraction(1)}
+        ledger.debit({"m": "join"}, lambda new, parts_of: Pricing({"edges": 5, "nodes": 6}, demands))
+        ledger.store_answers("m", {b"a": 1.0, b"b": 2.0})
+        ledger.set_budget("edges", 2 * EPSILON)
+        ledger.debit({"n": "other", "o": "third"}, flat(edges=5))
+        ledger.store_answers("n", {b"a": 1.5})
+        ledger.verify()
+    return path
+
+
+def raw(path: pathlib.Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, isolation_level=None)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_nothing_is_deleted_changed_or_replaced(books: pathlib.Path, table: str) -> None:
+    connection = raw(books)
+    before = connection.execute(f"SELECT * FROM {table}").fetchall()
+    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+    statements = [f"DELETE FROM {table}", f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}"]
+    if table == "accounts":
+        statements += ["UPDATE accounts SET spent = spent - 1", "UPDATE accounts SET spent = budget + 1"]
+        columns = ["name", "schema", "unit", "unit_weight"]
+        statements.append("INSERT INTO accounts VALUES ('free', 's', 'u', '1', 10, 1)")
+    statements += [f"UPDATE {table} SET {column} = {column} || 'x'" for column in columns]
+    for statement in statements:
+        try:
+            connection.execute(statement)
+        except sqlite3.IntegrityError:
+            continue
+        assert table == "answers" and "REPLACE" in statement, statement
+    assert connection.execute(f"SELECT * FROM {table}").fetchall() == before
+    connection.close()
+    with Ledger(books) as ledger:
+        ledger.verify()
+
+
+def cells() -> list[tuple[str, str]]:
+    with sqlite3.connect(":memory:") as connection:
+        ledger_schema.create(connection)
+        found = [(t, row[1]) for t in TABLES for row in connection.execute(f"PRAGMA table_info({t})")]
+    connection.close()
+    return found
+
+
+def without_triggers(connection: sqlite3.Connection, change: Callable[[], object]) -> None:
+    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name, _ in triggers:
+        connection.execute(f"DROP TRIGGER {name}")
+    change()
+    for _, sql in triggers:
+        connection.execute(sql)
+
+
+@pytest.mark.parametrize(("table", "column"), cells())
+@pytest.mark.parametrize("which", ["first", "last"])
+def test_a_tampered_cell_is_found(books: pathlib.Path, table: str, column: str, which: str) -> None:
+    connection = raw(books)
+    rows = connection.execute(f"SELECT * FROM {table}").fetchall()
+    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+    row = rows[0 if which == "first" else -1]
+    value = row[columns.index(column)]
+    other: object
+    if column == "kind":
+        other = "set budget" if value != "set budget" else "debit"
+    elif isinstance(value, bytes):
+        other = value[:-1] + bytes([value[-1] ^ 1])
+    else:
+        other = value + 100 if isinstance(value, int) else value + "1"
+    where = " AND ".join(f"{name} IS ?" for name in columns)
+
+    def change() -> None:
+        changed = connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (other, *row))
+        assert changed.rowcount == 1
+
+    without_triggers(connection, change)
+    connection.close()
+    with Ledger(books) as ledger, pytest.raises(LedgerError, match="has been tampered with") as found:
+        ledger.verify()
+    if table == "entries" and column != "sequence":
+        assert f"entry {row[0]} " in str(found.value)
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("which", ["min", "max"])
+def test_a_deleted_row_is_found(books: pathlib.Path, table: str, which: str) -> None:
+    connection = raw(books)
+    order = {"accounts": "name", "entries": "sequence", "measurements": "id", "parts": "part"}.get(table, "entry")
+
+    def change() -> None:
+        bound = f"(SELECT {which}({order}) FROM {table})"
+        assert connection.execute(f"DELETE FROM {table} WHERE {order} = {bound}").rowcount >= 1
+
+    without_triggers(connection, change)
+    connection.close()
+    with Ledger(books) as ledger, pytest.raises(LedgerError, match="has been tampered with"):
+        ledger.verify()
+
+
+def test_missing_triggers_are_found(books: pathlib.Path) -> None:
+    with Ledger(books) as ledger:
+        connection = raw(books)
+        connection.execute("DROP TRIGGER entries_delete")
+        connection.close()
+        with pytest.raises(LedgerError, match="triggers are not those of a ledger"):
+            ledger.verify()
+    with pytest.raises(LedgerError, match="triggers are not those of a ledger"):
+        Ledger(books)
+
+
+def test_the_schema_itself_refuses_to_overspend(books: pathlib.Path) -> None:
+    connection = raw(books)
+    with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+        connection.execute("UPDATE accounts SET spent = budget + 1")
+    connection.close()
+
+
+def test_commits_wait_for_the_disk(books: pathlib.Path) -> None:
+    with Ledger(books) as ledger, ledger._file.reading() as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+# files
+
+
+def test_files_that_are_no_ledgers_are_refused_and_untouched(tmp_path: pathlib.Path) -> None:
+    other = tmp_path / "other.db"
+    connection = raw(other)
+    connection.execute("CREATE TABLE accounts (name TEXT)")
+    connection.close()
+    (tmp_path / "notes.txt").write_text("not a database, but long enough to be read as one" * 100)
+    (tmp_path / "short").write_text("x")
+    for name in ("other.db", "notes.txt", "short"):
+        content = (tmp_path / name).read_bytes()
+        for create in (True, False):
+            with pytest.raises(LedgerError, match="not a ledger"):
+                Ledger(tmp_path / name, create=create)
+        assert (tmp_path / name).read_bytes() == content
+    assert sorted(os.listdir(tmp_path)) == ["notes.txt", "other.db", "short"]
+
+
+def test_a_ledger_of_another_format_is_refused(books: pathlib.Path) -> None:
+    connection = raw(books)
+    connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with pytest.raises(LedgerError, match="format 2 and this wpinq reads format 1"):
+        Ledger(books)
+
+
+def test_paths_that_cannot_be(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(LedgerError, match="create it first"):
+        Ledger(tmp_path / "no" / "ledger.db")
+    with pytest.raises(LedgerError, match="there is no such file"):
+        Ledger(tmp_path / "ledger.db", create=False)
+    with pytest.raises(LedgerError, match="must be a file"):
+        Ledger(tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_empty_file_becomes_a_ledger_only_when_asked(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "empty ?#%41é.db"
+    path.touch()
+    with pytest.raises(LedgerError, match="not a ledger"):
+        Ledger(path, create=False)
+    with Ledger(path) as ledger:
+        open_account(ledger)
+    with Ledger(str(path), create=False) as ledger:
+        assert ledger.account("edges").budget == EPSILON
+
+
+def test_a_relative_path_means_the_same_file_after_a_change_of_directory(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with Ledger("ledger.db") as ledger:
+        open_account(ledger)
+        monkeypatch.chdir(tmp_path / "other")
+        ledger.debit({"m": "degrees"}, flat(edges=1))
+    assert os.listdir(tmp_path / "other") == []
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_ledger_that_is_gone_takes_no_debit(tmp_path: pathlib.Path, replaced: bool) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(path) as ledger:
+        open_account(ledger)
+        os.rename(path, tmp_path / "moved.db")
+        if replaced:
+            path.touch()
+        with pytest.raises(LedgerError, match="removed or replaced"):
+            ledger.debit({"m": "degrees"}, flat(edges=1))
+
+
+def test_a_closed_ledger_says_so(tmp_path: pathlib.Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.close()
+    ledger.close()
+    for act in (ledger.accounts, ledger.verify, lambda: list(ledger.entries()), lambda: open_account(ledger)):
+        with pytest.raises(LedgerError, match="is closed"):
+            act()
+
+
+def test_damage_is_an_error_that_explains(books: pathlib.Path) -> None:
+    content = bytearray(books.read_bytes())
+    content[4096 + 8 :] = os.urandom(16) * ((len(content) - 4104) // 16)
+    books.write_bytes(content)
+    with pytest.raises(LedgerError, match="damaged"), Ledger(books) as ledger:
+        ledger.verify()
+
+
+READ_ONLY = """
+import os, sys
+from wpinq.errors import LedgerError
+from wpinq.privacy.ledger import Ledger, Pricing
+directory = sys.argv[1]
+with Ledger(f"{directory}/ledger.db") as ledger:
+    ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=10)
+    ledger.debit({"m": "old"}, lambda new, parts_of: Pricing({"edges": 3}, {}))
+os.chmod(f"{directory}/ledger.db", 0o444)
+os.chmod(directory, 0o777)
+if os.geteuid() == 0:  # permissions do not bind root
+    os.setuid(65534)
+with Ledger(f"{directory}/ledger.db") as ledger:
+    ledger.verify()
+    print(ledger.account("edges").spent)
+    try:
+        ledger.debit({"new": "new"}, lambda new, parts_of: Pricing({"edges": 1}, {}))
+    except LedgerError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions of another kind")
+def test_a_read_only_file_can_be_read_and_refuses_debits() -> None:
+    with tempfile.TemporaryDirectory() as directory:  # a path that every user can walk, unlike tmp_path
+        command = [sys.executable, "-c", READ_ONLY, directory]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.stderr == ""
+    spent, refusal = done.stdout.splitlines()
+    assert spent == "3"
+    assert "read-only, and a debit must be recorded" in refusal
+
+
+# threads
+
+
+@pytest.mark.parametrize("path", ["ledger.db", None])
+def test_threads_spend_what_there_is_and_no_more(tmp_path: pathlib.Path, path: str | None) -> None:
+    accepted: list[int] = []
+
+    def spend(number: int) -> None:
+        start.wait()
+        for i in range(20):
+            amount = 1 + (number * 20 + i) % 7
+            try:
+                ledger.debit({f"{number}.{i}": "count"}, flat(edges=amount))
+            except BudgetExceeded:
+                continue
+            accepted.append(amount)
+            ledger.store_answers(f"{number}.{i}", {b"": float(number)})
+            assert ledger.answers(f"{number}.{i}") == {b"": float(number)}
+
+    start = threading.Barrier(16)
+    with Ledger(None if path is None else tmp_path / path) as ledger:
+        open_account(ledger, budget=600)
+        threads = [threading.Thread(target=spend, args=(number,)) for number in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert 600 - 7 < sum(accepted) == ledger.account("edges").spent <= 600
+        assert len(accepted) < 320
+        ledger.verify()
+
+
+def test_two_ledgers_on_one_file_see_each_other(tmp_path: pathlib.Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as one, Ledger(tmp_path / "ledger.db") as two:
+        open_account(one, budget=10)
+        two.debit({"m": "degrees"}, flat(edges=6))
+        with pytest.raises(BudgetExceeded):
+            one.debit({"n": "degrees"}, flat(edges=5))
+        assert one.debit({"m": "degrees"}, never) == frozenset()
+        assert one.store_answers("m", {b"a": 1.0}) == two.store_answers("m", {b"a": 2.0})
+
+
+def test_a_reader_does_not_wait_for_a_writer(tmp_path: pathlib.Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as writer:
+        open_account(writer)
+
+        def price(new: frozenset[str], parts_of: PartsOf) -> Pricing:
+            with Ledger(tmp_path / "ledger.db") as reader:
+                assert reader.account("edges").spent == 0
+                reader.verify()
+            return Pricing({"edges": 1}, {})
+
+        writer.debit({"m": "degrees"}, price)
+        assert writer.account("edges").spent == 1
+
+
+def test_a_writer_that_waits_too_long_is_told(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wpinq.privacy.ledger_file.PATIENCE", 0.05)
+    with Ledger(tmp_path / "ledger.db") as one, Ledger(tmp_path / "ledger.db") as two:
+        open_account(one)
+
+        def price(new: frozenset[str], parts_of: PartsOf) -> Pricing:
+            with pytest.raises(LedgerError, match="nothing was recorded, try again"):
+                two.debit({"n": "other"}, flat(edges=1))
+            return Pricing({"edges": 2}, {})
+
+        one.debit({"m": "degrees"}, price)
+        assert two.account("edges").spent == 2

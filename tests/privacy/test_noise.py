@@ -1,0 +1,451 @@
+"""Noise is certified, is the distribution that it says, and shows nothing else of the values.
+
+OpenDP draws from the operating system, so these tests cannot be seeded. Each statistical assertion fails by
+chance with a probability of at most 1e-9; sample sizes are fixed.
+"""
+
+import math
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats  # type: ignore[import-untyped]
+
+from wpinq.errors import AnswersError, EpsilonError, EvaluationFailed, PlanError, WpinqError
+from wpinq.privacy import mechanism, noise, selection
+from wpinq.privacy.noise import LaplaceNoise, laplace_scale, simulate_laplace
+from wpinq.privacy.selection import select, selection_scale, simulate_select
+
+FALSE_ALARM = 1e-9
+SCALE = 2.5
+SIZE = 40_000
+ONE = [Fraction(1)]
+
+Scale = Callable[[Fraction, Fraction, list[Fraction]], float]
+CERTIFIED: list[tuple[Scale, Callable[[float], Any], int]] = [
+    (laplace_scale, noise._laplace, 1),
+    (selection_scale, selection._permute_and_flip, 2),
+]
+
+
+def check_counts(counts: np.ndarray[Any, Any], probabilities: np.ndarray[Any, Any]) -> None:
+    """Each cell within the exact binomial bounds of its probability, which share one false-alarm rate.
+
+    A χ² statistic would do on average, but its law is only approximate as far out as 1e-9.
+    """
+    law = stats.binom(counts.sum(), probabilities)
+    share = FALSE_ALARM / (2 * len(probabilities))
+    assert len(counts) == len(probabilities)
+    assert ((law.ppf(share) <= counts) & (counts <= law.isf(share))).all()
+
+
+# --- the certificate ---
+
+
+def check_certificate(epsilon: Fraction, slack: Fraction, distances: list[Fraction]) -> None:
+    for scale_of, build, factor in CERTIFIED:
+        scale = scale_of(epsilon, slack, distances)
+        exact = factor * (1 + slack) / epsilon
+        assert exact <= Fraction(scale) <= exact * (1 + Fraction(1, 10**9))
+        for d in distances:
+            moved = d * (1 + slack)
+            d_in = float(moved)
+            if d_in < moved:
+                d_in = math.nextafter(d_in, math.inf)
+            certified = Fraction(build(scale).map(d_in))
+            # OpenDP's map is itself held to the formula, so that a map that is too kind cannot pass.
+            assert factor * moved / Fraction(scale) <= certified <= d * epsilon
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 3), Fraction(1, 10**30), Fraction(2**31)])
+@pytest.mark.parametrize("slack", [Fraction(0), Fraction(1, 2**40), Fraction(7, 1000), Fraction(3)])
+@pytest.mark.parametrize(
+    "distances",
+    [[Fraction(1)], [Fraction(1, 3), Fraction(18), Fraction(1, 10)], [Fraction(2**900), Fraction(1, 10**60)]],
+)
+def test_scale_is_certified(epsilon: Fraction, slack: Fraction, distances: list[Fraction]) -> None:
+    check_certificate(epsilon, slack, distances)
+
+
+positive = st.fractions(min_value=Fraction(1, 10**12), max_value=10**12)
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(positive, st.fractions(min_value=0, max_value=2), st.lists(positive, min_size=1, max_size=5))
+def test_scale_is_certified_everywhere(epsilon: Fraction, slack: Fraction, distances: list[Fraction]) -> None:
+    check_certificate(epsilon, slack, distances)
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(st.floats(1e-100, 1e100), st.floats(1e-100, 1e100))
+def test_the_maps_are_linear_up_to_their_rounding(scale: float, d_in: float) -> None:
+    # So a check for one unit holds for k of them: the loss itself is linear in the distance.
+    for _, build, factor in CERTIFIED:
+        certified = build(scale).map(d_in)
+        loss = factor * Fraction(d_in) / Fraction(scale)
+        assert 0 <= Fraction(certified) - loss < Fraction(math.ulp(certified))
+        assert build(scale).map(0.0) == 0.0
+
+
+@pytest.mark.parametrize("scale_of", [laplace_scale, selection_scale])
+@pytest.mark.parametrize(
+    ("epsilon", "slack", "distances"),
+    [
+        (Fraction(0), Fraction(0), ONE),
+        (Fraction(-1), Fraction(0), ONE),
+        (Fraction(1), Fraction(-1, 10), ONE),
+        (Fraction(1), Fraction(0), []),
+        (Fraction(1), Fraction(0), [Fraction(1), Fraction(0)]),
+        (Fraction(1), Fraction(0), [Fraction(-1)]),
+        (Fraction(1), Fraction(0), [Fraction(2**2000)]),
+        (Fraction(1), Fraction(0), [Fraction(1, 2**2000)]),
+        (Fraction(1, 2**1100), Fraction(0), ONE),
+        (Fraction(1, 10**20), Fraction(0), [Fraction(1, 10**300)]),
+        (Fraction(2**31), Fraction(0), [Fraction(2**1000)]),
+        (1.0, Fraction(0), ONE),
+        (Fraction(1), 0.0, ONE),
+        (Fraction(1), Fraction(0), [1.0]),
+        (Fraction(1), Fraction(0), [True]),
+    ],
+)
+def test_what_cannot_be_certified_is_refused(scale_of: Scale, epsilon: Any, slack: Any, distances: Any) -> None:
+    laplace_scale(Fraction(1), Fraction(0), ONE)  # a cached scale must not answer for 1.0 or True
+    with pytest.raises(EpsilonError):
+        scale_of(epsilon, slack, distances)
+
+
+def test_a_map_that_never_certifies_is_refused() -> None:
+    class Costly:
+        def map(self, d_in: float) -> float:
+            return d_in * 1e6
+
+    with pytest.raises(EpsilonError, match="does not certify"):
+        mechanism.certified_scale(lambda scale: Costly(), 1, Fraction(1), Fraction(0), ONE)
+
+
+# --- OpenDP at hand ---
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_the_feature_set_of_the_process_is_left_alone(enabled: bool) -> None:
+    script = f"""
+import sys
+import wpinq.privacy.noise as noise, wpinq.privacy.selection
+assert not any(name.split(".")[0] == "opendp" for name in sys.modules)
+from fractions import Fraction
+from opendp.mod import GLOBAL_FEATURES, enable_features
+if {enabled}: enable_features("contrib")
+before = set(GLOBAL_FEATURES)
+noise.LaplaceNoise(noise.laplace_scale(Fraction(1), Fraction(0), [Fraction(1)])).add([1.0])
+wpinq.privacy.selection.select([1.0, 2.0], Fraction(1), Fraction(0), [Fraction(1)])
+assert GLOBAL_FEATURES == before, GLOBAL_FEATURES
+"""
+    command = [sys.executable, "-W", "error", "-c", script]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+# --- the distribution of the noise ---
+
+
+@pytest.fixture(scope="module")
+def draws() -> np.ndarray[Any, Any]:
+    return np.array(LaplaceNoise(SCALE).add([0.0] * SIZE))
+
+
+def test_noise_is_laplace(draws: np.ndarray[Any, Any]) -> None:
+    assert stats.kstest(draws, stats.laplace(scale=SCALE).cdf).pvalue > FALSE_ALARM
+
+
+def test_noise_of_the_wrong_scale_would_be_noticed(draws: np.ndarray[Any, Any]) -> None:
+    assert stats.kstest(draws, stats.laplace(scale=SCALE * 1.1).cdf).pvalue < FALSE_ALARM
+
+
+def test_mean(draws: np.ndarray[Any, Any]) -> None:
+    # Chernoff: ln E exp(λx/b) = -ln(1 - λ²), so Pr[|mean| > t·b] ≤ 2·exp(-n(λt + ln(1 - λ²))) for every λ < 1.
+    t, l = 0.0475, 0.0237  # noqa: E741
+    assert 2 * math.exp(-SIZE * (l * t + math.log(1 - l * l))) < FALSE_ALARM
+    assert abs(draws.mean()) < t * SCALE
+
+
+def test_spread(draws: np.ndarray[Any, Any]) -> None:
+    # Σ|x| / b is exactly Gamma(n): the sharpest check of the scale, and so of the variance 2b².
+    spread = float(np.abs(draws).sum() / SCALE)
+    assert stats.gamma(SIZE).ppf(FALSE_ALARM / 2) < spread < stats.gamma(SIZE).isf(FALSE_ALARM / 2)
+
+
+@pytest.mark.parametrize("threshold", [-15.0, -3.0, 0.0, 1.0, 6.0, 20.0])
+def test_tails_are_those_that_survival_gives(draws: np.ndarray[Any, Any], threshold: float) -> None:
+    beyond = stats.binom(SIZE, LaplaceNoise(SCALE).survival(threshold))
+    count = int((draws > threshold).sum())
+    assert beyond.ppf(FALSE_ALARM / 2) <= count <= beyond.isf(FALSE_ALARM / 2)
+
+
+def check_independent(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> None:
+    """Independent quartiles fill 16 cells with equal probability."""
+    edges = [LaplaceNoise(SCALE).quantile(p) for p in (0.25, 0.5, 0.75)]
+    cells = 4 * np.digitize(left, edges) + np.digitize(right, edges)
+    check_counts(np.bincount(cells, minlength=16), np.full(16, 1 / 16))
+
+
+@pytest.mark.parametrize("lag", [1, 2, 8])
+def test_positions_are_independent(draws: np.ndarray[Any, Any], lag: int) -> None:
+    # Disjoint pairs, so that the cells are counts of independent draws.
+    blocks = draws.reshape(-1, 2, lag)
+    check_independent(blocks[:, 0].ravel(), blocks[:, 1].ravel())
+
+
+def test_calls_are_independent() -> None:
+    calls = np.array([LaplaceNoise(SCALE).add([0.0, 0.0]) for _ in range(2000)])
+    assert len(np.unique(calls)) == calls.size  # some two are equal with a probability below 1e-9
+    check_independent(calls[::2, 0], calls[1::2, 0])
+    check_independent(calls[:, 0], calls[:, 1])
+
+
+@pytest.mark.parametrize("value", [7.0, -1e6, 0.1])
+def test_noise_is_added_to_the_value_of_its_position(value: float) -> None:
+    noisy = np.array(LaplaceNoise(SCALE).add([value, 0.0] * 2000)).reshape(-1, 2)
+    assert stats.kstest(noisy[:, 0] - value, stats.laplace(scale=SCALE).cdf).pvalue > FALSE_ALARM
+    assert stats.kstest(noisy[:, 1], stats.laplace(scale=SCALE).cdf).pvalue > FALSE_ALARM
+
+
+# --- floating point attacks ---
+
+COARSE = 2.0**-53
+
+
+def on_the_coarse_grid(outputs: list[float]) -> tuple[int, int]:
+    """How many outputs are within 2**-6 of 0, and how many of these are multiples of 2**-53.
+
+    A float within 2**-6 of 0 has at least 6 bits below 2**-53. `1.0 + x` computed in floats never sets them there,
+    as x near -1 is itself a multiple of 2**-53; exact sums set them freely, whatever the value.
+    """
+    near = [y for y in outputs if abs(y) < 2**-6]
+    return len(near), sum((y / COARSE).is_integer() for y in near)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1.0])
+def test_low_bits_do_not_tell_the_value(value: float) -> None:
+    near, coarse = on_the_coarse_grid(LaplaceNoise(1.0).add([value] * 20_000))
+    # Pr[near] ≥ e^-1 / 64 > 0.0057 for these values; a near float lies on the grid with Pr < 2^-6, a little bent
+    # by the slope of the density: 1/50 bounds it.
+    assert near >= stats.binom(20_000, 0.0057).ppf(FALSE_ALARM / 2) > 30
+    assert coarse <= stats.binom(near, 1 / 50).isf(FALSE_ALARM / 2) < near
+
+
+def test_the_attack_works_on_noise_added_in_floats() -> None:
+    told = on_the_coarse_grid(simulate_laplace([1.0] * 20_000, 1.0, seed=1))
+    other = on_the_coarse_grid(simulate_laplace([0.0] * 20_000, 1.0, seed=1))
+    assert told[0] == told[1] > 30
+    assert other[0] > 30 and other[1] < other[0] / 10
+
+
+def test_values_share_the_whole_support() -> None:
+    # On noise so small that few floats are in reach, the outputs of neighbouring floats must be the same floats,
+    # each with probabilities within e^(distance / scale). Five units in the last place either way are compared.
+    ulp, base, size = 2.0**-52, 1.5, 20_000
+    spacings = 2
+    noise_ = LaplaceNoise(4 * ulp)
+    left = np.round((np.array(noise_.add([base] * size)) - base) / ulp)
+    right = np.round((np.array(noise_.add([base + spacings * ulp] * size)) - base) / ulp)
+    for k in range(-5, 6):
+        p = noise_.survival((k - 0.5) * ulp) - noise_.survival((k + 0.5) * ulp)
+        for outputs, centre in ((left, k), (right, k + spacings)):
+            count = int((outputs == centre).sum())
+            law = stats.binom(size, p)
+            assert law.ppf(FALSE_ALARM / 2) <= count <= law.isf(FALSE_ALARM / 2)
+
+
+# --- edges ---
+
+
+def test_nothing_in_nothing_out() -> None:
+    assert LaplaceNoise(1.0).add([]) == []
+
+
+def test_sums_beyond_the_floats_saturate() -> None:
+    largest = sys.float_info.max
+    noisy = LaplaceNoise(1e308).add([largest, -largest] * 100)
+    assert all(map(math.isfinite, noisy))
+    # Each side saturates with a probability of 1/2 a draw: 2^-100 that neither of 100 does.
+    assert largest in noisy and -largest in noisy
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, math.nan, 1, "1", None])
+def test_bad_scales_are_refused(scale: Any) -> None:
+    with pytest.raises(EpsilonError, match="scale"):
+        LaplaceNoise(scale)
+
+
+def test_survival_quantile_and_interval_agree() -> None:
+    noise_ = LaplaceNoise(SCALE)
+    law = stats.laplace(scale=SCALE)
+    for x in (-40.0, -1.0, -1e-9, 0.0, 0.5, 3.0, 100.0):
+        assert noise_.survival(x) == pytest.approx(law.sf(x), rel=1e-12)
+    for p in (1e-300, 1e-9, 0.2, 0.5, 0.9, 1 - 1e-12):
+        assert noise_.quantile(p) == pytest.approx(law.ppf(p), rel=1e-9, abs=1e-12)
+        assert 1 - noise_.survival(noise_.quantile(p)) == pytest.approx(p, rel=1e-9, abs=1e-15)
+    for c in (1e-12, 0.5, 0.95, 1 - 1e-9):
+        assert noise_.interval(c) == pytest.approx(law.isf((1 - c) / 2), rel=1e-6)
+        assert 2 * noise_.survival(noise_.interval(c)) == pytest.approx(1 - c, rel=1e-6)
+    assert (noise_.survival(math.inf), noise_.survival(-math.inf)) == (0.0, 1.0)
+    for bad in (0.0, 1.0, -0.5, 2.0, math.nan):
+        with pytest.raises(AnswersError):
+            noise_.interval(bad)
+        with pytest.raises(AnswersError):
+            noise_.quantile(bad)
+    with pytest.raises(AnswersError):
+        noise_.survival(math.nan)
+
+
+# --- errors say nothing ---
+
+SECRET = 271828.1828459
+
+
+class Telltale:
+    def __float__(self) -> float:
+        raise ValueError(f"cannot convert {SECRET}")
+
+    def __repr__(self) -> str:
+        return str(SECRET)
+
+
+class TelltaleSequence:
+    def __len__(self) -> int:
+        return 2
+
+    def __iter__(self) -> Iterator[float]:
+        yield 1.0
+        raise KeyError(SECRET)
+
+
+UNFIT: list[Any] = [
+    [SECRET, math.nan],
+    [SECRET, math.inf],
+    [-math.inf, SECRET],
+    [SECRET, None],
+    [SECRET, f"{SECRET} apples"],
+    [1.0, Telltale()],
+    TelltaleSequence(),
+    [10**400 + int(SECRET)],
+]
+
+
+@pytest.mark.parametrize("values", UNFIT, ids=range(len(UNFIT)))
+@pytest.mark.parametrize(
+    "run",
+    [LaplaceNoise(1.0).add, lambda values: select(values, Fraction(1), Fraction(0), ONE)],
+    ids=["add", "select"],
+)
+def test_errors_carry_no_values(run: Callable[[Any], object], values: Any) -> None:
+    with pytest.raises(EvaluationFailed) as caught:
+        run(values)
+    check_silent(caught.value)
+
+
+def test_errors_of_opendp_carry_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(scale: float) -> Callable[[list[float]], list[float]]:
+        def measurement(values: list[float]) -> list[float]:
+            raise RuntimeError(f"overflow at {values}")
+
+        return measurement
+
+    monkeypatch.setattr(noise, "_laplace", failing)
+    with pytest.raises(EvaluationFailed) as caught:
+        LaplaceNoise(1.0).add([SECRET])
+    check_silent(caught.value)
+
+
+def check_silent(error: WpinqError) -> None:
+    assert error.args == (mechanism.FAILED,)
+    assert error.__cause__ is None and error.__context__ is None
+    assert not hasattr(error, "__notes__")
+    assert str(SECRET) not in "".join(traceback.format_exception(error))
+
+
+# --- selection ---
+
+
+def permute_and_flip(scores: list[float], epsilon: float) -> np.ndarray[Any, Any]:
+    """The exact distribution, by summing over the sets of candidates that were visited before and refused."""
+    accept = [math.exp(-epsilon * (max(scores) - score) / 2) for score in scores]
+    n = len(scores)
+    chances = []
+    for i in range(n):
+        others = [accept[j] for j in range(n) if j != i]
+        total = 0.0
+        for size in range(n):
+            refused = sum(math.prod(1 - q for q in before) for before in combinations(others, size))
+            total += refused / (n * math.comb(n - 1, size))
+        chances.append(accept[i] * total)
+    return np.array(chances)
+
+
+SCORES = [0.0, 2.0, 3.0, 3.5, -1.0]
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2)])
+def test_selection_frequencies(epsilon: Fraction) -> None:
+    size = 4000
+    expected = permute_and_flip(SCORES, float(epsilon))
+    assert expected.sum() == pytest.approx(1.0)
+    counts = np.bincount([select(SCORES, epsilon, Fraction(0), ONE) for _ in range(size)], minlength=5)
+    check_counts(counts, expected)
+
+
+def test_simulated_selection_frequencies() -> None:
+    size = 20_000
+    counts = np.bincount([simulate_select(SCORES, Fraction(1), seed) for seed in range(size)], minlength=5)
+    check_counts(counts, permute_and_flip(SCORES, 1.0))
+    # The same bounds tell permute-and-flip from the exponential mechanism.
+    exponential = np.exp(np.array(SCORES) / 2)
+    with pytest.raises(AssertionError):
+        check_counts(counts, exponential / exponential.sum())
+
+
+def test_the_distribution_keeps_its_promise_and_beats_the_exponential_mechanism() -> None:
+    epsilon = 0.7
+    scores = np.array(SCORES)
+    for shift in product([-1.0, 0.0, 1.0], repeat=len(SCORES)):
+        ratio = permute_and_flip(SCORES, epsilon) / permute_and_flip(list(scores + np.array(shift)), epsilon)
+        assert np.abs(np.log(ratio)).max() <= epsilon * (1 + 1e-12)
+    exponential = np.exp(epsilon * scores / 2) / np.exp(epsilon * scores / 2).sum()
+    assert permute_and_flip(SCORES, epsilon) @ scores > exponential @ scores
+
+
+def test_selection_scale_counts_uses_in_the_bill_not_in_the_noise() -> None:
+    assert selection_scale(Fraction(1, 2), Fraction(0), [Fraction(8)]) == 4.0
+    assert selection_scale(Fraction(1, 2), Fraction(1), [Fraction(8)]) == 8.0
+
+
+def test_selection_edges() -> None:
+    assert select([5.0], Fraction(1), Fraction(0), ONE) == 0
+    assert select([0.0, -sys.float_info.max, sys.float_info.max], Fraction(1), Fraction(0), ONE) == 2
+    with pytest.raises(PlanError, match="candidate"):
+        select([], Fraction(1), Fraction(0), ONE)
+    with pytest.raises(PlanError, match="candidate"):
+        simulate_select([], Fraction(1), 0)
+    with pytest.raises(EpsilonError):
+        simulate_select([1.0], Fraction(0), 0)
+
+
+# --- simulation, on public data ---
+
+
+def test_simulated_noise_is_laplace_and_reproducible() -> None:
+    simulated = simulate_laplace([3.0] * 20_000, SCALE, seed=7)
+    assert simulated == simulate_laplace([3.0] * 20_000, SCALE, seed=7)
+    assert simulated != simulate_laplace([3.0] * 20_000, SCALE, seed=8)
+    assert all(type(value) is float for value in simulated[:10])
+    assert stats.kstest(np.array(simulated) - 3.0, stats.laplace(scale=SCALE).cdf).pvalue > FALSE_ALARM
+    with pytest.raises(EpsilonError):
+        simulate_laplace([1.0], 0.0, seed=1)

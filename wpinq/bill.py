@@ -1,0 +1,141 @@
+"""Bills: what a batch of measurements costs each source, itemised, before any data is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from wpinq.errors import EpsilonError
+from wpinq.expr.facts import FACTS
+from wpinq.measurement import Measurement
+from wpinq.plan.analysis import demand, uses
+from wpinq.plan.node import sources
+from wpinq.plan.operators.source import Source
+from wpinq.privacy.epsilon import format_epsilon, parse_epsilon
+
+
+class Bill(Mapping[str, Fraction]):
+    """What measurements cost: source name to epsilon, with the items that add up to it.
+
+    The cost to a source is epsilon times the source's unit weight times the number of times that the plan uses
+    it. Measurements of several parts of one partition cost the most expensive part, not the sum.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int, unit="one directed edge")
+    >>> paths = edges.join(edges, lambda x: x.dst, lambda y: y.src)
+    >>> print(paths.bill(epsilon=0.1))
+    edges: 0.2
+      protects one directed edge, of weight 1
+      NoisyCount(0.1) uses it 2 times: 0.1 x 2 = 0.2
+    """
+
+    def __init__(self, measurements: Sequence[Measurement]) -> None:
+        plans = [measurement.plan for measurement in measurements]
+        self.measurements = tuple(measurements)
+        self.sources: dict[str, Source] = sources(plans)
+        asked = demand([(m.plan, m.epsilon) for m in measurements]).sources
+        self._costs = {name: asked[name] * source.unit_weight for name, source in self.sources.items()}
+
+    def __getitem__(self, source: str) -> Fraction:
+        return self._costs[source]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._costs)
+
+    def __len__(self) -> int:
+        return len(self._costs)
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name!r}: {cost!r}" for name, cost in self._costs.items())
+        return f"Bill({{{inside}}})"
+
+    def __str__(self) -> str:
+        return "\n".join(line for name in self._costs for line in self._lines(name))
+
+    def _lines(self, name: str) -> Iterator[str]:
+        source = self.sources[name]
+        yield f"{name}: {format_epsilon(self._costs[name])}"
+        yield f"  protects {source.unit}, of weight {format_epsilon(source.unit_weight)}"
+        for fact in source.facts:
+            yield f"  promised of it: {FACTS[fact]}"
+        itemised = Fraction(0)
+        for measurement in self.measurements:
+            count = uses(measurement.plan).get(name, 0)
+            if not count:
+                continue
+            cost = measurement.epsilon * count * source.unit_weight
+            itemised += cost
+            times = f"{format_epsilon(measurement.epsilon)} x {count}"
+            if source.unit_weight != 1:
+                times += f" x {format_epsilon(source.unit_weight)}"
+            often = "once" if count == 1 else f"{count} times"
+            yield f"  {measurement.description} uses it {often}: {times} = {format_epsilon(cost)}"
+        if itemised != self._costs[name]:
+            yield f"  parts of one partition cost the largest of them, not {format_epsilon(itemised)} in sum"
+
+
+def bill(measurements: Sequence[Measurement] | Measurement) -> Bill:
+    """The bill of measurements released together.
+
+    Parameters
+    ----------
+    measurements : Measurement or sequence of Measurement
+        What is to be released in one batch.
+
+    Returns
+    -------
+    Bill
+        Source name to cost.
+
+    Notes
+    -----
+    Privacy cost: none; nothing but plans is looked at.
+    """
+    return Bill([measurements] if isinstance(measurements, Measurement) else list(measurements))
+
+
+def fit_to_budget(measurements: Sequence[Measurement], budgets: Mapping[str, object]) -> tuple[Measurement, ...]:
+    """The measurements with their epsilons scaled by one factor, so that their bill just fits the budgets.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
+        What is to be released together; the ratios of their epsilons are kept.
+    budgets : mapping
+        Source name to the epsilon to spend there. Sources without an entry do not bind.
+
+    Returns
+    -------
+    tuple of Measurement
+        The largest epsilons, to within one part in 10¹², whose bill exceeds no budget.
+
+    Raises
+    ------
+    EpsilonError
+        When no source of the measurements has a budget.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> batch = [edges.noisy_count(1), edges.select(lambda e: e.src).noisy_count(3)]
+    >>> [float(m.epsilon) for m in wp.fit_to_budget(batch, {"edges": 2})]
+    [0.5, 1.5]
+    """
+    cost = bill(measurements)
+    factors = [parse_epsilon(budgets[name]) / cost[name] for name in cost if name in budgets]
+    if not factors:
+        raise EpsilonError(f"no budget names a source of these measurements; they use {', '.join(cost)}")
+    factor = min(factors)
+    grain = 10**12
+    scaled = []
+    for measurement in measurements:
+        exact = measurement.epsilon * factor
+        epsilon = Fraction(exact.numerator * grain // exact.denominator, grain)
+        if epsilon <= 0:
+            raise EpsilonError("the budget leaves some measurement less than 1e-12; drop measurements or raise it")
+        scaled.append(replace(measurement, epsilon=epsilon))
+    return tuple(scaled)

@@ -1,0 +1,74 @@
+"""Every error that wpinq raises on purpose, under one root.
+
+An error says what is wrong, where, and what to do. None ever carries a protected value: what is known only
+from protected data has no place in a message.
+"""
+
+
+class WpinqError(Exception):
+    """The root of all errors that wpinq raises on purpose."""
+
+
+class ExpressionError(WpinqError):
+    """A scalar expression is ill-typed, or a lambda did with a symbol what only a value can do."""
+
+
+class PlanError(WpinqError):
+    """An operator does not fit its inputs, or a plan cannot be used as asked."""
+
+
+class LanguageError(WpinqError):
+    """A text program cannot be read. The message shows line, column, the line with a caret, and the fix.
+
+    Attributes
+    ----------
+    line, column : int
+        Where the trouble is, both counted from 1; 0 when it is the program as a whole.
+    """
+
+    def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+class EpsilonError(WpinqError):
+    """An epsilon is not a positive finite number, or a bill cannot be priced."""
+
+
+class BudgetExceeded(WpinqError):
+    """The ledger refused a debit: the budget of a source does not cover the bill. Nothing was spent."""
+
+
+class LedgerError(WpinqError):
+    """A ledger cannot be opened, is not a ledger, or has been tampered with."""
+
+
+class SourceRejected(WpinqError):
+    """Data offered for protection is unfit. Raised to the curator, before anything is stored.
+
+    Attributes
+    ----------
+    positions : tuple of int
+        Row numbers, from 0, of the first offending rows, for the curator who offered the data.
+    """
+
+    def __init__(self, message: str, positions: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.positions = positions
+
+
+class SessionError(WpinqError):
+    """A session is used in a way that it does not allow."""
+
+
+class EvaluationFailed(WpinqError):
+    """An engine failed after the debit. The message is a constant: the reason may depend on protected data."""
+
+
+class AnswersError(WpinqError):
+    """Answers do not hold what was asked of them, or a file does not hold answers."""
+
+
+class WpinqWarning(UserWarning):
+    """Something is allowed but probably not what was meant."""

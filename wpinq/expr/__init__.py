@@ -1,0 +1,1 @@
+"""Symbolic scalar expressions: types, values, nodes, functions, tracing of lambdas, compilation."""

@@ -1,0 +1,458 @@
+"""Building typed expressions: one constructor, and the functions that everything else is lowered to.
+
+`call` makes a call of a primitive. `FUNCTIONS` holds what users can name, in Python and in text alike: each
+takes expressions and gives an expression. Most are derived: they print under their own name and carry their
+meaning in primitives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from wpinq.errors import ExpressionError
+from wpinq.expr.format import show
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
+from wpinq.expr.primitives import Attributes, Mistyped, typed
+from wpinq.expr.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    NULL,
+    STR,
+    ListOf,
+    Scalar,
+    TupleOf,
+    Type,
+    check_field_name,
+    is_number,
+)
+from wpinq.expr.values import UnfitValue, normalize
+
+SORT_LIMIT = 8
+"""The most fields that `sort` orders in a record: its network has n(n-1)/2 exchanges."""
+
+
+def constant(value: object) -> Constant:
+    """A public value as an expression."""
+    type_: Type
+    if value is None:
+        return Constant(NULL, None)
+    if isinstance(value, bool):
+        type_ = BOOL
+    elif isinstance(value, int):
+        type_ = INT
+    elif isinstance(value, float):
+        type_ = FLOAT
+    elif isinstance(value, str):
+        type_ = STR
+    else:
+        raise ExpressionError(
+            f"a {type(value).__name__} cannot stand in an expression: use int, float, bool, str, None, "
+            "tuples, lists, or wp.record(...)"
+        )
+    try:
+        return Constant(type_, normalize(value, type_))
+    except UnfitValue as reason:
+        raise ExpressionError(f"a constant cannot be {reason}") from None
+
+
+def call(name: str, *arguments: Expr, attributes: Attributes = ()) -> Expr:
+    """A call of a primitive, typed; ExpressionError names the expression that does not fit."""
+    try:
+        type_ = typed(name, tuple(argument.type for argument in arguments), attributes)
+    except Mistyped as reason:
+        shown = show(Call(NULL, name, arguments, attributes))
+        raise ExpressionError(f"{reason}, in `{shown}`") from None
+    cores = tuple(argument.core for argument in arguments)
+    lowered = None
+    if any(core is not argument for core, argument in zip(cores, arguments, strict=True)):
+        lowered = Call(type_, name, cores, attributes)
+    return Call(type_, name, arguments, attributes, lowered)
+
+
+def derived(name: str, rule: Callable[..., Expr], *arguments: Expr) -> Expr:
+    """A call that prints under `name` and means `rule(*arguments)`."""
+    try:
+        meaning = rule(*(argument.core for argument in arguments)).core
+    except Mistyped as reason:
+        raise ExpressionError(f"{reason}, in `{show(Call(NULL, name, arguments))}`") from None
+    return Call(meaning.type, name, arguments, (), meaning)
+
+
+# --- operators --------------------------------------------------------------------------------------------------
+
+
+def promote(left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    """Both sides as float when one is float and the other int: the only implicit conversion there is."""
+    if left.type == INT and right.type == FLOAT:
+        return to_float(left), right
+    if left.type == FLOAT and right.type == INT:
+        return left, to_float(right)
+    return left, right
+
+
+def to_float(value: Expr) -> Expr:
+    """The number as a float."""
+    if isinstance(value, Constant) and value.type == INT:
+        return constant(float(value.value))
+    return value if value.type == FLOAT else call("to_float", value)
+
+
+def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
+    """`+ - *` on numbers (an int meets a float as a float), and `+` on strings."""
+    if name == "add" and STR in (left.type, right.type):
+        return call("concatenate", left, right)
+    return call(name, *promote(left, right))
+
+
+def divide(left: Expr, right: Expr) -> Expr:
+    """`/`: always a float; null on division by zero."""
+    for side in (left, right):
+        if not (is_number(side.type) or side.type == NULL):
+            raise ExpressionError(f"/ takes numbers, not {side.type}, in `{show(side)}`")
+    return call("divide", to_float(left), to_float(right))
+
+
+def negate(value: Expr) -> Expr:
+    """`-x`, as `0 - x`; of a literal, the literal."""
+    if isinstance(value, Constant) and is_number(value.type):
+        return constant(-value.value)
+    zero = constant(0.0) if value.type == FLOAT else constant(0)
+    return derived("negate", lambda x: call("subtract", zero, x), value)
+
+
+def equal(left: Expr, right: Expr) -> Expr:
+    """`==`: null equals itself, so the result is never null."""
+    return call("equal", *promote(left, right))
+
+
+def not_equal(left: Expr, right: Expr) -> Expr:
+    """`!=`."""
+    return derived("not_equal", lambda a, b: call("not", call("equal", a, b)), *promote(left, right))
+
+
+def less(left: Expr, right: Expr) -> Expr:
+    """`<`: null when a side is null; records compare field by field in canonical order."""
+    left, right = promote(left, right)
+    if isinstance(left.type, TupleOf) and isinstance(right.type, TupleOf):
+        return derived("less_record", precedes, left, right)
+    return call("less", left, right)
+
+
+def compare(name: str, left: Expr, right: Expr) -> Expr:
+    """`> <= >=`, said with `<` and not."""
+    rules: dict[str, Callable[[Expr, Expr], Expr]] = {
+        "greater": lambda a, b: less(b, a),
+        "less_equal": lambda a, b: call("not", less(b, a)),
+        "greater_equal": lambda a, b: call("not", less(a, b)),
+    }
+    return derived(name, rules[name], *promote(left, right))
+
+
+def either(left: Expr, right: Expr) -> Expr:
+    """`|`, by De Morgan, which holds for null too."""
+    return derived("or", lambda a, b: call("not", call("and", call("not", a), call("not", b))), left, right)
+
+
+def precedes(left: Expr, right: Expr) -> Expr:
+    """Whether `left` comes before `right` in canonical order: null first, records field by field."""
+    if isinstance(left.type, TupleOf) and isinstance(right.type, TupleOf):
+        if len(left.type.elements) != len(right.type.elements) or not left.type.elements:
+            raise Mistyped(f"cannot order {left.type} and {right.type}")
+        pairs = [(field(left, i), field(right, i)) for i in range(len(left.type.elements))]
+        result = precedes(*pairs[-1])
+        for a, b in reversed(pairs[:-1]):
+            result = call("where", call("equal", a, b), result, precedes(a, b))
+        return result
+    if not isinstance(left.type, Scalar):
+        raise Mistyped(f"cannot order {left.type}")
+    if not (left.type.nullable or right.type.nullable):
+        return call("less", left, right)
+    beyond_null = call("where", call("is_null", right), constant(False), call("less", left, right))
+    return call("where", call("is_null", left), call("not", call("is_null", right)), beyond_null)
+
+
+# --- records ----------------------------------------------------------------------------------------------------
+
+
+def record(names: tuple[str | None, ...], values: tuple[Expr, ...]) -> Expr:
+    """A record of the values, with these field names."""
+    for name in names:
+        if name is not None:
+            check_field_name(name)
+    return call("record", *values, attributes=names)
+
+
+def field(value: Expr, index: int) -> Expr:
+    """Field number `index` of a record; of a record written in place, the field itself."""
+    if isinstance(value, Call) and value.name == "record":
+        return value.arguments[index]
+    return call("field", value, attributes=(index,))
+
+
+def field_named(value: Expr, name: str) -> Expr:
+    """The field of this name; the error lists the fields there are."""
+    if not isinstance(value.type, TupleOf):
+        raise ExpressionError(f"`{show(value)}` is of type {value.type}, which has no field {name!r}")
+    if name not in value.type.names:
+        there = ", ".join(n for n in value.type.names if n is not None) or "only unnamed fields: use [0], [1], …"
+        raise ExpressionError(f"`{show(value)}` has no field {name!r}; it has {there}")
+    return field(value, value.type.names.index(name))
+
+
+def fields(value: Expr) -> list[Expr]:
+    """Every field of a record."""
+    if not isinstance(value.type, TupleOf):
+        raise Mistyped(f"expected a record, not {value.type}")
+    return [field(value, i) for i in range(len(value.type.elements))]
+
+
+def _arranged(value: Expr, arranged: list[Expr]) -> Expr:
+    """The same record with its fields rearranged. Names stay in place where all fields have one type."""
+    assert isinstance(value.type, TupleOf)
+    same = all(element == value.type.elements[0] for element in value.type.elements)
+    names = value.type.names if same else (None,) * len(arranged)
+    return call("record", *arranged, attributes=names)
+
+
+def _rotated(value: Expr) -> Expr:
+    parts = fields(value)
+    return _arranged(value, parts[1:] + parts[:1])
+
+
+def _reversed(value: Expr) -> Expr:
+    return _arranged(value, fields(value)[::-1])
+
+
+def _sorted(value: Expr) -> Expr:
+    if isinstance(value.type, ListOf):
+        return call("sort_list", value)
+    parts = fields(value)
+    if any(part.type != parts[0].type for part in parts):
+        raise Mistyped(f"sort takes a record whose fields have one type, not {value.type}")
+    if len(parts) > SORT_LIMIT:
+        raise Mistyped(f"sort takes a record of at most {SORT_LIMIT} fields, or a list")
+    for end in range(len(parts) - 1, 0, -1):  # bubble sort as a network: no data-dependent control flow
+        for i in range(end):
+            a, b = parts[i], parts[i + 1]
+            swap = precedes(b, a)
+            parts[i], parts[i + 1] = call("where", swap, b, a), call("where", swap, a, b)
+    return _arranged(value, parts)
+
+
+# --- numbers, strings, lists ------------------------------------------------------------------------------------
+
+
+def _smaller(a: Expr, b: Expr) -> Expr:
+    return _null_if_any((a, b), call("where", less(b, a), b, a))
+
+
+def _larger(a: Expr, b: Expr) -> Expr:
+    return _null_if_any((a, b), call("where", less(a, b), b, a))
+
+
+def _null_if_any(values: tuple[Expr, ...], result: Expr) -> Expr:
+    for value in values:
+        if value.type.nullable:
+            result = call("where", call("is_null", value), constant(None), result)
+    return result
+
+
+def _absolute(value: Expr) -> Expr:
+    zero = constant(0.0) if value.type == FLOAT else constant(0)
+    return call("where", less(value, zero), call("subtract", zero, value), value)
+
+
+def _floor(value: Expr) -> Expr:
+    if value.type != FLOAT:
+        raise Mistyped(f"floor takes a float, not {value.type}")
+    whole = call("to_int", value)
+    below = call("less", value, call("to_float", whole))
+    return call("where", below, call("subtract", whole, constant(1)), whole)
+
+
+def _bucket(value: Expr, width: Expr) -> Expr:
+    if value.type == INT and width.type == INT:
+        return call("floor_divide", value, width)
+    return _floor(call("divide", to_float(value).core, to_float(width).core))
+
+
+def _contains(text: Expr, part: Expr) -> Expr:
+    return call("not", call("less", call("find", text, part), constant(0)))
+
+
+def _starts_with(text: Expr, prefix: Expr) -> Expr:
+    head = call("substring", text, constant(0), call("length", prefix))
+    return _null_if_any((text, prefix), call("equal", head, prefix))
+
+
+def static_int(value: Expr, what: str, least: int = 0) -> int:
+    """A public integer written in the query, at least `least`."""
+    if not isinstance(value, Constant) or value.type != INT or value.value < least:
+        raise Mistyped(f"{what} must be an integer written in the query, at least {least}")
+    assert isinstance(value.value, int)
+    return value.value
+
+
+def _range(start: Expr, stop: Expr, limit: Expr) -> Expr:
+    return call("range_list", start, stop, attributes=(static_int(limit, "the limit of a range"),))
+
+
+def _subsets(items: Expr, size: Expr) -> Expr:
+    """All ways to take `size` elements, in the order of the list, as records."""
+    if not isinstance(items.type, ListOf):
+        raise Mistyped(f"subsets takes a list, not {items.type}")
+    depth = static_int(size, "the size of the subsets", 1)
+    count, items_bound = call("length", items), items.type.bound
+    base = next_level(items)
+
+    def choose(chosen: list[Expr], start: Expr) -> Expr:
+        level = base + len(chosen)
+        index = Variable(INT, level, f"i{len(chosen)}")
+        picked = [*chosen, call("element", items, index)]
+        indices = call("range_list", start, count, attributes=(items_bound,))
+        if len(picked) == depth:
+            body = call("record", *picked, attributes=(None,) * depth)
+            return call("map", indices, make_lambda((index,), body, level))
+        rest = choose(picked, call("add", index, constant(1)))
+        return call("flatten", call("map", indices, make_lambda((index,), rest, level)))
+
+    return choose([], constant(0))
+
+
+def next_level(*expressions: Expr) -> int:
+    """A level above every variable of the expressions: what an inner lambda must start at."""
+    levels = [node.level for e in expressions for node in walk(e) if isinstance(node, Variable)]
+    return 1 + max(levels, default=-1)
+
+
+def map_list(items: Expr, function: Expr) -> Expr:
+    """`function` of every element, in order."""
+    return call("map", items, function)
+
+
+def _reduced(name: str, items: Expr, function: Expr | None) -> Expr:
+    return call(name, items if function is None else call("map", items, function))
+
+
+def _reducer(name: str, primitive: str, pair: Callable[[Expr, Expr], Expr] | None) -> Callable[..., Expr]:
+    """min, max or sum: of a list, of a function over a list, or of two or more values side by side."""
+
+    def build(first: Expr, *rest: Expr) -> Expr:
+        if isinstance(first.type, ListOf) or pair is None:
+            if len(rest) > 1 or (rest and not isinstance(rest[0], Lambda)):
+                raise ExpressionError(f"{name} of a list takes the list and, at most, a function of its elements")
+            return derived(name, lambda items, f=None: _reduced(primitive, items, f), first, *rest)
+        if not rest:
+            raise ExpressionError(f"{name} takes a list, or two values or more, in `{show(first)}`")
+        result = first
+        for value in rest:
+            result = derived(name, pair, *promote(result, value))
+        return result
+
+    return build
+
+
+def _collect(items: Expr, function: Expr | None = None) -> Expr:
+    if function is None:
+        return derived("collect", lambda group: call("sort_list", group), items)
+    return derived("collect", lambda group, f: call("sort_list", call("map", group, f)), items, function)
+
+
+def _list_of(*items: Expr) -> Expr:
+    widened = any(item.type == FLOAT for item in items)
+    return call("list", *(to_float(item) if widened and item.type == INT else item for item in items))
+
+
+def _where(condition: Expr, yes: Expr, no: Expr) -> Expr:
+    return call("where", condition, *promote(yes, no))
+
+
+def _one(name: str, rule: Callable[..., Expr]) -> Callable[..., Expr]:
+    return lambda *arguments: derived(name, rule, *arguments)
+
+
+def _primitive(name: str) -> Callable[..., Expr]:
+    return lambda *arguments: call(name, *arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What a name means: how to build it, how many arguments it takes, and which of them is a function.
+
+    A function argument is always the second and is applied to the elements of the first, a list.
+    """
+
+    build: Callable[..., Expr]
+    least: int
+    most: int
+    takes_function: bool = False
+
+
+FUNCTIONS: dict[str, Function] = {
+    "where": Function(_where, 3, 3),
+    "is_null": Function(_primitive("is_null"), 1, 1),
+    "to_int": Function(_primitive("to_int"), 1, 1),
+    "to_float": Function(to_float, 1, 1),
+    "to_str": Function(_primitive("to_str"), 1, 1),
+    "concatenate": Function(_primitive("concatenate"), 2, 2),
+    "find": Function(_primitive("find"), 2, 2),
+    "lower": Function(_primitive("lower"), 1, 1),
+    "substring": Function(_primitive("substring"), 3, 3),
+    "split": Function(_primitive("split"), 2, 2),
+    "contains": Function(_one("contains", _contains), 2, 2),
+    "starts_with": Function(_one("starts_with", _starts_with), 2, 2),
+    "length": Function(_primitive("length"), 1, 1),
+    "count": Function(_one("count", lambda items: call("length", items)), 1, 1),
+    "element": Function(_primitive("element"), 2, 2),
+    "range": Function(_one("range", _range), 3, 3),
+    "map": Function(map_list, 2, 2, takes_function=True),
+    "flatten": Function(_primitive("flatten"), 1, 1),
+    "collect": Function(_collect, 1, 2, takes_function=True),
+    "sum": Function(_reducer("sum", "sum_list", None), 1, 2, takes_function=True),
+    "min": Function(_reducer("min", "min_list", _smaller), 1, 64, takes_function=True),
+    "max": Function(_reducer("max", "max_list", _larger), 1, 64, takes_function=True),
+    "absolute": Function(_one("absolute", _absolute), 1, 1),
+    "floor": Function(_one("floor", _floor), 1, 1),
+    "bucket": Function(_one("bucket", _bucket), 2, 2),
+    "sort": Function(_one("sort", _sorted), 1, 1),
+    "rotate": Function(_one("rotate", _rotated), 1, 1),
+    "reverse": Function(_one("reverse", _reversed), 1, 1),
+    "subsets": Function(_one("subsets", _subsets), 2, 2),
+    "weighted": Function(lambda item, weight: call("weighted", item, to_float(weight)), 2, 2),
+    "list": Function(_list_of, 0, 1_000_000),
+}
+"""Every function that a query can name, besides operators, records and field access."""
+
+
+def apply(name: str, *arguments: Expr) -> Expr:
+    """The function of this name on these arguments, or ExpressionError."""
+    function = FUNCTIONS[name]
+    if not function.least <= len(arguments) <= function.most:
+        wanted = str(function.least) if function.least == function.most else f"{function.least} to {function.most}"
+        raise ExpressionError(f"{name} takes {wanted} argument(s), not {len(arguments)}")
+    return function.build(*arguments)
+
+
+_OPERATORS: dict[str, Callable[..., Expr]] = {
+    **{name: partial(arithmetic, name) for name in ("add", "subtract", "multiply")},
+    **{name: partial(compare, name) for name in ("greater", "less_equal", "greater_equal")},
+    "divide": divide,
+    "negate": negate,
+    "equal": equal,
+    "not_equal": not_equal,
+    "less": less,
+    "less_record": less,
+    "or": either,
+}
+
+
+def rebuild(name: str, arguments: tuple[Expr, ...], attributes: Attributes = ()) -> Expr:
+    """The call of this name on these arguments, however it was written first."""
+    if name in FUNCTIONS:
+        return apply(name, *arguments)
+    if name in _OPERATORS:
+        return _OPERATORS[name](*arguments)
+    return call(name, *arguments, attributes=attributes)

@@ -1,0 +1,167 @@
+"""Lambdas to plain Python functions of values, in static single assignment: shared work is done once.
+
+The generated source holds nothing but calls of primitives and constants passed by reference, so no text of a
+query is ever executed. Lists are produced lazily where they are consumed once (the body of a SelectMany, the
+inside of map and flatten), so that a limit also limits the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable
+from wpinq.expr.primitives import LAZY, PRIMITIVES
+
+_EAGER, _LAZY, _LAZY_INSIDE = 0, 1, 2
+
+_INLINE = {
+    "equal": "{0} == {1}",
+    "less": "{0} < {1}",
+    "and": "{0} and {1}",
+    "not": "not {0}",
+    "is_null": "{0} is None",
+    "where": "{1} if {0} else {2}",
+}
+"""Python that means the primitive when no argument is null: a call saved in the innermost loops."""
+
+
+class _Scope:
+    """A function under construction: its lines, the names of what it has computed, and its parent."""
+
+    def __init__(self, parent: _Scope | None, indent: str) -> None:
+        self.parent = parent
+        self.indent = indent
+        self.lines: list[str] = []
+        self.names: dict[bytes, str] = {}
+
+    def find(self, digest: bytes) -> str | None:
+        scope: _Scope | None = self
+        while scope is not None:
+            if digest in scope.names:
+                return scope.names[digest]
+            scope = scope.parent
+        return None
+
+    def line(self, text: str) -> None:
+        self.lines.append(self.indent + text)
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self.globals: dict[str, Any] = {"__builtins__": {}, "tuple": tuple}
+        self.count = 0
+
+    def fresh(self, prefix: str) -> str:
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def constant(self, value: object) -> str:
+        name = self.fresh("k")
+        self.globals[name] = value
+        return name
+
+    def function(self, lambda_: Lambda, parent: _Scope | None, mode: int) -> tuple[str, list[str]]:
+        """Emit `def`; gives its name and its lines."""
+        scope = _Scope(parent, "    " if parent is None else parent.indent + "    ")
+        name, parameters = self.fresh("f"), []
+        for variable in lambda_.parameters:
+            parameters.append(self.fresh("x"))
+            scope.names[variable.digest] = parameters[-1]
+        result = self.emit(lambda_.body, scope, mode)
+        scope.line(f"return {result}")
+        return name, [f"{scope.indent[4:]}def {name}({', '.join(parameters)}):", *scope.lines]
+
+    def emit(self, root: Expr, scope: _Scope, root_mode: int) -> str:
+        """Emit what computes `root`; gives the name that holds it. Iterative, so that depth is no limit."""
+        stack: list[tuple[Expr, int, bool]] = [(root, root_mode, False)]
+        results: dict[tuple[bytes, int], list[str]] = {}
+        while stack:
+            node, mode, ready = stack.pop()
+            lazy = mode != _EAGER and isinstance(node, Call) and node.name in LAZY
+            known = None if lazy else scope.find(node.digest)
+            if known is not None:
+                results.setdefault((node.digest, mode), []).append(known)
+            elif isinstance(node, Constant):
+                name = scope.names[node.digest] = self.constant(node.value)
+                results.setdefault((node.digest, mode), []).append(name)
+            elif isinstance(node, Variable):  # pragma: no cover - every variable is bound by a scope
+                raise AssertionError("unbound variable")
+            elif ready:
+                assert isinstance(node, Call)
+                modes = _argument_modes(node, mode)
+                arguments = [
+                    self._lambda(child, scope, m) if isinstance(child, Lambda) else results[child.digest, m].pop()
+                    for child, m in reversed(tuple(zip(node.arguments, modes, strict=True)))
+                ][::-1]
+                name = self.fresh("v")
+                text = self._call(node, arguments)
+                if node.name in LAZY and not lazy:
+                    held = self.fresh("v")
+                    scope.line(f"{held} = {text}")
+                    text = f"None if {held} is None else tuple({held})"
+                scope.line(f"{name} = {text}")
+                if not lazy:
+                    scope.names[node.digest] = name
+                results.setdefault((node.digest, mode), []).append(name)
+            else:
+                assert isinstance(node, Call)
+                stack.append((node, mode, True))
+                for child, child_mode in zip(node.arguments, _argument_modes(node, mode), strict=True):
+                    if not isinstance(child, Lambda):
+                        stack.append((child, child_mode, False))
+        return results[root.digest, root_mode].pop()
+
+    def _lambda(self, lambda_: Lambda, scope: _Scope, mode: int) -> str:
+        name, lines = self.function(lambda_, scope, mode)
+        scope.lines.extend(lines)
+        return name
+
+    def _call(self, node: Call, arguments: list[str]) -> str:
+        if node.name == "record":
+            return f"({', '.join(arguments)},)"
+        if node.name == "field" and not node.arguments[0].type.nullable:
+            return f"{arguments[0]}[{node.attributes[0]}]"
+        nullable = any(argument.type.nullable for argument in node.arguments[: 1 if node.name == "where" else None])
+        if node.name in _INLINE and (node.name in ("equal", "is_null") or not nullable):
+            return _INLINE[node.name].format(*arguments)
+        return f"{self.constant(PRIMITIVES[node.name].implement(node.attributes))}({', '.join(arguments)})"
+
+
+def _argument_modes(node: Call, mode: int) -> tuple[int, ...]:
+    """How each argument may be produced: flatten walks its lists once, map its list once."""
+    if node.name == "flatten":
+        return (_LAZY_INSIDE,)
+    if node.name == "map":
+        return (_LAZY, _LAZY if mode == _LAZY_INSIDE else _EAGER)
+    return (_EAGER,) * len(node.arguments)
+
+
+def _compile(lambda_: Lambda, mode: int) -> Callable[..., Any]:
+    compiler = _Compiler()
+    name, lines = compiler.function(lambda_.core, None, mode)
+    exec("\n".join(lines), compiler.globals)
+    function: Callable[..., Any] = compiler.globals[name]
+    return function
+
+
+@lru_cache(maxsize=4096)
+def compile_lambda(lambda_: Lambda) -> Callable[..., Any]:
+    """The function as plain Python: values in, value out; total, so it never raises on values of its types.
+
+    Examples
+    --------
+    >>> from wpinq.expr.trace import trace
+    >>> from wpinq.expr.types import INT, record_type
+    >>> edge = record_type({"src": INT, "dst": INT})
+    >>> compile_lambda(trace(lambda e: (e.dst, e.src // 2), (edge,)))((7, 3))
+    (3, 3)
+    """
+    return _compile(lambda_, _EAGER)
+
+
+@lru_cache(maxsize=4096)
+def compile_iterator(lambda_: Lambda) -> Callable[..., Any]:
+    """Like `compile_lambda` for a function that gives a list; the list may be an iterator, not yet walked."""
+    return _compile(lambda_, _LAZY)

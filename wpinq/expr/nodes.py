@@ -1,0 +1,130 @@
+"""Expression nodes: immutable, typed when built, equal when they mean the same.
+
+An expression is a DAG of four kinds of node. Variables are named by level, counted from the outermost lambda,
+so that two lambdas which differ only in the names of their parameters are equal. Each node carries a digest of
+its meaning, computed once from its children's digests: equality and hashing cost nothing however deep the DAG.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from wpinq.expr.types import Type
+from wpinq.expr.values import Value, canonical_bytes
+
+
+def digest_of(*parts: bytes | str) -> bytes:
+    """A collision-resistant digest of a sequence of parts, each delimited by its length."""
+    hasher = hashlib.blake2b(digest_size=32)
+    for part in parts:
+        encoded = part.encode("utf-8") if isinstance(part, str) else part
+        hasher.update(len(encoded).to_bytes(8, "big"))
+        hasher.update(encoded)
+    return hasher.digest()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Expr:
+    """A scalar expression: its type, the expressions it is built from, and the digest of its meaning."""
+
+    type: Type
+    children: tuple[Expr, ...] = field(init=False, default=())
+    digest: bytes = field(init=False, default=b"")
+
+    def _seal(self, children: tuple[Expr, ...], *identity: bytes | str) -> None:
+        object.__setattr__(self, "children", children)
+        object.__setattr__(self, "digest", digest_of(*identity, *(child.digest for child in children)))
+
+    @property
+    def core(self) -> Expr:
+        """The same expression in primitives only. Engines see nothing else."""
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expr) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Constant(Expr):
+    """A public value written in the query."""
+
+    value: Value
+
+    def __post_init__(self) -> None:
+        self._seal((), "constant", str(self.type), canonical_bytes(self.value, self.type))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Variable(Expr):
+    """A parameter of an enclosing lambda. The name is for display only."""
+
+    level: int
+    name: str
+
+    def __post_init__(self) -> None:
+        self._seal((), "variable", str(self.type), str(self.level))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Call(Expr):
+    """A function applied to arguments.
+
+    `attributes` are the static parts of a call: field names of a record, the index of a field. `lowered` is the
+    same value said in primitives only, or None where the call and everything below it is primitive already.
+    """
+
+    name: str
+    arguments: tuple[Expr, ...]
+    attributes: tuple[str | int | None, ...] = ()
+    lowered: Expr | None = None
+
+    @property
+    def core(self) -> Expr:
+        return self if self.lowered is None else self.lowered
+
+    def __post_init__(self) -> None:
+        self._seal(self.arguments, "call", self.name, repr(self.attributes), str(len(self.arguments)))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Lambda(Expr):
+    """A function of `len(parameters)` variables, the first of them at `level`. Its type is its body's."""
+
+    level: int
+    parameters: tuple[Variable, ...]
+    body: Expr
+
+    def __post_init__(self) -> None:
+        types = ", ".join(str(parameter.type) for parameter in self.parameters)
+        self._seal((self.body,), "lambda", str(self.level), types)
+
+    @property
+    def core(self) -> Lambda:
+        core = self.body.core
+        return self if core is self.body else Lambda(core.type, self.level, self.parameters, core)
+
+
+def make_lambda(parameters: tuple[Variable, ...], body: Expr, level: int = 0) -> Lambda:
+    """The function that gives `body` for the values of `parameters`."""
+    return Lambda(body.type, level, parameters, body)
+
+
+def walk(root: Expr) -> Iterator[Expr]:
+    """Every distinct node once, children before parents; any depth, no recursion."""
+    done: set[bytes] = set()
+    stack: list[tuple[Expr, bool]] = [(root, False)]
+    while stack:
+        node, expanded = stack.pop()
+        if node.digest in done:
+            continue
+        if expanded:
+            done.add(node.digest)
+            yield node
+        else:
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.children))

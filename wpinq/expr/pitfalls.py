@@ -1,0 +1,55 @@
+"""Warnings about the few things that Python does to a symbol without asking it.
+
+`e.x is None`, `isinstance(e, …)` and `e.x in (…)`-like tests on identity give an ordinary bool while the lambda
+is traced, and so vanish silently from the query. Where the source of the lambda can be read, we look for them.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from wpinq.errors import WpinqWarning
+
+
+def warn_about(function: Callable[..., Any]) -> None:
+    """Warn of what tracing cannot see in a lambda, where its source can be read."""
+    code = getattr(function, "__code__", None)
+    if code is None or not _mentions_trap(code):
+        return
+    for message in _traps(function):
+        warnings.warn(message, WpinqWarning, stacklevel=4)
+
+
+def _mentions_trap(code: Any) -> bool:
+    """A cheap look at the byte code, so that source is read only where there may be something to find."""
+    if "isinstance" in code.co_names or "type" in code.co_names:
+        return True
+    import dis
+
+    return any(
+        instruction.opname in ("IS_OP", "CONTAINS_OP") or "NONE" in instruction.opname
+        for instruction in dis.get_instructions(code)
+    )
+
+
+def _traps(function: Callable[..., Any]) -> Iterator[str]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)).strip().rstrip(",)"))
+    except (OSError, TypeError, SyntaxError):
+        yield (
+            "this lambda tests identity, membership or a Python type, which is decided while the query is written, "
+            "not for each record: use wp.is_null(x), == and wp.cast"
+        )
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            yield f"`{ast.unparse(node)}` is decided while the query is written: use wp.is_null(x) or =="
+        elif isinstance(node, ast.Compare) and any(isinstance(op, (ast.In, ast.NotIn)) for op in node.ops):
+            yield f"`{ast.unparse(node)}` is decided while the query is written: combine == with |"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "type"):
+            yield f"`{ast.unparse(node)}` is decided while the query is written: types are known from the schema"

@@ -1,0 +1,258 @@
+"""Tracing: a lambda is called once, with symbols, and what it returns is the expression.
+
+A lambda never sees a record, so it can neither leak one nor depend on one. Whatever Python would do silently
+with a value (test it, loop over it, print it) raises with the fix. Symbols have no public attributes: every
+name after a dot is a field.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, NoReturn
+
+from wpinq.errors import ExpressionError
+from wpinq.expr import build
+from wpinq.expr.format import show
+from wpinq.expr.nodes import Expr, Lambda, Variable, make_lambda
+from wpinq.expr.pitfalls import warn_about
+from wpinq.expr.types import TupleOf, Type
+
+NESTING_LIMIT = 40
+"""How deep lambdas may nest in one another."""
+
+_level: ContextVar[int] = ContextVar("level", default=0)
+
+
+class Symbol:
+    """Stands for a value while a lambda is traced."""
+
+    __slots__ = ("__expr",)
+
+    def __init__(self, expr: Expr) -> None:
+        object.__setattr__(self, "_Symbol__expr", expr)
+
+    def __getattr__(self, name: str) -> Symbol:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return Symbol(build.field_named(expr_of(self), name))
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise ExpressionError(f"a symbol cannot be changed (setting {name!r}); build a record: wp.record(...)")
+
+    def __getitem__(self, index: object) -> Symbol:
+        value = expr_of(self)
+        if isinstance(value.type, TupleOf):
+            if isinstance(index, str):
+                return Symbol(build.field_named(value, index))
+            count = len(value.type.elements)
+            if isinstance(index, bool) or not isinstance(index, int) or not -count <= index < count:
+                raise ExpressionError(
+                    f"`{show(value)}` has fields [0] to [{count - 1}]; the index must be one of them, "
+                    "written in the query"
+                )
+            return Symbol(build.field(value, index % count))
+        return Symbol(build.apply("element", value, lift(index)))
+
+    def __add__(self, other: object) -> Symbol:
+        return _infix(build.arithmetic, self, other, "add")
+
+    def __radd__(self, other: object) -> Symbol:
+        return _infix(build.arithmetic, other, self, "add")
+
+    def __sub__(self, other: object) -> Symbol:
+        return _infix(build.arithmetic, self, other, "subtract")
+
+    def __rsub__(self, other: object) -> Symbol:
+        return _infix(build.arithmetic, other, self, "subtract")
+
+    def __mul__(self, other: object) -> Symbol:
+        return _infix(build.arithmetic, self, other, "multiply")
+
+    def __rmul__(self, other: object) -> Symbol:
+        return _infix(build.arithmetic, other, self, "multiply")
+
+    def __truediv__(self, other: object) -> Symbol:
+        return Symbol(build.divide(lift(self), lift(other)))
+
+    def __rtruediv__(self, other: object) -> Symbol:
+        return Symbol(build.divide(lift(other), lift(self)))
+
+    def __floordiv__(self, other: object) -> Symbol:
+        return Symbol(build.call("floor_divide", lift(self), lift(other)))
+
+    def __rfloordiv__(self, other: object) -> Symbol:
+        return Symbol(build.call("floor_divide", lift(other), lift(self)))
+
+    def __mod__(self, other: object) -> Symbol:
+        return Symbol(build.call("modulo", lift(self), lift(other)))
+
+    def __rmod__(self, other: object) -> Symbol:
+        return Symbol(build.call("modulo", lift(other), lift(self)))
+
+    def __neg__(self) -> Symbol:
+        return Symbol(build.negate(expr_of(self)))
+
+    def __eq__(self, other: object) -> Symbol:  # type: ignore[override]  # an expression, not a verdict
+        return Symbol(build.equal(lift(self), lift(other)))
+
+    def __ne__(self, other: object) -> Symbol:  # type: ignore[override]
+        return Symbol(build.not_equal(lift(self), lift(other)))
+
+    def __lt__(self, other: object) -> Symbol:
+        return Symbol(build.less(lift(self), lift(other)))
+
+    def __gt__(self, other: object) -> Symbol:
+        return _comparison("greater", self, other)
+
+    def __le__(self, other: object) -> Symbol:
+        return _comparison("less_equal", self, other)
+
+    def __ge__(self, other: object) -> Symbol:
+        return _comparison("greater_equal", self, other)
+
+    def __and__(self, other: object) -> Symbol:
+        return Symbol(build.call("and", lift(self), lift(other)))
+
+    def __rand__(self, other: object) -> Symbol:
+        return Symbol(build.call("and", lift(other), lift(self)))
+
+    def __or__(self, other: object) -> Symbol:
+        return Symbol(build.either(lift(self), lift(other)))
+
+    def __ror__(self, other: object) -> Symbol:
+        return Symbol(build.either(lift(other), lift(self)))
+
+    def __invert__(self) -> Symbol:
+        return Symbol(build.call("not", expr_of(self)))
+
+    def __abs__(self) -> Symbol:
+        return Symbol(build.apply("absolute", expr_of(self)))
+
+    def __bool__(self) -> NoReturn:
+        _refuse(self, "has no truth value while the query is written", "use & | ~ and wp.where(condition, a, b)")
+
+    def __iter__(self) -> NoReturn:
+        _refuse(self, "cannot be looped over or unpacked", "use [0], [1], … or wp.map(list, function)")
+
+    def __len__(self) -> NoReturn:
+        _refuse(self, "has no len()", "use wp.count(x) or wp.length(x)")
+
+    def __contains__(self, item: object) -> NoReturn:
+        _refuse(self, "cannot be searched with `in`", "use wp.contains(text, part), or == on each field")
+
+    def __hash__(self) -> int:
+        _refuse(self, "cannot be hashed", "return it from the lambda instead of keeping it in a set or a dict")
+
+    def __int__(self) -> NoReturn:
+        _refuse(self, "is not a number yet", "use wp.cast(x, int)")
+
+    __index__ = __int__
+
+    def __float__(self) -> NoReturn:
+        _refuse(self, "is not a number yet", "use wp.cast(x, float)")
+
+    def __str__(self) -> NoReturn:
+        _refuse(self, "is not text yet", "use wp.cast(x, str)")
+
+    def __format__(self, specification: str) -> NoReturn:
+        _refuse(self, "cannot be formatted", "build text with + and wp.cast(x, str)")
+
+    def __repr__(self) -> NoReturn:
+        _refuse(self, "cannot be shown", "look at the whole query with q.explain()")
+
+    def __reduce__(self) -> NoReturn:
+        _refuse(self, "cannot be pickled", "pickle the query")
+
+
+def _refuse(symbol: Symbol, what: str, fix: str) -> NoReturn:
+    raise ExpressionError(f"`{show(expr_of(symbol))}` {what}: {fix}")
+
+
+def _infix(rule: Callable[[str, Expr, Expr], Expr], left: object, right: object, name: str) -> Symbol:
+    return Symbol(rule(name, lift(left), lift(right)))
+
+
+def _comparison(name: str, left: object, right: object) -> Symbol:
+    return Symbol(build.compare(name, lift(left), lift(right)))
+
+
+def expr_of(symbol: Symbol) -> Expr:
+    """The expression behind a symbol."""
+    expr: Expr = object.__getattribute__(symbol, "_Symbol__expr")
+    return expr
+
+
+def lift(value: object) -> Expr:
+    """What a lambda may return or combine, as an expression: symbols, constants, tuples, lists, dicts of fields."""
+    if isinstance(value, Symbol):
+        return expr_of(value)
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, tuple):
+        return build.record((None,) * len(value), tuple(lift(item) for item in value))
+    if isinstance(value, list):
+        return build.apply("list", *(lift(item) for item in value))
+    if isinstance(value, dict):
+        for name in value:
+            if not isinstance(name, str):
+                raise ExpressionError("a dict in a lambda is a record: its keys must be field names")
+        return build.record(tuple(value), tuple(lift(item) for item in value.values()))
+    return build.constant(value)
+
+
+def trace(function: Callable[..., Any] | Lambda, types: tuple[Type, ...]) -> Lambda:
+    """Call a lambda once with symbols of these types; the Lambda node of what it returns.
+
+    A lambda of several parameters over one record takes the record's fields, in order.
+
+    Raises
+    ------
+    ExpressionError
+        When the lambda is ill-typed, has the wrong number of parameters, or treats a symbol as a value.
+
+    Examples
+    --------
+    >>> from wpinq.expr.types import INT, record_type
+    >>> print(show(trace(lambda e: e.src + 1, (record_type({"src": INT}),))))
+    e => e.src + 1
+    """
+    if isinstance(function, Lambda):
+        return function
+    if not callable(function):
+        raise ExpressionError(f"expected a function of a record, such as `lambda e: e.src`, not {function!r}")
+    warn_about(function)
+    names = _parameter_names(function)
+    level = _level.get()
+    if level > NESTING_LIMIT:
+        raise ExpressionError(f"lambdas nest deeper than {NESTING_LIMIT}")
+    if len(types) == 1 and len(names) > 1:
+        (type_,) = types
+        if not isinstance(type_, TupleOf) or len(type_.elements) != len(names):
+            raise ExpressionError(f"a lambda of {len(names)} parameters needs a record of as many fields, not {type_}")
+        whole = Variable(type_, level, "record")
+        variables: tuple[Variable, ...] = (whole,)
+        arguments = [build.field(whole, i) for i in range(len(names))]
+    else:
+        if len(names) != len(types):
+            raise ExpressionError(f"expected a lambda of {len(types)} parameter(s), not {len(names)}")
+        variables = tuple(
+            Variable(type_, level + i, name) for i, (type_, name) in enumerate(zip(types, names, strict=True))
+        )
+        arguments = list(variables)
+    token = _level.set(level + len(types))
+    try:
+        body = lift(function(*(Symbol(argument) for argument in arguments)))
+    finally:
+        _level.reset(token)
+    return make_lambda(variables, body, level)
+
+
+def _parameter_names(function: Callable[..., Any]) -> list[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise ExpressionError(f"cannot see the parameters of {function!r}: wrap it in a lambda") from None
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in parameters if p.kind in kinds and p.default is inspect.Parameter.empty]

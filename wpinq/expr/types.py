@@ -1,0 +1,185 @@
+"""The closed set of record types, and what it means for two of them to agree.
+
+A dataset has one static type, so two records of it that are equal in Python are equal as typed values: `1`,
+`1.0` and `True` never meet in one position. Two properties ride along without taking part in equality:
+whether a value may be null, and the most elements that a list can hold.
+"""
+
+from __future__ import annotations
+
+import types as python_types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from wpinq.errors import ExpressionError
+
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type of values. `nullable` says whether null may stand in for a value; it is not part of equality."""
+
+    nullable: bool = field(default=False, compare=False, kw_only=True)
+
+    def with_nullable(self, nullable: bool = True) -> Type:
+        """The same type, with null allowed or not."""
+        return self if self.nullable == nullable else replace(self, nullable=nullable)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar(Type):
+    """`int` (64 bits, signed), `float` (finite, 64 bits), `bool`, `str` (code points), or `null` alone."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf(Type):
+    """A list of values of one type. `bound` is the most elements it can hold, or None when no plan says."""
+
+    element: Type
+    bound: int | None = field(default=None, compare=False, kw_only=True)
+
+    def __str__(self) -> str:
+        return f"list[{self.element}]"
+
+
+@dataclass(frozen=True, slots=True)
+class TupleOf(Type):
+    """A record: values side by side, each with a name or None. Names are part of the type, not of the value."""
+
+    names: tuple[str | None, ...]
+    elements: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        inside = ", ".join(str(t) if n is None else f"{n}: {t}" for n, t in zip(self.names, self.elements, strict=True))
+        return f"({inside},)" if len(self.elements) == 1 and self.names == (None,) else f"({inside})"
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted(Type):
+    """An element of a SelectMany list that carries its own weight. It cannot be part of a record."""
+
+    record: Type
+
+    def __str__(self) -> str:
+        return f"weighted[{self.record}]"
+
+
+INT = Scalar("int")
+FLOAT = Scalar("float")
+BOOL = Scalar("bool")
+STR = Scalar("str")
+NULL = Scalar("null", nullable=True)
+
+_ANNOTATIONS: dict[object, Type] = {int: INT, float: FLOAT, bool: BOOL, str: STR}
+
+
+def is_number(type_: Type) -> bool:
+    """Whether arithmetic applies."""
+    return type_ in (INT, FLOAT)
+
+
+def is_record_type(type_: Type) -> bool:
+    """Whether values of the type can stand in a dataset: everything but a weighted element."""
+    if isinstance(type_, TupleOf):
+        return all(is_record_type(element) for element in type_.elements)
+    if isinstance(type_, ListOf):
+        return is_record_type(type_.element)
+    return not isinstance(type_, Weighted)
+
+
+def unify(left: Type, right: Type) -> Type | None:
+    """The type that holds the values of both, or None.
+
+    Null joins any type and makes it nullable. Field names must agree where both sides have one: silently
+    pairing `dst` with `src` would be a trap. A list's bound is the larger of the two.
+    """
+    nullable = left.nullable or right.nullable
+    if left == NULL:
+        return right.with_nullable()
+    if right == NULL:
+        return left.with_nullable()
+    if isinstance(left, ListOf) and isinstance(right, ListOf):
+        element = unify(left.element, right.element)
+        if element is None:
+            return None
+        bound = None if left.bound is None or right.bound is None else max(left.bound, right.bound)
+        return ListOf(element, bound=bound, nullable=nullable)
+    if isinstance(left, Weighted) and isinstance(right, Weighted):
+        record = unify(left.record, right.record)
+        return None if record is None else Weighted(record, nullable=nullable)
+    if isinstance(left, TupleOf) and isinstance(right, TupleOf):
+        return _unify_records(left, right, nullable)
+    return left.with_nullable(nullable) if left == right else None
+
+
+def _unify_records(left: TupleOf, right: TupleOf, nullable: bool) -> Type | None:
+    if len(left.elements) != len(right.elements):
+        return None
+    names: list[str | None] = []
+    for a, b in zip(left.names, right.names, strict=True):
+        if a is not None and b is not None and a != b:
+            return None
+        names.append(a if a is not None else b)
+    given = [name for name in names if name is not None]
+    if len(set(given)) != len(given):
+        return None
+    elements = [unify(a, b) for a, b in zip(left.elements, right.elements, strict=True)]
+    if any(element is None for element in elements):
+        return None
+    return TupleOf(tuple(names), tuple(e for e in elements if e is not None), nullable=nullable)
+
+
+def record_type(fields: Mapping[str, Type]) -> TupleOf:
+    """The record type with these named fields."""
+    for name in fields:
+        check_field_name(name)
+    return TupleOf(tuple(fields), tuple(fields.values()))
+
+
+def tuple_type(elements: Iterable[Type]) -> TupleOf:
+    """The record type with these unnamed fields."""
+    elements = tuple(elements)
+    return TupleOf((None,) * len(elements), elements)
+
+
+def check_field_name(name: str) -> None:
+    """Refuse a field name that could not be written after a dot, in Python or in text."""
+    if not (name.isidentifier() and name.isascii()) or name.startswith("_"):
+        raise ExpressionError(
+            f"the field name {name!r} cannot be used: take ASCII letters, digits and underscores, "
+            "starting with a letter"
+        )
+
+
+def type_from_annotation(annotation: object) -> Type:
+    """The type that a Python annotation of a source schema means.
+
+    `int`, `float`, `bool`, `str`; `list[T]`; `tuple[T, …]` and mappings for nested records; `T | None` where
+    null is allowed; a `Type` stands for itself. Examples: `list[str]`, `int | None`, `{"src": int, "dst": int}`.
+    """
+    if isinstance(annotation, Type):
+        return annotation
+    if isinstance(annotation, Mapping):
+        return record_type({name: type_from_annotation(item) for name, item in annotation.items()})
+    if isinstance(annotation, type) and annotation in _ANNOTATIONS:
+        return _ANNOTATIONS[annotation]
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is list and len(arguments) == 1:
+        return ListOf(type_from_annotation(arguments[0]))
+    if origin is tuple and arguments and Ellipsis not in arguments:
+        return tuple_type(type_from_annotation(item) for item in arguments)
+    if origin in (typing.Union, python_types.UnionType) and type(None) in arguments:
+        rest = [item for item in arguments if item is not type(None)]
+        if len(rest) == 1:
+            return type_from_annotation(rest[0]).with_nullable()
+    raise ExpressionError(
+        f"{annotation!r} is not a record type: use int, float, bool, str, list[T], tuple[T, U], "
+        'T | None, or a mapping {"field": T}'
+    )

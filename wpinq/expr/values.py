@@ -1,0 +1,125 @@
+"""Values of the record types: checking, canonical order, canonical bytes.
+
+A value is a plain Python object: int, float, bool, str, None, and tuples for records and lists alike. Its type
+is always at hand, so nothing is tagged.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+from wpinq.expr.types import BOOL, FLOAT, INT, INT_MAX, INT_MIN, NULL, STR, ListOf, TupleOf, Type
+
+Value = Any
+"""A record or a part of one: int, float, bool, str, None, or a tuple of values."""
+
+
+class UnfitValue(ValueError):
+    """A value is not of the type it should have. The message names the reason, never the value."""
+
+
+def normalize(value: object, type_: Type) -> Value:
+    """The canonical form of a value: -0.0 becomes 0.0, lists become tuples, ints widen to float fields.
+
+    Raises
+    ------
+    UnfitValue
+        When the value is not of the type. Only the reason is named, never the value.
+    """
+    if value is None:
+        if type_.nullable:
+            return None
+        raise UnfitValue(f"null where {type_} is declared (declare it as `T | None` to allow null)")
+    if isinstance(type_, (ListOf, TupleOf)):
+        return _normalize_sequence(value, type_)
+    if type_ == BOOL:
+        if isinstance(value, bool):
+            return value
+    elif type_ == INT:
+        if isinstance(value, int) and not isinstance(value, bool):
+            if INT_MIN <= value <= INT_MAX:
+                return int(value)
+            raise UnfitValue("an integer outside 64 bits")
+    elif type_ == FLOAT:
+        return _normalize_float(value)
+    elif type_ == STR and isinstance(value, str):
+        return _normalize_str(value)
+    raise UnfitValue(f"a value that is not of type {type_}")
+
+
+def _normalize_float(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise UnfitValue("a value that is not of type float")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise UnfitValue("a number outside the range of float") from None
+    if not math.isfinite(number):
+        raise UnfitValue("nan or infinity")
+    if isinstance(value, int) and int(number) != value:
+        raise UnfitValue("an integer that float cannot represent exactly")
+    return number + 0.0  # -0.0 + 0.0 is 0.0
+
+
+def _normalize_str(value: str) -> str:
+    if any(0xD800 <= ord(character) <= 0xDFFF for character in value):
+        raise UnfitValue("a string with a lone surrogate")
+    return str.__str__(value)
+
+
+def _normalize_sequence(value: object, type_: ListOf | TupleOf) -> Value:
+    if not isinstance(value, (tuple, list)):
+        raise UnfitValue(f"a value that is not of type {type_}")
+    if isinstance(type_, ListOf):
+        if type_.bound is not None and len(value) > type_.bound:
+            raise UnfitValue(f"a list of more than {type_.bound} elements")
+        return tuple(normalize(item, type_.element) for item in value)
+    if len(value) != len(type_.elements):
+        raise UnfitValue(f"a record that does not have {len(type_.elements)} fields")
+    return tuple(normalize(item, element) for item, element in zip(value, type_.elements, strict=True))
+
+
+def order_key(value: Value) -> tuple[Any, ...]:
+    """The key that sorts values of one type in canonical order: null first, then by value, then by position."""
+    if value is None:
+        return (0,)
+    if isinstance(value, tuple):
+        return (1, *(order_key(item) for item in value))
+    return (1, value)
+
+
+def canonical_bytes(value: Value, type_: Type) -> bytes:
+    """The one byte form of a typed value: equal bytes exactly when type and value are equal.
+
+    Every part is tagged with its type and lists with their length, so `1`, `1.0` and `True` differ and no two
+    values share a form. This form keys noise and replay.
+    """
+    parts: list[bytes] = []
+    _write(value, type_, parts)
+    return b"".join(parts)
+
+
+def _write(value: Value, type_: Type, parts: list[bytes]) -> None:
+    if value is None or type_ == NULL:
+        parts.append(b"n")
+    elif isinstance(type_, TupleOf):
+        parts.append(b"t" + struct.pack(">I", len(type_.elements)))
+        for item, element in zip(value, type_.elements, strict=True):
+            _write(item, element, parts)
+    elif isinstance(type_, ListOf):
+        parts.append(b"l" + struct.pack(">I", len(value)))
+        for item in value:
+            _write(item, type_.element, parts)
+    elif type_ == STR:
+        text = value.encode("utf-8")
+        parts.append(b"s" + struct.pack(">I", len(text)) + text)
+    elif type_ == FLOAT:
+        parts.append(b"f" + struct.pack(">d", value + 0.0))
+    elif type_ == INT:
+        parts.append(b"i" + struct.pack(">q", value))
+    elif type_ == BOOL:
+        parts.append(b"b1" if value else b"b0")
+    else:  # pragma: no cover - the set of types is closed
+        raise AssertionError(type_)

@@ -1,0 +1,1 @@
+"""Graphs: recipes, fitting of released degree statistics, generators and synthesis."""

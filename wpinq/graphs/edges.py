@@ -1,0 +1,162 @@
+"""Edge lists in files: read any, and write public ones."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import operator
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal, overload
+
+from wpinq.expr.types import INT_MAX, INT_MIN
+from wpinq.ingest.edge_list import EdgeList, Policy
+from wpinq.ingest.rejection import Faults, reject
+
+# What reads back as it was written: no blank, no sign of a comment or of a byte order in front.
+_NAME = re.compile(r"[^\s\0#%\ufeff\ud800-\udfff][^\s\0\ud800-\udfff]*")
+
+
+@overload
+def read_edges(
+    path: str | os.PathLike[str],
+    *,
+    directed: bool = ...,
+    loops: Policy = ...,
+    duplicates: Policy = ...,
+    node: type[int] = ...,
+) -> list[tuple[int, int]]: ...
+@overload
+def read_edges(
+    path: str | os.PathLike[str],
+    *,
+    directed: bool = ...,
+    loops: Policy = ...,
+    duplicates: Policy = ...,
+    node: type[str],
+) -> list[tuple[str, str]]: ...
+def read_edges(
+    path: str | os.PathLike[str],
+    *,
+    directed: bool = True,
+    loops: Literal["keep", "drop", "refuse"] = "keep",
+    duplicates: Literal["keep", "drop", "refuse"] = "keep",
+    node: type = int,
+) -> list[tuple[Any, Any]]:
+    r"""The edges of an edge-list file, in its order.
+
+    Any SNAP file is understood: plain text or gzip, blanks or tabs, `#` and `%` comments, blank lines, any line
+    ends, a byte order mark. Columns after the first two are ignored.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. Whether it is gzip is read from the file itself.
+    directed : bool
+        False puts each edge in canonical order, the smaller node first.
+    loops, duplicates : {"keep", "drop", "refuse"}
+        What to do with an edge from a node to itself, and with one that stood there before.
+    node : {int, str}
+        The type of the node identifiers.
+
+    Returns
+    -------
+    list of tuple
+        One pair per edge.
+
+    Raises
+    ------
+    SourceRejected
+        When the file is not a sound edge list. Positions are line numbers, from 0 in `positions` and from 1 in the
+        message.
+    PlanError
+        When an option is not one of those.
+
+    Notes
+    -----
+    Costs no privacy, because it releases nothing: the list holds the true edges. Give the path, or an
+    `wpinq.ingest.EdgeList`, to `Session.protect` and the list need never be held.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "graph.txt"
+    >>> _ = path.write_text("# from to\n1 2\n2 1\n3 4\n")
+    >>> read_edges(path, directed=False, duplicates="drop")
+    [(1, 2), (3, 4)]
+    """
+    return EdgeList(path, directed, loops, duplicates).edges(node)
+
+
+def write_edges(edges: Iterable[tuple[Any, Any]], path: str | os.PathLike[str]) -> None:
+    """Write the edges of a public graph, one to a line with a tab between, in the order given.
+
+    The same edges give the same bytes, gzip included (no time stamp). Sort a set first: it has no order.
+
+    Parameters
+    ----------
+    edges : iterable of pairs
+        Nodes are 64-bit integers, or names without blanks that do not start with `#`, `%` or a byte order mark.
+    path : str or path
+        Where to write; a name that ends in `.gz` makes it gzip. A file there is replaced.
+
+    Raises
+    ------
+    SourceRejected
+        When an edge would not read back as it is. Nothing is written then.
+    OSError
+        When the file cannot be written.
+
+    Notes
+    -----
+    Privacy: the file holds the edges as they are. It is for public graphs, such as a synthetic one made from
+    Answers.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "graph.txt.gz"
+    >>> write_edges([(1, 2), (2, 3)], path)
+    >>> read_edges(path)
+    [(1, 2), (2, 3)]
+    """
+    faults: Faults = {}
+    lines: list[str] = []
+    names: set[bool] = set()
+    for position, edge in enumerate(edges):
+        pair = edge if isinstance(edge, (tuple, list)) and len(edge) == 2 else (None, None)
+        source, target = _text(pair[0]), _text(pair[1])
+        if source is None or target is None:
+            faults[position] = (
+                "not a pair of 64-bit integers, or of names without blanks that do not start like a comment"
+            )
+            continue
+        names.update(isinstance(end, str) for end in pair)
+        if len(names) > 1:
+            faults[position] = "integers and names in one graph (write all nodes as names)"
+        lines.append(f"{source}\t{target}\n")
+    if faults:
+        reject("the list of edges", faults, noun="edge")
+    path = Path(path)
+    content = "".join(lines).encode()
+    if path.suffix.lower() == ".gz":
+        packed = io.BytesIO()
+        with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as file:
+            file.write(content)
+        content = packed.getvalue()
+    path.write_bytes(content)
+
+
+def _text(node: Any) -> str | None:
+    """The text of a node that reads back as the same node, or None."""
+    if isinstance(node, str):
+        return str.__str__(node) if _NAME.fullmatch(node) else None
+    if isinstance(node, bool) or not hasattr(node, "__index__"):
+        return None
+    try:
+        number = operator.index(node)
+    except TypeError:
+        return None
+    return str(number) if INT_MIN <= number <= INT_MAX else None

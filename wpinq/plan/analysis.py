@@ -1,0 +1,143 @@
+"""What a plan costs and how far its floats may stray: static, from the plan alone.
+
+Cost is linear: a demand of epsilon at the root flows down to the sources, adding up along every path. Demands
+on the parts of one Partition do not add up: the dataset that was split owes the largest of them, for one
+unit of change lies in one part. Counts are exact rationals, so a node shared two hundred levels deep is billed in
+microseconds for what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from wpinq.expr.nodes import digest_of
+from wpinq.plan.node import Node, topological
+from wpinq.plan.operators.partition import Partition
+from wpinq.plan.operators.source import Source
+
+UNIT_ROUNDOFF = Fraction(1, 2**53)
+ROUNDING_CONSTANT = 16
+"""Every engine keeps each operator's float output within this many roundoffs of its mass bound (in norm)."""
+
+PartKey = tuple[str, str]
+"""A part of a partition, as the ledger knows it: digest of the partition, digest of the part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a batch of releases asks: epsilon times uses for each source, and the new demand on each part.
+
+    Attributes
+    ----------
+    sources : dict
+        Source name to epsilon times uses, before the unit weight.
+    parts : dict
+        Cumulative demand on each part that the batch touches, counting what earlier batches asked of it.
+    nodes : dict
+        The demand that reaches each node, by digest.
+    """
+
+    sources: dict[str, Fraction]
+    parts: dict[PartKey, Fraction]
+    nodes: dict[bytes, Fraction]
+
+
+def demand(
+    roots: Sequence[tuple[Node, Fraction]],
+    earlier: Callable[[str], Mapping[str, Fraction]] = lambda partition: {},
+    scope: str = "",
+) -> Demand:
+    """The demand of a batch of releases, each a root and its epsilon.
+
+    Parameters
+    ----------
+    roots : sequence of (Node, Fraction)
+        What is released, and with which epsilon.
+    earlier : callable
+        For the digest of a partition, the demand on each part in earlier batches. The batch owes only the
+        increase of the maximum.
+    scope : str
+        Distinguishes ledger entries of the same plan over different versions of the data.
+    """
+    reaching: dict[bytes, Fraction] = {}
+    waiting: dict[bytes, dict[str, dict[str, Fraction]]] = {}
+    by_source: dict[str, Fraction] = {}
+    parts: dict[PartKey, Fraction] = {}
+    for root, epsilon in roots:
+        reaching[root.digest] = reaching.get(root.digest, Fraction(0)) + epsilon
+    for node in reversed(list(topological(root for root, _ in roots))):
+        owed = reaching.get(node.digest, Fraction(0))
+        for partition, asked in waiting.pop(node.digest, {}).items():
+            held = dict(earlier(partition))
+            largest = max(held.values(), default=Fraction(0))
+            for part, epsilon in asked.items():
+                held[part] = held.get(part, Fraction(0)) + epsilon
+                parts[partition, part] = held[part]
+            owed += max(held.values()) - largest
+        reaching[node.digest] = owed
+        operator = node.operator
+        if isinstance(operator, Source):
+            by_source[operator.source] = by_source.get(operator.source, Fraction(0)) + owed
+        elif isinstance(operator, Partition):
+            (split,) = node.inputs
+            partition = digest_of("partition", scope, split.digest, operator.key.digest).hex()
+            asked = waiting.setdefault(split.digest, {}).setdefault(partition, {})
+            part = operator.part.digest.hex()
+            asked[part] = asked.get(part, Fraction(0)) + owed
+        else:
+            for child in node.inputs:
+                reaching[child.digest] = reaching.get(child.digest, Fraction(0)) + owed
+    return Demand(by_source, parts, reaching)
+
+
+def uses(root: Node) -> dict[str, int]:
+    """How often a plan uses each source: what one unit of change there can move the output by."""
+    return {name: int(count) for name, count in demand([(root, Fraction(1))]).sources.items()}
+
+
+def path_counts(root: Node) -> dict[bytes, int]:
+    """The number of paths from the root to each node."""
+    counts = {root.digest: 1}
+    for node in reversed(list(topological([root]))):
+        for child in node.inputs:
+            counts[child.digest] = counts.get(child.digest, 0) + counts[node.digest]
+    return counts
+
+
+def masses(root: Node, source_mass: Callable[[Source], Fraction] = lambda source: source.cap) -> dict[bytes, Fraction]:
+    """A bound on the norm of every node's output, from bounds on the sources' (their caps)."""
+    bounds: dict[bytes, Fraction] = {}
+    for node in topological([root]):
+        if isinstance(node.operator, Source):
+            bounds[node.digest] = source_mass(node.operator)
+        else:
+            bounds[node.digest] = node.operator.mass(*(bounds[child.digest] for child in node.inputs))
+    return bounds
+
+
+def rounding_error(root: Node) -> Fraction:
+    """A bound on the norm of (float output − exact output): `Σ_v paths(v) · 16 · 2⁻⁵³ · M(v)`.
+
+    Exact operators are 1-Lipschitz, so what one operator rounds reaches the root once per path, unamplified.
+    """
+    counts, bounds = path_counts(root), masses(root)
+    steps = (node for node in topological([root]) if not isinstance(node.operator, Source))
+    total = sum((counts[node.digest] * bounds[node.digest] for node in steps), Fraction(0))
+    return ROUNDING_CONSTANT * UNIT_ROUNDOFF * total
+
+
+def slack(root: Node) -> Fraction:
+    """The relative widening η of the noise that covers rounding: `2 · e(root) / unit_weight`.
+
+    Two neighbours' float outputs differ by at most `uses · d + 2 e(root)` in norm for sources at distance d; with
+    d at least the unit weight and uses at least 1 that is at most `uses · d · (1 + η)`.
+    """
+    weights = [node.operator.unit_weight for node in topological([root]) if isinstance(node.operator, Source)]
+    return 2 * rounding_error(root) / min(weights)
+
+
+def weight_left(root: Node) -> dict[bytes, Fraction]:
+    """The most weight that a source of one record of weight 1 leaves at each node."""
+    return masses(root, lambda source: Fraction(1))

@@ -1,0 +1,59 @@
+"""The two arithmetics that weights come in: exact rationals, and floats whose sums are correctly rounded.
+
+Sums are over sets of contributions, never over arrival order: `math.fsum` gives the correctly rounded sum
+whatever the order, so equal datasets give equal bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from wpinq.expr.values import Value
+
+Weight = Any
+"""A weight: a Fraction in exact arithmetic, a float otherwise. The arithmetic in use decides."""
+
+Weights = dict[Value, Weight]
+"""A weighted dataset while it is computed: record to non-zero weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """How numbers become weights and how weights are summed."""
+
+    name: str
+    number: Callable[[Any], Weight]
+    total: Callable[[Iterable[Weight]], Weight]
+
+
+def _exact_total(weights: Iterable[Fraction]) -> Fraction:
+    return sum(weights, Fraction(0))
+
+
+EXACT = Arithmetic("exact", Fraction, _exact_total)
+FLOAT = Arithmetic("float", float, math.fsum)
+
+
+def accumulate(contributions: Iterable[tuple[Value, Weight]], arithmetic: Arithmetic) -> Weights:
+    """The dataset in which each record weighs the sum of its contributions; zero weights are dropped."""
+    sums: dict[Value, Weight] = {}
+    for record, weight in contributions:
+        if weight == 0:
+            continue
+        held = sums.get(record)
+        if held is None:
+            sums[record] = weight
+        elif type(held) is list:
+            held.append(weight)
+        else:
+            sums[record] = [held, weight]
+    results = {}
+    for record, held in sums.items():
+        weight = arithmetic.total(held) if type(held) is list else held
+        if weight != 0:
+            results[record] = weight
+    return results

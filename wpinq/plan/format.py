@@ -1,0 +1,159 @@
+"""Plans as JSON: what answers keep of their query, and what travels between processes.
+
+A table of nodes, inputs before users, each expression a table of its own, so that shared parts are written
+once and depth is no limit. Reading rebuilds and so re-checks every step; the digest is compared with the one
+written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any
+
+from wpinq.errors import PlanError, WpinqError
+from wpinq.expr import build
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
+from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, Scalar, TupleOf, Type
+from wpinq.expr.values import Value, normalize
+from wpinq.plan.node import Node, topological
+from wpinq.plan.operator import REGISTRY
+from wpinq.plan.operators import Source
+
+Json = Any
+
+
+def plan_to_json(root: Node) -> dict[str, Json]:
+    """A plan as plain data."""
+    nodes: list[Json] = []
+    places: dict[bytes, int] = {}
+    for node in topological([root]):
+        arguments = {
+            item.name: _argument_to_json(getattr(node.operator, item.name))
+            for item in fields(node.operator)  # type: ignore[arg-type]  # every operator is a dataclass
+        }
+        places[node.digest] = len(nodes)
+        nodes.append(
+            {
+                "operator": node.operator.name,
+                "arguments": arguments,
+                "inputs": [places[child.digest] for child in node.inputs],
+            }
+        )
+    return {"nodes": nodes, "digest": root.digest.hex()}
+
+
+def plan_from_json(data: Mapping[str, Json]) -> Node:
+    """The plan, rebuilt and checked; PlanError when the data are not a plan of this version."""
+    try:
+        nodes: list[Node] = []
+        for item in data["nodes"]:
+            operator = Source if item["operator"] == Source.name else REGISTRY[item["operator"]]
+            arguments = {name: _argument_from_json(value) for name, value in item["arguments"].items()}
+            nodes.append(Node(operator(**arguments), tuple(nodes[i] for i in item["inputs"])))
+        root = nodes[-1]
+        written = data["digest"]
+    except WpinqError:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        raise PlanError("these data do not hold a plan that this version can read") from None
+    if root.digest.hex() != written:
+        raise PlanError("this plan was written by another version or changed since: it does not match its digest")
+    return root
+
+
+def type_to_json(type_: Type) -> Json:
+    """A record type as plain data, with nullability and bounds."""
+    if isinstance(type_, ListOf):
+        shape: Json = {"list": type_to_json(type_.element), "bound": type_.bound}
+    elif isinstance(type_, TupleOf):
+        elements = [type_to_json(element) for element in type_.elements]
+        shape = {"fields": [list(pair) for pair in zip(type_.names, elements, strict=True)]}
+    else:
+        assert isinstance(type_, Scalar)
+        shape = {"scalar": type_.name}
+    return {**shape, "nullable": True} if type_.nullable else shape
+
+
+def type_from_json(data: Json) -> Type:
+    """The record type."""
+    nullable = bool(data.get("nullable", False))
+    if "list" in data:
+        return ListOf(type_from_json(data["list"]), bound=data["bound"], nullable=nullable)
+    if "fields" in data:
+        names, elements = zip(*data["fields"], strict=True) if data["fields"] else ((), ())
+        return TupleOf(tuple(names), tuple(type_from_json(element) for element in elements), nullable=nullable)
+    return next(t for t in (INT, FLOAT, BOOL, STR, NULL) if t.name == data["scalar"]).with_nullable(nullable)
+
+
+def value_to_json(value: Value) -> Json:
+    """A value as plain data; records and lists as arrays."""
+    return [value_to_json(item) for item in value] if isinstance(value, tuple) else value
+
+
+def value_from_json(data: Json, type_: Type) -> Value:
+    """The value of a type, checked."""
+    return normalize(data, type_.with_nullable())
+
+
+def _argument_to_json(value: Any) -> Json:
+    if isinstance(value, Expr):
+        return {"expression": _expression_to_json(value)}
+    if isinstance(value, Type):
+        return {"type": type_to_json(value)}
+    if isinstance(value, Fraction):
+        return {"fraction": str(value)}
+    if isinstance(value, tuple):
+        return {"texts": list(value)}
+    return {"value": value}
+
+
+def _argument_from_json(data: Json) -> Any:
+    ((kind, content),) = data.items()
+    if kind == "expression":
+        return _expression_from_json(content)
+    if kind == "type":
+        return type_from_json(content)
+    if kind == "fraction":
+        return Fraction(content)
+    return tuple(content) if kind == "texts" else content
+
+
+def _expression_to_json(root: Expr) -> list[Json]:
+    table: list[Json] = []
+    places: dict[bytes, int] = {}
+    for expr in walk(root):
+        places[expr.digest] = len(table)
+        if isinstance(expr, Constant):
+            table.append({"constant": value_to_json(expr.value), "type": type_to_json(expr.type)})
+        elif isinstance(expr, Variable):
+            table.append({"variable": expr.level, "name": expr.name, "type": type_to_json(expr.type)})
+        elif isinstance(expr, Lambda):
+            parameters = [[v.name, type_to_json(v.type)] for v in expr.parameters]
+            table.append({"lambda": parameters, "level": expr.level, "body": places[expr.body.digest]})
+        else:
+            assert isinstance(expr, Call)
+            arguments = [places[argument.digest] for argument in expr.arguments]
+            table.append({"call": expr.name, "arguments": arguments, "attributes": list(expr.attributes)})
+    return table
+
+
+def _expression_from_json(table: list[Json]) -> Expr:
+    built: list[Expr] = []
+    for item in table:
+        if "constant" in item:
+            type_ = type_from_json(item["type"])
+            built.append(Constant(type_, value_from_json(item["constant"], type_)))
+        elif "variable" in item:
+            built.append(Variable(type_from_json(item["type"]), item["variable"], item["name"]))
+        elif "lambda" in item:
+            variables = tuple(
+                Variable(type_from_json(type_), item["level"] + i, name)
+                for i, (name, type_) in enumerate(item["lambda"])
+            )
+            built.append(make_lambda(variables, built[item["body"]], item["level"]))
+        else:
+            arguments = tuple(built[i] for i in item["arguments"])
+            built.append(build.rebuild(item["call"], arguments, tuple(item["attributes"])))
+    return built[-1]

@@ -1,0 +1,150 @@
+"""Nodes: an operator applied to the outputs of other nodes. A plan is its root node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wpinq.errors import ExpressionError, PlanError
+from wpinq.expr.compile import compile_lambda
+from wpinq.expr.nodes import Constant, Expr, Lambda, digest_of, make_lambda
+from wpinq.expr.types import ListOf, Type, is_record_type
+from wpinq.plan.operator import Operator, Parameter
+from wpinq.plan.operators.source import Source
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Node:
+    """One step of a plan: typed when built, equal to another when it means the same.
+
+    Attributes
+    ----------
+    operator : Operator
+        What the step does, with its arguments.
+    inputs : tuple of Node
+        What it does it to.
+    type : Type
+        The type of the records that come out.
+    digest : bytes
+        The digest of the step and all that is below it: equality and hashing, whatever the depth.
+    """
+
+    operator: Operator
+    inputs: tuple[Node, ...] = ()
+    type: Type = field(init=False)
+    digest: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        if len(self.inputs) != self.operator.arity:
+            raise PlanError(f"{self.operator.name} takes {self.operator.arity} dataset(s), not {len(self.inputs)}")
+        object.__setattr__(self, "type", self.operator.output_type(*(node.type for node in self.inputs)))
+        digest = digest_of(self.operator.identity(), *(node.digest for node in self.inputs))
+        object.__setattr__(self, "digest", digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+Convert = Callable[[Any, tuple[Type, ...]], Lambda]
+"""How a front end turns what its user wrote for a function into a Lambda over records of these types."""
+
+
+def construct(
+    operator: type[Operator], inputs: tuple[Node, ...], arguments: Mapping[str, Any], convert: Convert
+) -> Node:
+    """The node that applies an operator of the registry, whichever notation the arguments came in.
+
+    Parameters
+    ----------
+    operator : type of Operator
+        The operator.
+    inputs : tuple of Node
+        Its datasets, the one it is called on first.
+    arguments : mapping
+        Its other arguments by parameter name, as written by the user; absent or None where optional.
+    convert : callable
+        The front end's way from a function as written to a Lambda.
+    """
+    types = tuple(node.type for node in inputs)
+    values: dict[str, Any] = {}
+    for parameter in operator.parameters:
+        if parameter.kind == "query":
+            continue
+        given = arguments.get(parameter.name)
+        if given is None and not parameter.optional:
+            raise PlanError(f"{operator.name} needs {parameter.name}")
+        values[parameter.name] = _argument(operator, parameter, given, types, convert)
+    return Node(operator(**values), inputs)
+
+
+def _argument(
+    operator: type[Operator], parameter: Parameter, given: Any, types: tuple[Type, ...], convert: Convert
+) -> Any:
+    bound = tuple(types[i] for i in parameter.of)
+    if parameter.group:
+        bound = (ListOf(bound[0]),)
+    try:
+        if parameter.kind == "limit":
+            return given
+        if parameter.kind == "constant":
+            return fold(convert(given, ()))
+        if parameter.kind == "widths" and isinstance(given, (int, float)) and not isinstance(given, bool):
+            return float(given)
+        if given is None:
+            return convert(_default, bound) if len(bound) == 1 else convert(_pair, bound)
+        return convert(given, bound)
+    except ExpressionError as error:
+        raise type(error)(f"{operator.name}, {parameter.name}: {error}") from None
+
+
+def _default(value: Any) -> Any:
+    return value
+
+
+def _pair(left: Any, right: Any) -> Any:
+    return (left, right)
+
+
+def fold(function: Lambda) -> Constant:
+    """A function of nothing as the constant that it gives."""
+    if not is_record_type(function.type):
+        raise ExpressionError(f"a constant cannot be {function.type}")
+    return Constant(function.type, compile_lambda(function)())
+
+
+def constant_lambda(value: Expr) -> Lambda:
+    """A function of nothing."""
+    return make_lambda((), value)
+
+
+def topological(roots: Iterable[Node]) -> Iterator[Node]:
+    """Every distinct node once, inputs before what uses them; any depth, no recursion."""
+    done: set[bytes] = set()
+    stack: list[tuple[Node, bool]] = [(root, False) for root in roots][::-1]
+    while stack:
+        node, expanded = stack.pop()
+        if node.digest in done:
+            continue
+        if expanded:
+            done.add(node.digest)
+            yield node
+        else:
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.inputs))
+
+
+def sources(roots: Iterable[Node]) -> dict[str, Source]:
+    """The sources of a plan by name; PlanError when one name is declared in two ways."""
+    found: dict[str, Source] = {}
+    for node in topological(roots):
+        if isinstance(node.operator, Source):
+            source = node.operator
+            if found.setdefault(source.source, source) != source:
+                raise PlanError(
+                    f"the source {source.source!r} is declared in two ways in one plan: use one declaration"
+                )
+    return found

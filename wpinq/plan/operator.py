@@ -1,0 +1,220 @@
+"""What an operator is, the three families that carry most rules, and the registry.
+
+An operator is engine-free: a frozen dataclass with its record type, its stability, its name, and its exact
+meaning. Engines own their rules elsewhere. Everything that must know all operators (the text language, the
+fluent methods, the documentation, the engines' coverage tests) reads the registry.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+from wpinq.errors import PlanError
+from wpinq.expr.nodes import Expr, Lambda, digest_of
+from wpinq.expr.types import Type, is_record_type, unify
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import Arithmetic, Weight, Weights, accumulate
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One argument of an operator, as a fluent method or a text program takes it.
+
+    `of` numbers the inputs whose records a function is applied to; with `group`, it is applied to the list of
+    a whole group's records instead.
+    """
+
+    name: str
+    kind: Literal["query", "function", "widths", "limit", "constant"]
+    of: tuple[int, ...] = (0,)
+    group: bool = False
+    optional: bool = False
+
+
+class Operator(ABC):
+    """A stable transformation of weighted datasets.
+
+    Class attributes
+    ----------------
+    name : str
+        Its name in the paper and in text programs.
+    method : str
+        Its name as a fluent method.
+    parameters : tuple of Parameter
+        What it takes besides the dataset that it is called on.
+    stability : str
+        Why one unit of change in an input changes the output by at most one unit.
+    """
+
+    name: ClassVar[str]
+    method: ClassVar[str]
+    arity: ClassVar[int] = 1
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
+    stability: ClassVar[str]
+
+    @abstractmethod
+    def output_type(self, *inputs: Type) -> Type:
+        """The type of the output's records; PlanError where the inputs do not fit."""
+
+    @abstractmethod
+    def mass(self, *inputs: Fraction) -> Fraction:
+        """A bound on the output's norm, given bounds on the inputs' norms."""
+
+    @abstractmethod
+    def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
+        """The meaning: the output dataset, exact when the arithmetic is."""
+
+    def identity(self) -> bytes:
+        """The digest of the operator with its arguments."""
+        parts: list[bytes | str] = [self.name]
+        for item in fields(self):  # type: ignore[arg-type]  # every operator is a dataclass
+            value = getattr(self, item.name)
+            parts += [item.name, value.digest if isinstance(value, Expr) else repr(value)]
+        return digest_of(*parts)
+
+
+class PerRecord(Operator):
+    """Operators linear in the weights: each record has images with coefficients of total at most one.
+
+    Stability: a change of one record's weight by w moves the output by at most w times the coefficients.
+    """
+
+    @abstractmethod
+    def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
+        """The function from a record to its images and their coefficients."""
+
+    def mass(self, *inputs: Fraction) -> Fraction:
+        return inputs[0]
+
+    def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
+        images = self.images(arithmetic)
+        return accumulate(
+            (
+                (image, weight * coefficient)
+                for record, weight in inputs[0].items()
+                for image, coefficient in images(record)
+            ),
+            arithmetic,
+        )
+
+
+class Combination(Operator):
+    """Sums of the inputs with a coefficient of 1 or -1 each. Stability: the triangle inequality."""
+
+    arity = 2
+    coefficients: ClassVar[tuple[int, int]]
+
+    def output_type(self, *inputs: Type) -> Type:
+        return common_type(self.name, *inputs)
+
+    def mass(self, *inputs: Fraction) -> Fraction:
+        return sum(inputs, Fraction(0))
+
+    def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
+        return accumulate(
+            (
+                (record, coefficient * weight)
+                for coefficient, weights in zip(self.coefficients, inputs, strict=True)
+                for record, weight in weights.items()
+            ),
+            arithmetic,
+        )
+
+
+class Keyed(Operator):
+    """Operators that split every input by a key and work on the parts of each key independently.
+
+    Stability: it suffices to show it for the parts of one key.
+    """
+
+    @abstractmethod
+    def keys(self) -> tuple[Callable[[Value], Value], ...]:
+        """The key function of each input."""
+
+    @abstractmethod
+    def part_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
+        """The function `(key, *parts)` that gives the output of one key; parts are datasets, perhaps empty."""
+
+    def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
+        parts: dict[Value, tuple[Weights, ...]] = {}
+        for position, (weights, key) in enumerate(zip(inputs, self.keys(), strict=True)):
+            for record, weight in weights.items():
+                value = key(record)
+                part = parts.get(value)
+                if part is None:
+                    part = parts[value] = tuple({} for _ in inputs)
+                part[position][record] = weight
+        evaluate_part = self.part_evaluator(arithmetic)
+        return accumulate((output for key, part in parts.items() for output in evaluate_part(key, *part)), arithmetic)
+
+
+class RecordKeyed(Keyed):
+    """Keyed operators whose key is the whole record: a record's output depends on its own weights alone."""
+
+    @abstractmethod
+    def record_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
+        """The function `(record, *weights)` that gives a record's output; absent records weigh 0."""
+
+    def keys(self) -> tuple[Callable[[Value], Value], ...]:
+        return (lambda record: record,) * self.arity
+
+    def part_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
+        evaluate_record = self.record_evaluator(arithmetic)
+        return lambda record, *parts: evaluate_record(record, *(part.get(record, 0) for part in parts))
+
+    def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
+        evaluate_record = self.record_evaluator(arithmetic)
+        records = dict.fromkeys(record for weights in inputs for record in weights)
+        return accumulate(
+            (
+                output
+                for record in records
+                for output in evaluate_record(record, *(weights.get(record, 0) for weights in inputs))
+            ),
+            arithmetic,
+        )
+
+
+REGISTRY: dict[str, type[Operator]] = {}
+"""Every operator by its name in the paper."""
+
+
+def register(operator: type[Operator]) -> type[Operator]:
+    """Enter an operator class in the registry."""
+    REGISTRY[operator.name] = operator
+    return operator
+
+
+def function_type(operator: str, function: Lambda) -> Type:
+    """The type of a function's result, where it must be able to stand in a dataset."""
+    if not is_record_type(function.type):
+        raise PlanError(f"{operator}: the function gives {function.type}, which cannot be a record")
+    return function.type
+
+
+def common_type(operator: str, left: Type, right: Type) -> Type:
+    """The record type of two inputs that must agree."""
+    common = unify(left, right)
+    if common is None:
+        raise PlanError(
+            f"{operator} needs both sides to have one record type, got {left} and {right}: select one side into "
+            "the other's form first (for fields, e.g. `lambda e: (e.dst, e.src)` or wp.record(src=e.dst, dst=e.src))"
+        )
+    return common
+
+
+def required_bound(operator: str, bound: int | None, limit: int | None, what: str) -> int:
+    """The static bound on a list's length that a plan must have: from its type, or a public limit."""
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise PlanError(f"{operator}: limit must be a positive integer, not {limit!r}")
+    known = [value for value in (bound, limit) if value is not None]
+    if not known:
+        raise PlanError(
+            f"{operator}: nothing bounds the length of {what}; give a public limit=…, "
+            "so that one record cannot blow up time and memory (longer lists are cut)"
+        )
+    return min(known)

@@ -1,0 +1,30 @@
+"""Except: the difference of the weights of each record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from wpinq.plan.operator import Combination, Parameter, register
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Except(Combination):
+    """The difference of the weights of each record: `out(x) = A(x) - B(x)`   (paper, section 2.6)
+
+    Weights may become negative. `except` is a Python keyword, so the method is called `difference`.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> a, b = wp.source("a", int), wp.source("b", int)
+    >>> wp.evaluate(a.difference(b), {"a": {1: 0.75, 2: 2.0}, "b": {1: 3.0}})
+    WeightedDataset({1: -2.25, 2: 2.0})
+    """
+
+    name: ClassVar[str] = "Except"
+    method: ClassVar[str] = "difference"
+    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("other", "query"),)
+    stability: ClassVar[str] = "the triangle inequality"
+    coefficients: ClassVar[tuple[int, int]] = (1, -1)

@@ -1,0 +1,75 @@
+"""GroupBy: a function of the records that share a key."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from wpinq.expr.compile import compile_lambda
+from wpinq.expr.nodes import Lambda
+from wpinq.expr.types import Type, record_type
+from wpinq.expr.values import Value, order_key
+from wpinq.plan.arithmetic import Arithmetic, Weight, Weights
+from wpinq.plan.operator import Keyed, Parameter, function_type, register
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class GroupBy(Keyed):
+    """Collect the records of each key and reduce every prefix of them, heaviest first, to one record.
+
+    Per key, with records ordered so that weights do not increase, `x_0, x_1, …`, and `A(x_n) = 0`:
+    `out((key, reduce({x_0 … x_i}))) += (A(x_i) − A(x_{i+1})) / 2`   (paper, section 2.5)
+
+    Records of unit weight give one output a key, of weight 1/2. The reducer sees a group as a list in canonical
+    order, never in order of weight, so that it is a function of the set. Negative weights count as 0.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> degrees = edges.group_by(lambda e: e.src, lambda group: wp.count(group))
+    >>> wp.evaluate(degrees, {"edges": {(1, 2): 1.0, (1, 3): 1.0, (2, 1): 1.0}})
+    WeightedDataset({(1, 2): 0.5, (2, 1): 0.5})
+    """
+
+    name: ClassVar[str] = "GroupBy"
+    method: ClassVar[str] = "group_by"
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("key", "function"),
+        Parameter("reduce", "function", group=True, optional=True),
+    )
+    stability: ClassVar[str] = (
+        "a change of one weight by w that keeps the order moves two outputs by w/2 each; others are sums of such"
+    )
+
+    key: Lambda
+    reduce: Lambda
+
+    def output_type(self, *inputs: Type) -> Type:
+        return record_type({"key": function_type(self.name, self.key), "val": function_type(self.name, self.reduce)})
+
+    def mass(self, *inputs: Fraction) -> Fraction:
+        return inputs[0] / 2
+
+    def keys(self) -> tuple[Callable[[Value], Value], ...]:
+        return (compile_lambda(self.key),)
+
+    def part_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
+        reduce = compile_lambda(self.reduce)
+
+        def evaluate_part(key: Value, part: Weights) -> Iterable[tuple[Value, Weight]]:
+            ordered = [(-weight, order_key(record), record) for record, weight in part.items() if weight > 0]
+            ordered.sort()
+            prefix: list[tuple[object, Value]] = []
+            for i, (negated, order, record) in enumerate(ordered):
+                insort(prefix, (order, record))
+                following = ordered[i + 1][0] if i + 1 < len(ordered) else 0
+                if negated != following:
+                    group = tuple(member for _, member in prefix)
+                    yield (key, reduce(group)), (following - negated) / 2
+
+        return evaluate_part

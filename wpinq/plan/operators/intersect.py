@@ -1,0 +1,33 @@
+"""Intersect: the smaller weight of each record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from wpinq.plan.arithmetic import Weight
+from wpinq.plan.operator import Parameter, register
+from wpinq.plan.operators.extreme import Extreme
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Intersect(Extreme):
+    """The smaller weight of each record: `out(x) = min(A(x), B(x))`   (paper, section 2.6)
+
+    A record absent from one side weighs 0 there, also against a negative weight.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> a, b = wp.source("a", int), wp.source("b", int)
+    >>> wp.evaluate(a.intersect(b), {"a": {1: 0.75, 2: 2.0}, "b": {1: 3.0}})
+    WeightedDataset({1: 0.75})
+    """
+
+    name: ClassVar[str] = "Intersect"
+    method: ClassVar[str] = "intersect"
+    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("other", "query"),)
+    stability: ClassVar[str] = "a minimum moves no more than its arguments do"
+    choose: ClassVar[Callable[[Weight, Weight], Weight]] = min

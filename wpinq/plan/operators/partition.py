@@ -1,0 +1,52 @@
+"""Partition: the part of a dataset with a given public key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from wpinq.errors import PlanError
+from wpinq.expr.compile import compile_lambda
+from wpinq.expr.nodes import Constant, Lambda
+from wpinq.expr.types import Type, unify
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import Arithmetic, Weight
+from wpinq.plan.operator import Parameter, PerRecord, register
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Partition(PerRecord):
+    """The records whose key equals a public constant: one part of a dataset split by a key.
+
+    `out(x) = A(x) if key(x) == part else 0`   (PINQ, McSherry 2009, section 3.3)
+
+    Parts of one key over one dataset are disjoint, so releases from several of them cost the maximum over the
+    parts, not the sum. The fluent method takes all public keys at once and gives a query for each.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> people = wp.source("people", region=str, age=int)
+    >>> parts = people.partition(lambda p: p.region, ["north", "south"])
+    >>> wp.evaluate(parts["north"], {"people": {("north", 30): 1.0, ("south", 40): 1.0}})
+    WeightedDataset({('north', 30): 1.0})
+    """
+
+    name: ClassVar[str] = "Partition"
+    method: ClassVar[str] = "partition"
+    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("key", "function"), Parameter("part", "constant"))
+    stability: ClassVar[str] = "each record passes its weight on in one part only"
+
+    key: Lambda
+    part: Constant
+
+    def output_type(self, *inputs: Type) -> Type:
+        if unify(self.key.type, self.part.type) is None:
+            raise PlanError(f"Partition: the key is of type {self.key.type}, the part's key of type {self.part.type}")
+        return inputs[0]
+
+    def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
+        key, part = compile_lambda(self.key), self.part.value
+        return lambda record: ((record, 1),) if key(record) == part else ()

@@ -1,0 +1,44 @@
+"""Select: a function of every record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from wpinq.expr.compile import compile_lambda
+from wpinq.expr.nodes import Lambda
+from wpinq.expr.types import Type
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import Arithmetic, Weight
+from wpinq.plan.operator import Parameter, PerRecord, function_type, register
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Select(PerRecord):
+    """Apply a function to each record; records with equal results add their weights.
+
+    `out(x) = Σ_{y: f(y) = x} A(y)`   (paper, section 2.4)
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> numbers = wp.source("numbers", int)
+    >>> wp.evaluate(numbers.select(lambda x: x % 2), {"numbers": {1: 0.75, 2: 2.0, 3: 1.0}})
+    WeightedDataset({1: 1.75, 0: 2.0})
+    """
+
+    name: ClassVar[str] = "Select"
+    method: ClassVar[str] = "select"
+    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("function", "function"),)
+    stability: ClassVar[str] = "each record passes its weight on to one record"
+
+    function: Lambda
+
+    def output_type(self, *inputs: Type) -> Type:
+        return function_type(self.name, self.function)
+
+    def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
+        function = compile_lambda(self.function)
+        return lambda record: ((function(record), 1),)

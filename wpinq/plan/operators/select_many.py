@@ -1,0 +1,81 @@
+"""SelectMany: a list for every record, scaled to at most the record's weight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import ClassVar
+
+from wpinq.errors import PlanError
+from wpinq.expr.compile import compile_iterator
+from wpinq.expr.nodes import Lambda
+from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import Arithmetic, Weight, accumulate
+from wpinq.plan.operator import Parameter, PerRecord, register, required_bound
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class SelectMany(PerRecord):
+    """Map each record to a list and share its weight out: the longer the list, the lighter its elements.
+
+    `out = Σ_x A(x) · f(x) / max(1, ‖f(x)‖)`   (paper, section 2.4)
+
+    Elements weigh 1 unless the function gives them a weight of either sign with `wp.weighted(x, w)`. Repeats
+    are merged before the norm is taken. The list needs a static bound or a public `limit`; longer lists are cut,
+    which is a function of the record alone and so costs nothing. A null list is empty; a null weight is 0.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> numbers = wp.source("numbers", int)
+    >>> many = numbers.select_many(lambda x: wp.range(1, x + 1, limit=10))
+    >>> wp.evaluate(many, {"numbers": {2: 2.0}})
+    WeightedDataset({1: 1.0, 2: 1.0})
+    """
+
+    name: ClassVar[str] = "SelectMany"
+    method: ClassVar[str] = "select_many"
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("function", "function"),
+        Parameter("limit", "limit", optional=True),
+    )
+    stability: ClassVar[str] = "each record passes on its weight, shared out over a list of norm at most 1"
+
+    function: Lambda
+    limit: int | None = None
+
+    @property
+    def bound(self) -> int:
+        """The most elements that one record can have."""
+        assert isinstance(self.function.type, ListOf)
+        return required_bound(self.name, self.function.type.bound, self.limit, "the list")
+
+    def output_type(self, *inputs: Type) -> Type:
+        type_ = self.function.type
+        if not isinstance(type_, ListOf):
+            raise PlanError(f"SelectMany: the function gives {type_}, not a list; write [a, b], not (a, b)")
+        element = type_.element.record if isinstance(type_.element, Weighted) else type_.element
+        if not is_record_type(element):
+            raise PlanError(f"SelectMany: {element} cannot be a record")
+        assert self.bound > 0 or type_.bound == 0
+        return element
+
+    def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
+        function, bound, number = compile_iterator(self.function), self.bound, arithmetic.number
+        assert isinstance(self.function.type, ListOf)
+        weighted = isinstance(self.function.type.element, Weighted)
+
+        def images(record: Value) -> Iterable[tuple[Value, Weight]]:
+            elements = islice(function(record) or (), bound)
+            if weighted:
+                pairs = ((item, number(weight)) for item, weight in elements if weight is not None)
+            else:
+                pairs = ((item, number(1)) for item in elements)
+            merged = accumulate(pairs, arithmetic)
+            norm = max(number(1), arithmetic.total(abs(weight) for weight in merged.values()))
+            return ((item, weight / norm) for item, weight in merged.items())
+
+        return images

@@ -1,0 +1,118 @@
+"""Shave: a heavy record into many records of given weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from typing import ClassVar
+
+from wpinq.errors import PlanError
+from wpinq.expr.compile import compile_iterator
+from wpinq.expr.nodes import Lambda
+from wpinq.expr.types import FLOAT, INT, ListOf, Type, record_type
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import Arithmetic, Weight
+from wpinq.plan.operator import Parameter, RecordKeyed, register, required_bound
+
+PIECES_LIMIT = 2**40
+"""The most pieces, cap over width, that a plan may ask of one record."""
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Shave(RecordKeyed):
+    """Cut each record into pieces of given widths, numbered from 0.
+
+    `out((x, i)) = max(0, min(s_i, A(x) − Σ_{j<i} s_j))`   (paper, section 2.8)
+
+    The widths are a constant > 0, repeated as long as there is weight, or a list per record, each taken as
+    `max(0, s_i)` and null as 0. The output has the fields `record` and `index`. Negative weights count as 0.
+    A list of widths needs a static bound or a public `limit`.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> numbers = wp.source("numbers", int)
+    >>> wp.evaluate(numbers.shave(1.0), {"numbers": {1: 0.75, 2: 2.0}})
+    WeightedDataset({(1, 0): 0.75, (2, 0): 1.0, (2, 1): 1.0})
+    """
+
+    name: ClassVar[str] = "Shave"
+    method: ClassVar[str] = "shave"
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("widths", "widths"),
+        Parameter("limit", "limit", optional=True),
+    )
+    stability: ClassVar[str] = "each piece is a clamp of the weight, and their total moves as the weight does"
+
+    widths: float | Lambda
+    limit: int | None = None
+
+    def output_type(self, *inputs: Type) -> Type:
+        if isinstance(self.widths, Lambda):
+            type_ = self.widths.type
+            if not isinstance(type_, ListOf) or type_.element not in (FLOAT, INT):
+                raise PlanError(f"Shave: the widths must be a list of numbers, not {type_}")
+            assert self.bound is not None
+        elif not (math.isfinite(self.widths) and self.widths > 0):
+            raise PlanError(f"Shave: the width must be a positive finite number, not {self.widths!r}")
+        return record_type({"record": inputs[0], "index": INT})
+
+    @property
+    def bound(self) -> int | None:
+        """The most widths that one record can have; None where only its weight bounds them."""
+        if isinstance(self.widths, Lambda):
+            assert isinstance(self.widths.type, ListOf)
+            return required_bound(self.name, self.widths.type.bound, self.limit, "the list of widths")
+        return self.limit if self.limit is None else required_bound(self.name, None, self.limit, "the pieces")
+
+    def mass(self, *inputs: Fraction) -> Fraction:
+        if not isinstance(self.widths, Lambda) and self.limit is None:
+            pieces = inputs[0] / Fraction(self.widths)
+            if pieces > PIECES_LIMIT:
+                raise PlanError(
+                    f"Shave({self.widths!r}): a record may weigh up to {float(inputs[0]):.6g} here and would be cut "
+                    f"into {float(pieces):.3g} pieces; declare a smaller cap= on the source, shave wider, or give "
+                    "a public limit="
+                )
+        return inputs[0]
+
+    def record_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
+        if isinstance(self.widths, Lambda):
+            return self._varying(self.widths, arithmetic)
+        return self._constant(arithmetic.number(self.widths), arithmetic)
+
+    def _constant(self, width: Weight, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
+        # fmod is exact, so every piece is exact: no error grows with the number of pieces
+        remainder = math.fmod if arithmetic.name == "float" else (lambda weight, width: weight % width)
+        limit = self.bound
+
+        def pieces(record: Value, weight: Weight) -> Iterable[tuple[Value, Weight]]:
+            if weight <= 0:
+                return
+            rest = remainder(weight, width)
+            whole = round((weight - rest) / width)
+            for index in range(whole if limit is None else min(whole, limit)):
+                yield (record, index), width
+            if rest and (limit is None or whole < limit):
+                yield (record, whole), rest
+
+        return pieces
+
+    def _varying(self, widths: Lambda, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
+        function, bound = compile_iterator(widths), self.bound
+
+        def pieces(record: Value, weight: Weight) -> Iterable[tuple[Value, Weight]]:
+            left = Fraction(weight)  # exact in either arithmetic; rounded once, as a piece is emitted
+            for index, width in enumerate(islice(function(record) or (), bound)):
+                if left <= 0:
+                    return
+                if width is not None and width > 0:
+                    piece = min(Fraction(width), left)
+                    left -= piece
+                    yield (record, index), arithmetic.number(piece)
+
+        return pieces

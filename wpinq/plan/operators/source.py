@@ -1,0 +1,53 @@
+"""Source: the protected dataset, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from wpinq.errors import PlanError
+from wpinq.expr.types import Type
+from wpinq.plan.arithmetic import Arithmetic, Weights
+from wpinq.plan.operator import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Operator):
+    """A protected dataset: a name, a record type and the promise made about its neighbours. Holds no data.
+
+    Attributes
+    ----------
+    schema : str
+        The record type with its nullability, as text: part of the source's identity.
+    unit : str
+        What one protected unit is, in words.
+    unit_weight : Fraction
+        The total weight by which one protected unit can change the source.
+    cap : Fraction
+        A public bound on the norm of the source, from which the rounding slack is computed.
+    facts : tuple of str
+        What every dataset offered for this source must satisfy; it narrows the neighbours that are covered.
+    """
+
+    name: ClassVar[str] = "Source"
+    method: ClassVar[str] = "source"
+    arity: ClassVar[int] = 0
+    stability: ClassVar[str] = "it is the input"
+
+    source: str
+    record: Type
+    schema: str
+    unit: str
+    unit_weight: Fraction
+    cap: Fraction
+    facts: tuple[str, ...]
+
+    def output_type(self, *inputs: Type) -> Type:
+        return self.record
+
+    def mass(self, *inputs: Fraction) -> Fraction:
+        return self.cap
+
+    def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
+        raise PlanError(f"the source {self.source!r} has no data here")

@@ -1,0 +1,33 @@
+"""Union: the larger weight of each record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from wpinq.plan.arithmetic import Weight
+from wpinq.plan.operator import Parameter, register
+from wpinq.plan.operators.extreme import Extreme
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Union(Extreme):
+    """The larger weight of each record: `out(x) = max(A(x), B(x))`   (paper, section 2.6)
+
+    Not what pandas or SQL call union: for the sum of weights use Concat.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> a, b = wp.source("a", int), wp.source("b", int)
+    >>> wp.evaluate(a.union(b), {"a": {1: 0.75, 2: 2.0}, "b": {1: 3.0}})
+    WeightedDataset({1: 3.0, 2: 2.0})
+    """
+
+    name: ClassVar[str] = "Union"
+    method: ClassVar[str] = "union"
+    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("other", "query"),)
+    stability: ClassVar[str] = "a maximum moves no more than its arguments do"
+    choose: ClassVar[Callable[[Weight, Weight], Weight]] = max

@@ -1,0 +1,47 @@
+"""Where: the records that satisfy a predicate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from wpinq.errors import PlanError
+from wpinq.expr.compile import compile_lambda
+from wpinq.expr.nodes import Lambda
+from wpinq.expr.types import BOOL, Type
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import Arithmetic, Weight
+from wpinq.plan.operator import Parameter, PerRecord, register
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Where(PerRecord):
+    """Keep the records that satisfy a predicate, with their weights. A null predicate drops the record.
+
+    `out(x) = A(x) if p(x) else 0`   (paper, section 2.4)
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> numbers = wp.source("numbers", int)
+    >>> wp.evaluate(numbers.where(lambda x: x * x < 5), {"numbers": {1: 0.75, 2: 2.0, 3: 1.0}})
+    WeightedDataset({1: 0.75, 2: 2.0})
+    """
+
+    name: ClassVar[str] = "Where"
+    method: ClassVar[str] = "where"
+    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("predicate", "function"),)
+    stability: ClassVar[str] = "each record passes on its weight or nothing"
+
+    predicate: Lambda
+
+    def output_type(self, *inputs: Type) -> Type:
+        if self.predicate.type != BOOL:
+            raise PlanError(f"Where: the predicate gives {self.predicate.type}, not bool")
+        return inputs[0]
+
+    def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
+        predicate = compile_lambda(self.predicate)
+        return lambda record: ((record, 1),) if predicate(record) else ()

@@ -1,0 +1,234 @@
+"""Epsilon as an exact number: read, billed in nano-epsilon, and written.
+
+Budgets are sums of many small charges, and a promise about a sum must not depend on the order of rounding.
+So an epsilon is a `Fraction` from the moment it is read, and the ledger counts integers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from wpinq.errors import EpsilonError
+
+MAX_EPSILON = 2**31
+"""The largest epsilon that is read: far beyond any promise worth making."""
+
+MAX_DENOMINATOR = 10**30
+"""The largest denominator, in lowest terms, of an epsilon that is read: no epsilon is finer than 1e-30."""
+
+NANO = 10**9
+"""Nano-epsilon in one unit of epsilon."""
+
+_MAX_DIGITS = 1000
+_DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_RATIO = re.compile(r"([+-]?\d+)/(\d+)", re.ASCII)
+_ADVICE = 'pass a positive number such as 0.1, Fraction(1, 3), "0.1" or "1/3"'
+_NOT_POSITIVE = f"epsilon must be more than 0: {_ADVICE}"
+_TOO_LARGE = "epsilon must be at most 2**31: take a smaller one, 0.01 to 10 being usual"
+_TOO_FINE = "epsilon is finer than 1e-30: round it to at most 30 decimals"
+
+
+def parse_epsilon(value: object) -> Fraction:
+    """The epsilon that a number or a text means, exactly.
+
+    A float stands for the shortest decimal that names it, so `0.1` is 1/10 and not the nearest binary
+    fraction.
+
+    Parameters
+    ----------
+    value : int, float, Fraction, Decimal or str
+        More than 0, at most 2**31, and in lowest terms over a denominator of at most 10**30. A text is a
+        decimal (`"0.1"`, `"1e-3"`) or a ratio of integers (`"1/3"`).
+
+    Returns
+    -------
+    Fraction
+        The epsilon, without rounding.
+
+    Raises
+    ------
+    EpsilonError
+        When the value is no such number: booleans, nan, infinity, zero, negative numbers, other types,
+        numbers beyond the range. The time taken is bounded, whatever the exponent.
+
+    Notes
+    -----
+    Privacy cost: none. An epsilon is public.
+
+    Examples
+    --------
+    >>> parse_epsilon(0.1), parse_epsilon("1/3"), parse_epsilon("1e-3")
+    (Fraction(1, 10), Fraction(1, 3), Fraction(1, 1000))
+    """
+    if isinstance(value, bool):
+        raise EpsilonError(f"epsilon cannot be a boolean: {_ADVICE}")
+    if isinstance(value, (int, Fraction)):
+        epsilon = Fraction(value)
+    elif isinstance(value, float):
+        # float.__repr__ and not repr: subclasses, such as numpy's, write their own name.
+        epsilon = _from_decimal(Decimal(float.__repr__(value)))
+    elif isinstance(value, Decimal):
+        epsilon = _from_decimal(value)
+    elif isinstance(value, str):
+        epsilon = _from_text(value)
+    else:
+        raise EpsilonError(f"epsilon cannot be of type {type(value).__name__}: {_ADVICE}")
+    if epsilon <= 0:
+        raise EpsilonError(_NOT_POSITIVE)
+    if epsilon > MAX_EPSILON:
+        raise EpsilonError(_TOO_LARGE)
+    if epsilon.denominator > MAX_DENOMINATOR:
+        raise EpsilonError(_TOO_FINE)
+    return epsilon
+
+
+def _from_decimal(value: Decimal) -> Fraction:
+    if not value.is_finite():
+        raise EpsilonError(f"epsilon must be finite: {_ADVICE}")
+    if value.is_signed() or value.is_zero():
+        raise EpsilonError(_NOT_POSITIVE)
+    # Before any power of ten is computed: an exponent can ask for gigabytes.
+    if value.adjusted() > 10:
+        raise EpsilonError(_TOO_LARGE)
+    if value.adjusted() < -31:
+        raise EpsilonError(_TOO_FINE)
+    if len(value.as_tuple().digits) > _MAX_DIGITS:
+        raise EpsilonError(f"epsilon has more than {_MAX_DIGITS} digits: round it to at most 30 decimals")
+    return Fraction(value)
+
+
+def _from_text(text: str) -> Fraction:
+    if len(text) > _MAX_DIGITS:
+        raise EpsilonError(f"epsilon is a text of more than {_MAX_DIGITS} characters: {_ADVICE}")
+    text = text.strip()
+    ratio = _RATIO.fullmatch(text)
+    if ratio is not None:
+        numerator, denominator = int(ratio[1]), int(ratio[2])
+        if denominator == 0:
+            raise EpsilonError(f"epsilon {text[:40]!r} divides by zero: {_ADVICE}")
+        return Fraction(numerator, denominator)
+    if _DECIMAL.fullmatch(text) is None:
+        raise EpsilonError(f"epsilon {text[:40]!r} is not a number: {_ADVICE}")
+    try:
+        return _from_decimal(Decimal(text))
+    except InvalidOperation:  # an exponent beyond what Decimal itself can hold
+        raise EpsilonError(f"epsilon has an exponent out of range: {_ADVICE}") from None
+
+
+def to_nano(epsilon: Fraction) -> int:
+    """A charge in whole nano-epsilon, rounded up: `ceil(epsilon * 10**9)`.
+
+    Rounding up means that a ledger never records less than was lost.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        At least 0; a bill (uses times unit weight times epsilon) may be as large as it likes.
+
+    Returns
+    -------
+    int
+        The charge in nano-epsilon.
+
+    Raises
+    ------
+    EpsilonError
+        When epsilon is negative.
+
+    Notes
+    -----
+    Privacy cost: none. A bill is known before data is touched.
+
+    Examples
+    --------
+    >>> to_nano(Fraction(1, 10)), to_nano(Fraction(1, 3))
+    (100000000, 333333334)
+    """
+    if epsilon < 0:
+        raise EpsilonError("a charge cannot be negative: bill uses × unit weight × epsilon")
+    return math.ceil(epsilon * NANO)
+
+
+def from_nano(nano: int) -> Fraction:
+    """The epsilon that a whole number of nano-epsilon stands for: `nano / 10**9`, exactly.
+
+    Parameters
+    ----------
+    nano : int
+        At least 0.
+
+    Returns
+    -------
+    Fraction
+        The epsilon.
+
+    Raises
+    ------
+    EpsilonError
+        When `nano` is negative.
+
+    Notes
+    -----
+    Privacy cost: none. A balance is public.
+
+    Examples
+    --------
+    >>> from_nano(100_000_000)
+    Fraction(1, 10)
+    """
+    if nano < 0:
+        raise EpsilonError("a balance cannot be negative: give nano-epsilon of at least 0")
+    return Fraction(nano, NANO)
+
+
+def format_epsilon(epsilon: Fraction) -> str:
+    """An epsilon, or a bill, as text: a decimal of at most 17 digits when that is exact, else a ratio.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        Any rational number.
+
+    Returns
+    -------
+    str
+        Text that reads back as the same number. Only a number of more than 4,096 bits, such as the bill of a
+        plan with thousands of doublings, is named by its size instead: `"about 2**5000"`.
+
+    Notes
+    -----
+    Privacy cost: none. Bills are public.
+
+    Examples
+    --------
+    >>> format_epsilon(Fraction(1, 10)), format_epsilon(Fraction(1, 3)), format_epsilon(Fraction(1, 10**9))
+    ('0.1', '1/3', '1e-9')
+    """
+    if max(epsilon.numerator.bit_length(), epsilon.denominator.bit_length()) > 4096:
+        sign = "-" if epsilon < 0 else ""
+        size = epsilon.numerator.bit_length() - epsilon.denominator.bit_length()
+        return f"about {sign}2**{size}"
+    return _exact_decimal(epsilon) or str(epsilon)
+
+
+def _exact_decimal(number: Fraction) -> str | None:
+    denominator, twos, fives = number.denominator, 0, 0
+    while denominator % 2 == 0:
+        denominator, twos = denominator // 2, twos + 1
+    while denominator % 5 == 0:
+        denominator, fives = denominator // 5, fives + 1
+    if denominator != 1:
+        return None
+    exponent = -max(twos, fives)
+    digits = int(number * 10**-exponent)
+    while digits % 10 == 0 and digits != 0:
+        digits, exponent = digits // 10, exponent + 1
+    if abs(digits) >= 10**17:
+        return None
+    decimal = Decimal(f"{digits}e{exponent}")
+    if -7 < decimal.adjusted() < 17:
+        return f"{decimal:f}"
+    return f"{decimal:e}".replace("e+", "e")

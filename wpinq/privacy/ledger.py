@@ -1,0 +1,312 @@
+"""The ledger: what every source may spend, what it spent, on which measurements, and the answers given.
+
+A debit is one transaction: it finds what is new, prices it, charges every source or none, and is on the disk before
+anything is evaluated. Nothing is ever refunded. What was paid for is free for ever after, and a key that was
+answered keeps its answer: a second noisy value for it could be averaged with the first.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from types import TracebackType
+
+from wpinq.errors import LedgerError
+from wpinq.privacy import ledger_history, ledger_schema
+from wpinq.privacy import ledger_tables as tables
+from wpinq.privacy.ledger_file import LedgerFile
+from wpinq.privacy.ledger_history import Entry, decimal_epsilon
+from wpinq.privacy.ledger_tables import Account, PartsOf, Price, Pricing
+
+__all__ = ["Account", "Entry", "Ledger", "PartsOf", "Price", "Pricing"]
+
+
+class Ledger:
+    """Budgets, debits and answers, durable and shared by threads and processes.
+
+    Parameters
+    ----------
+    path : path or None
+        An SQLite file on a local disk; None keeps the ledger in memory, and its budgets with this process only.
+    create : bool
+        Whether a file that is missing becomes a new ledger.
+
+    Raises
+    ------
+    LedgerError
+        When the file cannot be opened, is not a ledger, or lacks its triggers and checks.
+
+    Notes
+    -----
+    No privacy cost: the ledger never sees protected data. It stores what it is given: digests and public
+    descriptions of measurements, keys that were asked for, and noisy values. Measurement descriptions, source names
+    and units must be public.
+
+    Examples
+    --------
+    >>> with Ledger() as ledger:
+    ...     _ = ledger.open_account("edges", schema="(src: int)", unit="edge", unit_weight=Fraction(1), budget=10**9)
+    ...     price = lambda new, parts_of: Pricing({"edges": 3 * 10**8 * len(new)}, {})
+    ...     new = ledger.debit({"digest of a measurement": "degrees"}, price)
+    ...     again = ledger.debit({"digest of a measurement": "degrees"}, price)
+    ...     (len(new), len(again), ledger.account("edges").remaining)
+    (1, 0, 700000000)
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, create: bool = True) -> None:
+        self._file = LedgerFile(None if path is None else os.fspath(path), create)
+
+    def open_account(self, name: str, *, schema: str, unit: str, unit_weight: Fraction, budget: int) -> Account:
+        """Record a source with its budget, or find it again with what it spent.
+
+        Parameters
+        ----------
+        name, schema, unit : str
+            The source, its record type as text, and what is protected in words.
+        unit_weight : Fraction
+            Positive.
+        budget : int
+            Nano-epsilon, from 0 to below 2⁶².
+
+        Returns
+        -------
+        Account
+
+        Raises
+        ------
+        LedgerError
+            When the account exists with another schema, unit, unit weight or budget: money set aside for one
+            promise cannot be spent under another, and a budget is changed by `set_budget` only.
+        """
+        for what, text in (("name", name), ("schema", schema), ("unit", unit)):
+            tables.check_text(f"the {what} of a source", text)
+        if isinstance(unit_weight, bool) or not isinstance(unit_weight, (int, Fraction)) or unit_weight <= 0:
+            raise LedgerError(f"the unit weight of {name!r} must be a positive Fraction")
+        tables.check_budget(name, budget)
+        weight = str(Fraction(unit_weight))
+        with self._file.writing() as connection:
+            known = tables.find_account(connection, name)
+            if known is None:
+                content = {"schema": schema, "unit": unit, "unit_weight": weight}
+                ledger_history.append(connection, "open account", name, budget, content)
+                connection.execute(
+                    "INSERT INTO accounts (name, schema, unit, unit_weight, budget, spent) VALUES (?, ?, ?, ?, ?, 0)",
+                    (name, schema, unit, weight, budget),
+                )
+                return tables.get_account(connection, name)
+        for what, stored, given in (
+            ("schema", known.schema, schema),
+            ("unit", known.unit, unit),
+            ("unit weight", str(known.unit_weight), weight),
+        ):
+            if stored != given:
+                raise LedgerError(
+                    f"the ledger has {name!r} with the {what} {stored!r}, not {given!r}: use that, "
+                    "or protect the data under another name"
+                )
+        if known.budget != budget:
+            raise LedgerError(
+                f"the ledger has {name!r} with a budget of {decimal_epsilon(known.budget)}, not "
+                f"{decimal_epsilon(budget)}: use that, or change it on record with set_budget"
+            )
+        return known
+
+    def set_budget(self, name: str, budget: int) -> Account:
+        """Raise or lower the budget of a source: an act of the curator, kept in the entries.
+
+        Parameters
+        ----------
+        name : str
+            A source with an account.
+        budget : int
+            Nano-epsilon, from what is spent to below 2⁶².
+
+        Returns
+        -------
+        Account
+
+        Raises
+        ------
+        LedgerError
+            When there is no such account, or more than `budget` is spent.
+        """
+        tables.check_budget(name, budget)
+        with self._file.writing() as connection:
+            known = tables.get_account(connection, name)
+            if budget < known.spent:
+                raise LedgerError(
+                    f"the budget of {name!r} cannot be {decimal_epsilon(budget)}: "
+                    f"{decimal_epsilon(known.spent)} is spent, and nothing is refunded"
+                )
+            ledger_history.append(connection, "set budget", name, budget, {"previous": known.budget})
+            connection.execute("UPDATE accounts SET budget = ? WHERE name = ?", (budget, name))
+            return tables.get_account(connection, name)
+
+    def account(self, name: str) -> Account:
+        """The account of a source. Raises LedgerError when there is none."""
+        with self._file.reading() as connection:
+            return tables.get_account(connection, name)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """All accounts, by name."""
+        with self._file.reading() as connection:
+            return tables.all_accounts(connection)
+
+    def debit(self, measurements: Mapping[str, str], price: Price) -> frozenset[str]:
+        """Pay, in one transaction, for the measurements that were never paid for.
+
+        Parameters
+        ----------
+        measurements : Mapping
+            Digest -> public description. A digest stands for everything that an answer depends on.
+        price : callable
+            Called at most once, with the digests that are new and a function that gives the stored demands of a
+            partition; it must be quick, and must not use the ledger. Other writers wait for it.
+
+        Returns
+        -------
+        frozenset of str
+            The digests that were new. Empty when all were paid for before; nothing is charged then.
+
+        Raises
+        ------
+        BudgetExceeded
+            When a source lacks budget. Nothing is spent, on any source.
+        LedgerError
+            When a source has no account, or the pricing is not one. Nothing is spent.
+        """
+        for digest, description in measurements.items():
+            tables.check_text("the digest of a measurement", digest)
+            tables.check_text("the description of a measurement", description)
+        with self._file.writing() as connection:
+            new = frozenset(measurements) - tables.measurement_ids(connection, measurements).keys()
+            if not new:
+                return new
+            pricing = price(new, lambda partition: tables.demands(connection, partition))
+            charges = tables.affordable(connection, pricing.charges)
+            parts = tables.raised(connection, pricing.parts)
+            descriptions = {digest: " ".join(measurements[digest].split()) for digest in new}
+            content = {"measurements": descriptions, "parts": parts}
+            for name, charge in charges:
+                entry = ledger_history.append(connection, "debit", name, charge, content)
+                connection.executemany(
+                    "INSERT INTO parts (partition, part, entry, demand) VALUES (?, ?, ?, ?)",
+                    [(partition, part, entry, demand) for partition, part, demand in parts],
+                )
+                connection.execute("UPDATE accounts SET spent = spent + ? WHERE name = ?", (charge, name))
+            (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM measurements").fetchone()
+            connection.executemany(
+                "INSERT INTO measurements (id, digest) VALUES (?, ?)", enumerate(sorted(new), start=last + 1)
+            )
+            return new
+
+    def answers(self, measurement: str, keys: Iterable[bytes] | None = None) -> dict[bytes, float]:
+        """The stored answers of a measurement: for these keys, or all by increasing key.
+
+        Parameters
+        ----------
+        measurement : str
+            Its digest. One that was never debited has no answers.
+        keys : iterable of bytes, optional
+            The keys to look up.
+
+        Returns
+        -------
+        dict
+            Key -> value, in the order of `keys`. A key without a stored answer is not in it, which says only
+            that it was never asked for.
+        """
+        wanted = None if keys is None else list(dict.fromkeys(keys))
+        if wanted is not None and not all(type(key) is bytes for key in wanted):
+            raise LedgerError("answers are kept for keys of bytes")
+        with self._file.reading() as connection:
+            identity = tables.measurement_ids(connection, [measurement]).get(measurement)
+            if identity is None:
+                return {}
+            if wanted is None:
+                query = "SELECT key, value FROM answers WHERE measurement = ? ORDER BY key"
+                rows = connection.execute(query, (identity,)).fetchall()
+                return {key: tables.from_bytes(value) for key, value in rows}
+            stored = tables.stored_answers(connection, identity, sorted(wanted))
+        return {key: tables.from_bytes(stored[key][0]) for key in wanted if key in stored}
+
+    def store_answers(self, measurement: str, answers: Mapping[bytes, float]) -> dict[bytes, float]:
+        """Store answers, durably, and return those that stand. Reveal these, never the ones passed in.
+
+        Parameters
+        ----------
+        measurement : str
+            The digest of a measurement that was debited.
+        answers : Mapping
+            Key -> finite noisy value, kept to the last bit. A key that has an answer keeps it.
+
+        Returns
+        -------
+        dict
+            The same keys -> the values in the ledger, which another process may have put there first.
+
+        Raises
+        ------
+        LedgerError
+            When the measurement was never debited, or a value is not a finite float. Nothing is stored.
+        """
+        given = sorted(answers.items()) if all(type(key) is bytes for key in answers) else None
+        if given is None or not all(isinstance(value, float) and math.isfinite(value) for _, value in given):
+            raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
+        with self._file.writing() as connection:
+            identity = tables.measurement_ids(connection, [measurement]).get(measurement)
+            if identity is None:
+                raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
+            entry = ledger_history.next_sequence(connection)
+            connection.executemany(
+                "INSERT INTO answers (measurement, key, value, entry) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                ((identity, key, tables.to_bytes(value), entry) for key, value in given),
+            )
+            stored = tables.stored_answers(connection, identity, [key for key, _ in given])
+            count, digest = ledger_history.summary((key, stored[key][0]) for key, _ in given if stored[key][1] == entry)
+            if count:
+                content = {"measurement": measurement, "count": count, "digest": digest}
+                ledger_history.append(connection, "answers", "", 0, content)
+        return {key: tables.from_bytes(stored[key][0]) for key in answers}
+
+    def entries(self) -> Iterator[Entry]:
+        """The history, from the first entry on, as far as it goes when the iteration gets there."""
+        after = 0
+        while True:
+            with self._file.reading() as connection:
+                page = ledger_history.page(connection, after)
+            if not page:
+                return
+            yield from page
+            after = page[-1].sequence
+
+    def verify(self) -> None:
+        """Compute the hash chain again, and check every account, demand and answer against the entries.
+
+        Raises
+        ------
+        LedgerError
+            Naming the first entry that is broken, or what does not follow from the entries.
+
+        Notes
+        -----
+        No privacy cost. Who rewrites the whole file, or puts back an old copy, is found out only by comparing the
+        hash of the last entry with one kept elsewhere.
+        """
+        with self._file.snapshot() as connection:
+            ledger_schema.check(connection, self._file.name)
+            ledger_history.verify(connection, self._file.name)
+
+    def close(self) -> None:
+        """Close the ledger. All that was spent and stored is durable already."""
+        self._file.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

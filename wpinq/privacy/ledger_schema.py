@@ -1,0 +1,151 @@
+"""What a ledger file looks like, and the refusal of anything that looks otherwise.
+
+The entries are the truth: a chain to which everything that happened is appended. The other tables are what the
+entries add up to, kept for speed. All tables but `accounts` only ever grow, and there `spent` only ever rises: the
+triggers and checks below hold for whoever opens the file, not just for this library.
+
+No table knows of the data: a key is there because somebody asked for it, a value because it was released.
+"""
+
+from __future__ import annotations
+
+import functools
+import sqlite3
+
+from wpinq.errors import LedgerError
+
+APPLICATION_ID = 0x7750494E
+"""`wPIN`, in the header of the file: how a ledger is told from another SQLite database."""
+
+FORMAT = 1
+
+LIMIT = 2**62
+"""Budgets are below it and so are charges, so no sum of the two leaves the 64 bits of an SQLite integer."""
+
+_TABLES = (
+    f"""CREATE TABLE accounts (
+    name TEXT PRIMARY KEY,
+    schema TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    unit_weight TEXT NOT NULL,
+    budget INTEGER NOT NULL CHECK (0 <= budget AND budget < {LIMIT}),
+    spent INTEGER NOT NULL CHECK (0 <= spent),
+    CHECK (spent <= budget)
+) STRICT, WITHOUT ROWID""",
+    f"""CREATE TABLE entries (
+    sequence INTEGER PRIMARY KEY,
+    time TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('open account', 'set budget', 'debit', 'answers')),
+    source TEXT NOT NULL,
+    amount INTEGER NOT NULL CHECK (0 <= amount AND amount < {LIMIT}),
+    content TEXT NOT NULL,
+    hash BLOB NOT NULL CHECK (length(hash) = 32)
+) STRICT""",
+    """CREATE TABLE measurements (
+    id INTEGER PRIMARY KEY,
+    digest TEXT NOT NULL UNIQUE
+) STRICT""",
+    """CREATE TABLE parts (
+    partition TEXT NOT NULL,
+    part TEXT NOT NULL,
+    entry INTEGER NOT NULL REFERENCES entries (sequence),
+    demand TEXT NOT NULL,
+    PRIMARY KEY (partition, part, entry)
+) STRICT, WITHOUT ROWID""",
+    # The value is the 8 bytes of the double, big-endian: a REAL column would turn -0.0 into 0.0.
+    """CREATE TABLE answers (
+    measurement INTEGER NOT NULL REFERENCES measurements (id),
+    key BLOB NOT NULL,
+    value BLOB NOT NULL CHECK (length(value) = 8),
+    entry INTEGER NOT NULL,
+    PRIMARY KEY (measurement, key)
+) STRICT, WITHOUT ROWID""",
+)
+
+
+def _refusal(name: str, when: str, reason: str) -> str:
+    return f"CREATE TRIGGER {name} BEFORE {when} BEGIN SELECT RAISE(ABORT, '{reason}'); END"
+
+
+# INSERT OR REPLACE deletes without firing the delete triggers, so a second insert of a row is refused as well.
+_TRIGGERS = (
+    *(
+        _refusal(f"{table}_{change}", f"{change} ON {table}", f"a ledger only grows: no {change} of {table}")
+        for table in ("entries", "measurements", "parts", "answers")
+        for change in ("update", "delete")
+    ),
+    _refusal(
+        "entries_in_order",
+        "INSERT ON entries WHEN NEW.sequence IS NOT (SELECT coalesce(max(sequence), 0) + 1 FROM entries)",
+        "entries are appended in order",
+    ),
+    _refusal(
+        "measurements_once",
+        "INSERT ON measurements WHEN EXISTS (SELECT 1 FROM measurements WHERE digest = NEW.digest OR id = NEW.id)",
+        "a measurement is recorded once",
+    ),
+    _refusal(
+        "parts_once",
+        "INSERT ON parts WHEN EXISTS "
+        "(SELECT 1 FROM parts WHERE partition = NEW.partition AND part = NEW.part AND entry >= NEW.entry)",
+        "the demand of a part is recorded in order",
+    ),
+    "CREATE TRIGGER answers_first_stands BEFORE INSERT ON answers WHEN EXISTS "
+    "(SELECT 1 FROM answers WHERE measurement = NEW.measurement AND key = NEW.key) "
+    "BEGIN SELECT RAISE(IGNORE); END",
+    _refusal("accounts_delete", "DELETE ON accounts", "an account is for ever"),
+    _refusal(
+        "accounts_start_unspent",
+        "INSERT ON accounts WHEN NEW.spent <> 0 OR EXISTS (SELECT 1 FROM accounts WHERE name = NEW.name)",
+        "an account is opened once, with nothing spent",
+    ),
+    _refusal(
+        "accounts_never_refund",
+        "UPDATE ON accounts WHEN NEW.spent < OLD.spent OR NEW.name IS NOT OLD.name OR NEW.schema IS NOT OLD.schema "
+        "OR NEW.unit IS NOT OLD.unit OR NEW.unit_weight IS NOT OLD.unit_weight",
+        "what is spent is never refunded, and an account protects what it was opened for",
+    ),
+)
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make an empty database a ledger. The caller holds the transaction."""
+    for statement in (*_TABLES, *_TRIGGERS):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def check(connection: sqlite3.Connection, path: str) -> None:
+    """Refuse a database that is not a ledger of this format, or whose checks and triggers were changed."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application != APPLICATION_ID:
+        raise LedgerError(f"{path} is not a ledger: give the path of a ledger or a new file")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version != FORMAT:
+        raise LedgerError(
+            f"{path} is a ledger of format {version} and this wpinq reads format {FORMAT}: "
+            "use the version of wpinq that wrote it"
+        )
+    if _definitions(connection) != _expected():
+        raise LedgerError(
+            f"{path} has been tampered with: its tables, checks or triggers are not those of a ledger. "
+            "Restore it from a copy, or start a new one with the budget that is left"
+        )
+
+
+def _definitions(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
+    rows = connection.execute(
+        "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name <> 'sqlite_stat1'"
+    )
+    return frozenset(rows.fetchall())
+
+
+@functools.cache
+def _expected() -> frozenset[tuple[str, str, str]]:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        create(connection)
+        return _definitions(connection)
+    finally:
+        connection.close()

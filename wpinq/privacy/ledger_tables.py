@@ -1,0 +1,190 @@
+"""What the ledger's tables hold, read and checked: accounts, measurements, demands of parts, stored answers."""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from wpinq.errors import BudgetExceeded, LedgerError
+from wpinq.privacy.ledger_history import decimal_epsilon
+from wpinq.privacy.ledger_schema import LIMIT
+
+_SELECT_ACCOUNT = "SELECT name, unit, unit_weight, schema, budget, spent FROM accounts"
+_DOUBLE = struct.Struct(">d")
+_CHUNK = 1000  # keys a query: far below SQLite's limit of 32,766 parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What the ledger knows of one source.
+
+    Attributes
+    ----------
+    name : str
+        The source.
+    unit : str
+        What is protected, in words.
+    unit_weight : Fraction
+        The total weight by which one protected unit can change the source.
+    schema : str
+        The record type of the source, as text.
+    budget, spent : int
+        Nano-epsilon.
+    """
+
+    name: str
+    unit: str
+    unit_weight: Fraction
+    schema: str
+    budget: int
+    spent: int
+
+    @property
+    def remaining(self) -> int:
+        """What may still be spent, in nano-epsilon."""
+        return self.budget - self.spent
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """What a debit costs.
+
+    Attributes
+    ----------
+    charges : Mapping
+        Source name -> nano-epsilon to debit. Every source that the measurements use is in it, those that cost
+        nothing more (a part below the maximum of its partition) with 0.
+    parts : Mapping
+        (partition digest, part digest) -> the new cumulative demand of that part: absolute, never below the stored.
+    """
+
+    charges: Mapping[str, int]
+    parts: Mapping[tuple[str, str], Fraction]
+
+
+PartsOf = Callable[[str], Mapping[str, Fraction]]
+"""Partition digest -> {part digest: cumulative demand}, as stored."""
+
+Price = Callable[[frozenset[str], PartsOf], Pricing]
+"""The digests that were never debited and the stored demands -> what they cost now."""
+
+
+def all_accounts(connection: sqlite3.Connection) -> tuple[Account, ...]:
+    """Every account, by name."""
+    rows = connection.execute(f"{_SELECT_ACCOUNT} ORDER BY name").fetchall()
+    return tuple(_to_account(*row) for row in rows)
+
+
+def find_account(connection: sqlite3.Connection, name: str) -> Account | None:
+    """The account of a source, or None."""
+    row = connection.execute(f"{_SELECT_ACCOUNT} WHERE name = ?", (name,)).fetchone()
+    return None if row is None else _to_account(*row)
+
+
+def get_account(connection: sqlite3.Connection, name: str) -> Account:
+    """The account of a source, or a refusal."""
+    found = find_account(connection, name)
+    if found is None:
+        raise LedgerError(f"the ledger has no account for {name!r}: open one first")
+    return found
+
+
+def affordable(connection: sqlite3.Connection, charges: Mapping[str, int]) -> list[tuple[str, int]]:
+    """The charges by source name, or a refusal that names every source that lacks budget."""
+    if not charges:
+        raise LedgerError("a debit must name every source that it uses, with 0 where nothing more is due")
+    short = []
+    for name, charge in sorted(charges.items()):
+        account = get_account(connection, name)
+        if isinstance(charge, bool) or not isinstance(charge, int) or charge < 0:
+            raise LedgerError(f"the charge to {name!r} must be an integer of nano-epsilon, at least 0")
+        if charge > account.remaining:
+            short.append(
+                f"{name!r} needs {decimal_epsilon(charge)} and has {decimal_epsilon(account.remaining)} left "
+                f"of {decimal_epsilon(account.budget)}"
+            )
+    if short:
+        raise BudgetExceeded(
+            f"the budget does not cover the bill, and nothing was spent: {'; '.join(short)}. "
+            "Lower epsilon or ask for less, or have the curator raise the budget"
+        )
+    return sorted(charges.items())
+
+
+def demands(connection: sqlite3.Connection, partition: str) -> dict[str, Fraction]:
+    """Part digest -> its cumulative demand now."""
+    # Beside max(), SQLite takes the other columns from the row that has the maximum.
+    query = "SELECT part, demand, max(entry) FROM parts WHERE partition = ? GROUP BY part"
+    return {part: Fraction(demand) for part, demand, _ in connection.execute(query, (partition,)).fetchall()}
+
+
+def raised(connection: sqlite3.Connection, parts: Mapping[tuple[str, str], Fraction]) -> list[list[str]]:
+    """The parts whose demand rises, as partition, part and demand."""
+    stored = {partition: demands(connection, partition) for partition in sorted({pair[0] for pair in parts})}
+    rising = []
+    for (partition, part), demand in sorted(parts.items()):
+        check_text("the digest of a partition", partition)
+        check_text("the digest of a part", part)
+        before = stored[partition].get(part, Fraction(0))
+        if isinstance(demand, bool) or not isinstance(demand, (int, Fraction)) or demand < before:
+            raise LedgerError("the demand of a part is a Fraction that never falls: add to the stored demand")
+        if demand > before:
+            rising.append([partition, part, str(Fraction(demand))])
+    return rising
+
+
+def measurement_ids(connection: sqlite3.Connection, digests: Iterable[str]) -> dict[str, int]:
+    """Digest -> row number, of those that were debited."""
+    found: dict[str, int] = {}
+    for marks, chunk in _chunks(list(digests)):
+        query = f"SELECT digest, id FROM measurements WHERE digest IN ({marks})"
+        found.update(connection.execute(query, chunk).fetchall())
+    return found
+
+
+def stored_answers(
+    connection: sqlite3.Connection, measurement: int, keys: list[bytes]
+) -> dict[bytes, tuple[bytes, int]]:
+    """Key -> the bytes of the value, and the entry that stored it. Sorted keys are found twice as fast."""
+    found: dict[bytes, tuple[bytes, int]] = {}
+    for marks, chunk in _chunks(keys):
+        query = f"SELECT key, value, entry FROM answers WHERE measurement = ? AND key IN ({marks})"
+        for key, value, entry in connection.execute(query, [measurement, *chunk]).fetchall():
+            found[key] = (value, entry)
+    return found
+
+
+def to_bytes(value: float) -> bytes:
+    """A double, to the last bit."""
+    return _DOUBLE.pack(value)
+
+
+def from_bytes(stored: bytes) -> float:
+    """What `to_bytes` was given."""
+    return float(_DOUBLE.unpack(stored)[0])
+
+
+def _chunks(items: list[Any]) -> Iterator[tuple[str, list[Any]]]:
+    for start in range(0, len(items), _CHUNK):
+        chunk = items[start : start + _CHUNK]
+        yield ", ".join("?" * len(chunk)), chunk
+
+
+def check_text(what: str, text: str) -> None:
+    """Refuse what is not text, or what SQLite cannot keep as it is."""
+    if not isinstance(text, str) or not text or "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
+        raise LedgerError(f"{what} must be text, not empty, without NUL or lone surrogates")
+
+
+def check_budget(name: str, budget: int) -> None:
+    """Refuse a budget that is not an integer of nano-epsilon within the bounds of the schema."""
+    if isinstance(budget, bool) or not isinstance(budget, int) or not 0 <= budget < LIMIT:
+        raise LedgerError(f"the budget of {name!r} must be an integer of nano-epsilon, at least 0 and below 2^62")
+
+
+def _to_account(name: str, unit: str, unit_weight: str, schema: str, budget: int, spent: int) -> Account:
+    return Account(name, unit, Fraction(unit_weight), schema, budget, spent)

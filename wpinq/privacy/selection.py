@@ -1,0 +1,165 @@
+"""Private selection: which of some public candidates scores best, without showing the scores.
+
+The mechanism is permute-and-flip: visit the candidates in random order, and stop at candidate i with probability
+`exp(-epsilon * (max - score_i) / 2)`. It promises what the exponential mechanism promises, and its expected
+score is never lower. OpenDP runs it in exact rational arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+from wpinq.errors import EpsilonError, PlanError
+from wpinq.privacy.mechanism import Measurement, certified_scale, contrib, invoke
+
+
+def selection_scale(epsilon: Fraction, slack: Fraction, distances: Iterable[Fraction]) -> float:
+    """The scale of the flips of `select`: `2 * (1 + slack) / epsilon`, certified by OpenDP.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        More than 0.
+    slack : Fraction
+        The rounding slack η ≥ 0 of the scores.
+    distances : iterable of Fraction
+        `uses * unit_weight` of every source, each more than 0.
+
+    Returns
+    -------
+    float
+        The scale: at least `2 * (1 + slack) / epsilon`, and above it by a few units in the last place only.
+
+    Raises
+    ------
+    EpsilonError
+        When a parameter is out of range, or floating point cannot hold the scale, a distance or a bill.
+
+    Notes
+    -----
+    A unit moves every score by at most `d * (1 + slack)`, some up and some down, hence the 2: OpenDP's map for
+    scores at L∞ distance x is `2x / scale`, rounded up. It is affine, so one unit is enough (`laplace_scale`).
+
+    Privacy cost: none. It depends on the plan and the declarations of its sources alone.
+
+    Examples
+    --------
+    >>> selection_scale(Fraction(1, 2), Fraction(0), [Fraction(1)])
+    4.0
+    """
+    return certified_scale(_permute_and_flip, 2, epsilon, slack, distances)
+
+
+@lru_cache(maxsize=64)
+def _permute_and_flip(scale: float) -> Measurement:
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_noisy_max
+    from opendp.measures import max_divergence
+    from opendp.metrics import linf_distance
+
+    space = vector_domain(atom_domain(T="f64", nan=False)), linf_distance(T="f64")
+    with contrib():
+        return make_noisy_max(*space, max_divergence(), scale=scale)
+
+
+def select(scores: Sequence[float], epsilon: Fraction, slack: Fraction, distances: Iterable[Fraction]) -> int:
+    """The position of a candidate with a high score, chosen privately by permute-and-flip.
+
+    With `q_j = exp(-(max - score_j) / scale)` and `scale = selection_scale(epsilon, slack, distances)`, that is
+    2 / epsilon but for the slack, candidate i of n is chosen with probability
+    `q_i * Σ_S Π_{j in S} (1 - q_j) / (n * C(n - 1, |S|))`, S running over the sets of other candidates (those
+    that were visited before i, and refused).
+
+    Parameters
+    ----------
+    scores : sequence of float
+        One finite score a candidate, and protected. The candidates, and so their number, are public. Each score
+        must be 1-Lipschitz in the weighted dataset that it is computed from.
+    epsilon : Fraction
+        More than 0.
+    slack : Fraction
+        The rounding slack η ≥ 0 of the scores: each moves by at most `uses * unit_weight * (1 + slack)`.
+    distances : iterable of Fraction
+        `uses * unit_weight` of every source, each more than 0.
+
+    Returns
+    -------
+    int
+        The position of the chosen candidate.
+
+    Raises
+    ------
+    PlanError
+        When there are no candidates.
+    EpsilonError
+        When there is no certified scale for the parameters.
+    EvaluationFailed
+        When a score is not finite or anything else fails. The message is constant.
+
+    Notes
+    -----
+    Privacy cost: `uses * unit_weight * epsilon` for every source, as OpenDP's privacy map certifies. The
+    distribution is that of the largest `score_i + Exp(scale)`. Against the exponential mechanism, which chooses i
+    with probability proportional to `exp(epsilon * score_i / 2)`, the loss is the same and the expected score at
+    least as high.
+
+    Source: McKenna, Sheldon, "Permute-and-flip", NeurIPS 2020. The exponential mechanism: McSherry, Talwar,
+    FOCS 2007.
+
+    Examples
+    --------
+    >>> select([0.0, 10_000.0, 1.0], Fraction(1, 2), Fraction(0), [Fraction(1)])
+    1
+    """
+    if len(scores) == 0:
+        raise PlanError("there is nothing to select from: give at least one candidate")
+    measurement = _permute_and_flip(selection_scale(epsilon, slack, distances))
+    return int(invoke(measurement, scores))
+
+
+def simulate_select(scores: Sequence[float], epsilon: Fraction, seed: int) -> int:
+    """A reproducible draw from the distribution of `select`. NOT private: for experiments on public data.
+
+    Parameters
+    ----------
+    scores : sequence of float
+        Public, one a candidate.
+    epsilon : Fraction
+        More than 0.
+    seed : int
+        At least 0. The same seed gives the same choice.
+
+    Returns
+    -------
+    int
+        The position of the largest `score + Exp(2 / epsilon)`, drawn by numpy.
+
+    Raises
+    ------
+    PlanError
+        When there are no candidates.
+    EpsilonError
+        When epsilon is not more than 0.
+
+    Notes
+    -----
+    Privacy: none whatever. A seed can be guessed.
+
+    Source: Ding, Kifer, Steinke, Wang, Xiao, Zhang, "The permute-and-flip mechanism is identical to
+    report-noisy-max with exponential noise", 2021.
+
+    Examples
+    --------
+    >>> simulate_select([0.0, 10_000.0, 1.0], Fraction(1, 2), seed=1)
+    1
+    """
+    import numpy as np
+
+    if len(scores) == 0:
+        raise PlanError("there is nothing to select from: give at least one candidate")
+    if not epsilon > 0:
+        raise EpsilonError("epsilon must be more than 0 to select: parse it with parse_epsilon")
+    draws = np.random.default_rng(seed).exponential(float(2 / epsilon), len(scores))
+    return int(np.argmax(np.asarray(scores, dtype=np.float64) + draws))

@@ -1,0 +1,392 @@
+"""The fluent chain: explicit, typed methods that build a plan, and sinks that turn it into measurements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from wpinq.bill import Bill
+from wpinq.errors import PlanError
+from wpinq.expr import build
+from wpinq.expr.facts import FACTS
+from wpinq.expr.nodes import Constant, Lambda, make_lambda
+from wpinq.expr.trace import Symbol, lift, trace
+from wpinq.expr.types import FLOAT, INT, Type, check_field_name, type_from_annotation
+from wpinq.expr.values import Value
+from wpinq.measurement import (
+    Choose,
+    Measurement,
+    NoisyAverage,
+    NoisyCount,
+    NoisySum,
+    Sink,
+    check_domain,
+)
+from wpinq.plan.analysis import slack, uses
+from wpinq.plan.domain import infer_domain
+from wpinq.plan.format import plan_from_json, plan_to_json
+from wpinq.plan.node import Node, construct
+from wpinq.plan.operator import Operator
+from wpinq.plan.operators import (
+    Concat,
+    Except,
+    GroupBy,
+    Intersect,
+    Join,
+    Partition,
+    Select,
+    SelectMany,
+    Shave,
+    Source,
+    Union,
+    Where,
+)
+from wpinq.privacy.epsilon import parse_epsilon
+
+Function = Callable[..., Any]
+DEFAULT_CAP = 2**30
+"""The bound on a source's norm unless one is declared: public, never computed from data."""
+
+
+def source(
+    name: str,
+    schema: object = None,
+    /,
+    *,
+    unit: str = "one record",
+    unit_weight: object = 1,
+    cap: object = DEFAULT_CAP,
+    facts: Iterable[str] = (),
+    **fields: object,
+) -> Query:
+    """A protected dataset by name: an unbound query, pure data. `Session.protect` gives it data.
+
+    Parameters
+    ----------
+    name : str
+        Its name in bills, ledgers and text programs.
+    schema : type, optional
+        The type of a record: `int`, `str`, `list[str]`, or a mapping from field names to types. Instead, fields
+        can be given as keywords: `source("edges", src=int, dst=int)`.
+    unit : str
+        What one protected unit is, in words; every bill prints it.
+    unit_weight : number
+        The total weight by which one protected unit can change the dataset; more than 0.
+    cap : number
+        A public bound on the total weight of the dataset. It sets the slack that covers floating-point error, and
+        data beyond it are refused.
+    facts : iterable of str
+        What all data for this source must satisfy: "nonnegative", "unit_weights", "symmetric". Enforced when data
+        are protected; each narrows the neighbours that the promise covers.
+
+    Returns
+    -------
+    Query
+        The dataset as it is.
+
+    Raises
+    ------
+    ExpressionError, PlanError
+        When the schema or a declaration makes no sense.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int, unit="one directed edge")
+    >>> edges.uses()
+    {'edges': 1}
+    """
+    check_field_name(name)
+    if (schema is None) == (not fields):
+        raise PlanError(f"source {name!r}: give a schema or fields such as src=int, dst=int, one of the two")
+    record = type_from_annotation(fields if schema is None else schema)
+    weight, bound = parse_epsilon(unit_weight), Fraction(parse_epsilon(cap))
+    declared = tuple(sorted(set(facts)))
+    for fact in declared:
+        if fact not in FACTS:
+            raise PlanError(f"source {name!r}: {fact!r} is no fact; the facts are {', '.join(FACTS)}")
+    return Query(Node(Source(name, record, repr(record), unit, weight, bound, declared)))
+
+
+class Query:
+    """A plan under construction. Every method gives a new query; nothing is evaluated, nothing is spent.
+
+    Queries are equal when their plans are, whichever notation they were written in.
+    """
+
+    __slots__ = ("plan", "reading")
+    plan: Node
+    reading: str
+
+    def __init__(self, plan: Node, reading: str = "") -> None:
+        object.__setattr__(self, "plan", plan)
+        object.__setattr__(self, "reading", reading)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("queries do not change; every method gives a new one")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Query) and self.plan == other.plan
+
+    def __hash__(self) -> int:
+        return hash(self.plan)
+
+    def __repr__(self) -> str:
+        return f"<Query {self.plan.operator.name}: {self.plan.type}>"
+
+    def __reduce__(self) -> Any:
+        return (_unpickle, (plan_to_json(self.plan), self.reading))
+
+    def _then(self, operator: type[Operator], *others: Query, **arguments: Any) -> Query:
+        for other in others:
+            if not isinstance(other, Query):
+                raise PlanError(f"{operator.name} needs another query, not {type(other).__name__}")
+        inputs = (self.plan, *(other.plan for other in others))
+        return Query(construct(operator, inputs, arguments, _convert))
+
+    def read_as(self, reading: str) -> Query:
+        """The same query with a note on how to read its weights, which explain and answers show."""
+        return Query(self.plan, reading)
+
+    # --- operators; each says what it does in its own file under plan/operators -------------------------------------
+
+    def select(self, function: Function) -> Query:
+        """Apply a function to each record; equal results add their weights. See `Select`."""
+        return self._then(Select, function=function)
+
+    def where(self, predicate: Function) -> Query:
+        """Keep the records that satisfy a predicate. See `Where`."""
+        return self._then(Where, predicate=predicate)
+
+    filter = where
+
+    def select_many(self, function: Function, limit: int | None = None) -> Query:
+        """Map each record to a list and share its weight out. See `SelectMany`."""
+        return self._then(SelectMany, function=function, limit=limit)
+
+    def group_by(self, key: Function, reduce: Function | None = None) -> Query:
+        """Reduce the records of each key; without a reducer, collect them. See `GroupBy`."""
+        return self._then(GroupBy, key=key, reduce=reduce)
+
+    def shave(self, widths: float | Function, limit: int | None = None) -> Query:
+        """Cut each record into pieces of given widths. See `Shave`."""
+        return self._then(Shave, widths=widths, limit=limit)
+
+    def join(self, other: Query, left_key: Function, right_key: Function, result: Function | None = None) -> Query:
+        """Pair records with equal keys; without a result function, as pairs. See `Join`."""
+        return self._then(Join, other, left_key=left_key, right_key=right_key, result=result)
+
+    def union(self, other: Query) -> Query:
+        """The larger weight of each record, not the sum; for that use `concat`. See `Union`."""
+        return self._then(Union, other)
+
+    def intersect(self, other: Query) -> Query:
+        """The smaller weight of each record. See `Intersect`."""
+        return self._then(Intersect, other)
+
+    def concat(self, other: Query) -> Query:
+        """The sum of the weights of each record. See `Concat`."""
+        return self._then(Concat, other)
+
+    def difference(self, other: Query) -> Query:
+        """The difference of the weights of each record. See `Except`."""
+        return self._then(Except, other)
+
+    def partition(self, key: Function, keys: Iterable[object]) -> dict[Value, Query]:
+        """One query for each public key; releases from several parts cost the largest, not the sum. See `Partition`.
+
+        Parameters
+        ----------
+        key : function
+            From a record to its key.
+        keys : iterable
+            The public keys. Records with other keys are in no part.
+        """
+        traced = trace(key, (self.plan.type,))
+        return {value: self._then(Partition, key=traced, part=value) for value in check_domain(keys, traced.type)}
+
+    # --- sinks ------------------------------------------------------------------------------------------------------
+
+    def noisy_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
+        """Every weight plus Laplace noise of scale 1/ε.
+
+        `out(x) = A(x) + Lap(1/ε)` for every x of the domain, present or not   (paper, section 2.2)
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0; exact, so that 0.1 is 1/10.
+        over : iterable, optional
+            The public keys to release. Where the query fixes them (constants, `x % n`, bools, partition keys)
+            they are inferred; otherwise a session gives a Release, which answers for keys as they are asked.
+
+        Returns
+        -------
+        Measurement
+            What a session releases. Privacy cost: ε times the uses of each source times its unit weight.
+        """
+        domain = infer_domain(self.plan) if over is None else check_domain(over, self.plan.type)
+        return Measurement(self.plan, NoisyCount(), parse_epsilon(epsilon), domain, self.reading)
+
+    def noisy_sum(self, epsilon: object, value: Function, lower: float, upper: float) -> Measurement:
+        """The sum over records of weight times clamped value, plus noise.
+
+        `Σ_x A(x) · min(upper, max(lower, value(x))) + Lap(max(|lower|, |upper|)/ε)`; a null value adds 0.
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0.
+        value : function
+            From a record to a number.
+        lower, upper : float
+            The public range that values are clamped to.
+        """
+        low, high = _check_range(lower, upper)
+        magnitude = max(abs(low), abs(high))
+
+        def share(record: Symbol) -> Any:
+            clamped = _clamped(value, record, low, high)
+            return [Symbol(build.apply("weighted", build.constant("sum"), build.divide(clamped, _number(magnitude))))]
+
+        plan = self.select_many(share).plan
+        return Measurement(plan, NoisySum(low, high), parse_epsilon(epsilon), ("sum",), self.reading)
+
+    def noisy_average(self, epsilon: object, value: Function, lower: float, upper: float) -> Measurement:
+        """The average of clamped values, each record counting by its weight.
+
+        A noisy sum about the middle of the range over a noisy count, both from one query whose records give half
+        their weight to each: noise of scale 2/ε on the count, `(upper − lower)/ε` on the sum.
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0.
+        value : function
+            From a record to a number; records where it is null are left out.
+        lower, upper : float
+            The public range that values are clamped to; upper > lower.
+        """
+        low, high = _check_range(lower, upper)
+        if low == high:
+            raise PlanError("noisy_average needs lower < upper")
+        middle, half = (low + high) / 2, (high - low) / 2
+
+        def shares(record: Symbol) -> Any:
+            clamped = _clamped(value, record, low, high)
+            offset = build.divide(build.arithmetic("subtract", clamped, _number(middle)), _number(half))
+            present = build.apply("where", build.apply("is_null", clamped), _number(0.0), _number(0.5))
+            return [
+                Symbol(
+                    build.apply("weighted", build.constant("sum"), build.arithmetic("multiply", offset, _number(0.5)))
+                ),
+                Symbol(build.apply("weighted", build.constant("count"), present)),
+            ]
+
+        plan = self.select_many(shares).plan
+        return Measurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
+
+    def most_common(self, epsilon: object, candidates: Iterable[object]) -> Measurement:
+        """The heaviest of public candidates, by the exponential mechanism with the weight as score.
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0. The heavier a candidate, the likelier: by `exp(ε/2)` for each unit of weight.
+        candidates : iterable
+            The public records to choose from.
+        """
+        return self._choose(epsilon, candidates, Choose("weight"))
+
+    def quantile(self, epsilon: object, q: object, candidates: Iterable[object]) -> Measurement:
+        """The candidate that best cuts the weight at quantile q, by the exponential mechanism.
+
+        `score(c) = −|(1−q)·Σ_{x<c} A(x) − q·Σ_{x>c} A(x)|`; null records are on neither side.
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0.
+        q : number
+            Between 0 and 1; 0.5 for the median.
+        candidates : iterable
+            The public records to choose from.
+        """
+        exact = parse_epsilon(q)
+        if not exact < 1:
+            raise PlanError(f"a quantile lies between 0 and 1, not {q!r}")
+        return self._choose(epsilon, candidates, Choose("quantile", exact))
+
+    def median(self, epsilon: object, candidates: Iterable[object]) -> Measurement:
+        """The candidate that best halves the weight: `quantile` at 1/2."""
+        return self.quantile(epsilon, Fraction(1, 2), candidates)
+
+    def _choose(self, epsilon: object, candidates: Iterable[object], sink: Sink) -> Measurement:
+        domain = check_domain(candidates, self.plan.type)
+        if not domain:
+            raise PlanError("a choice needs at least one candidate")
+        return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
+
+    # --- cost and explanation -----------------------------------------------------------------------------------------
+
+    def uses(self) -> dict[str, int]:
+        """How often the plan uses each source: paths from the root, parts of one partition counted once."""
+        return uses(self.plan)
+
+    def bill(self, epsilon: object) -> Bill:
+        """What a NoisyCount of this query at this epsilon costs each source."""
+        return Bill([self.noisy_count(epsilon)])
+
+    def explain(self, epsilon: object | None = None) -> str:
+        """The plan as a tree, with types, uses, weights left, noise and expected accuracy. No data."""
+        from wpinq.display.explain import explain_query
+
+        return explain_query(self, None if epsilon is None else parse_epsilon(epsilon))
+
+    def epsilon_for(self, half_width: float, confidence: float = 0.95) -> Fraction:
+        """The epsilon at which a NoisyCount's interval has this half-width.
+
+        `ε = (1 + η) · ln(1/(1 − confidence)) / half_width`, rounded up to a multiple of 1e-9; η is the slack for
+        floating-point error.
+
+        Parameters
+        ----------
+        half_width : float
+            More than 0, in units of weight.
+        confidence : float
+            Between 0 and 1.
+        """
+        if not (half_width > 0 and math.isfinite(half_width) and 0 < confidence < 1):
+            raise PlanError("half_width must be positive and finite, confidence between 0 and 1")
+        exact = (1 + slack(self.plan)) * Fraction(-math.log1p(-confidence)) / Fraction(half_width)
+        return parse_epsilon(Fraction(math.ceil(exact * 10**9), 10**9))
+
+
+def _unpickle(data: Mapping[str, Any], reading: str) -> Query:
+    return Query(plan_from_json(data), reading)
+
+
+def _convert(value: Any, types: tuple[Type, ...]) -> Lambda:
+    if not types and not isinstance(value, Lambda):
+        return make_lambda((), lift(value))
+    return trace(value, types)
+
+
+def _number(value: float) -> Constant:
+    return build.constant(float(value))
+
+
+def _check_range(lower: float, upper: float) -> tuple[float, float]:
+    low, high = float(lower), float(upper)
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high and (low, high) != (0.0, 0.0)):
+        raise PlanError("the range needs finite numbers lower <= upper, not both 0")
+    return low, high
+
+
+def _clamped(value: Function, record: Symbol, low: float, high: float) -> Any:
+    number = lift(value(record))
+    if number.type not in (INT, FLOAT):
+        raise PlanError(f"a sum or an average needs a function to numbers, not to {number.type}")
+    return build.apply("max", build.apply("min", build.to_float(number), _number(high)), _number(low))
