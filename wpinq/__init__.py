@@ -3,7 +3,10 @@
 After Proserpio, Goldberg and McSherry, *Calibrating Data to Sensitivity in Private Data Analysis*, VLDB 2014.
 """
 
+from wpinq import graphs
+from wpinq.answers import Answers
 from wpinq.bill import Bill, bill, fit_to_budget
+from wpinq.dataset import WeightedDataset
 from wpinq.errors import (
     AnswersError,
     BudgetExceeded,
@@ -48,15 +51,20 @@ from wpinq.expr.functions import (
     weighted,
     where,
 )
+from wpinq.ingest import EdgeList
+from wpinq.language import Program, parse, unparse
 from wpinq.measurement import Measurement
-from wpinq.public import evaluate
+from wpinq.public import evaluate, simulate
 from wpinq.query import Query, source
-from wpinq.weighted import WeightedDataset
+from wpinq.release import Release
+from wpinq.session import Session
 
 __all__ = [
+    "Answers",
     "AnswersError",
     "Bill",
     "BudgetExceeded",
+    "EdgeList",
     "EpsilonError",
     "EvaluationFailed",
     "ExpressionError",
@@ -64,7 +72,10 @@ __all__ = [
     "LedgerError",
     "Measurement",
     "PlanError",
+    "Program",
     "Query",
+    "Release",
+    "Session",
     "SessionError",
     "SourceRejected",
     "WeightedDataset",
@@ -83,16 +94,19 @@ __all__ = [
     "fit_to_budget",
     "flatten",
     "floor",
+    "graphs",
     "is_null",
     "length",
     "lower",
     "map",
     "max",
     "min",
+    "parse",
     "range",
     "record",
     "reverse",
     "rotate",
+    "simulate",
     "sort",
     "source",
     "split",
@@ -100,6 +114,7 @@ __all__ = [
     "subsets",
     "substring",
     "sum",
+    "unparse",
     "weighted",
     "where",
 ]

@@ -32,7 +32,12 @@ class Bill(Mapping[str, Fraction]):
       NoisyCount(0.1) uses it 2 times: 0.1 x 2 = 0.2
     """
 
-    def __init__(self, measurements: Sequence[Measurement]) -> None:
+    def __init__(self, measurements: Sequence[Measurement] | Mapping[str, Measurement]) -> None:
+        if isinstance(measurements, Mapping):
+            self.labels = tuple(f"{name}: {m.description}" for name, m in measurements.items())
+            measurements = tuple(measurements.values())
+        else:
+            self.labels = tuple(measurement.description for measurement in measurements)
         plans = [measurement.plan for measurement in measurements]
         self.measurements = tuple(measurements)
         self.sources: dict[str, Source] = sources(plans)
@@ -62,7 +67,7 @@ class Bill(Mapping[str, Fraction]):
         for fact in source.facts:
             yield f"  promised of it: {FACTS[fact]}"
         itemised = Fraction(0)
-        for measurement in self.measurements:
+        for label, measurement in zip(self.labels, self.measurements, strict=True):
             count = uses(measurement.plan).get(name, 0)
             if not count:
                 continue
@@ -72,18 +77,18 @@ class Bill(Mapping[str, Fraction]):
             if source.unit_weight != 1:
                 times += f" x {format_epsilon(source.unit_weight)}"
             often = "once" if count == 1 else f"{count} times"
-            yield f"  {measurement.description} uses it {often}: {times} = {format_epsilon(cost)}"
+            yield f"  {label} uses it {often}: {times} = {format_epsilon(cost)}"
         if itemised != self._costs[name]:
             yield f"  parts of one partition cost the largest of them, not {format_epsilon(itemised)} in sum"
 
 
-def bill(measurements: Sequence[Measurement] | Measurement) -> Bill:
+def bill(measurements: Measurement | Sequence[Measurement] | Mapping[str, Measurement]) -> Bill:
     """The bill of measurements released together.
 
     Parameters
     ----------
-    measurements : Measurement or sequence of Measurement
-        What is to be released in one batch.
+    measurements : Measurement, sequence of Measurement, or mapping from names to them
+        What is to be released in one batch; the names, where given, title the items.
 
     Returns
     -------
@@ -94,7 +99,7 @@ def bill(measurements: Sequence[Measurement] | Measurement) -> Bill:
     -----
     Privacy cost: none; nothing but plans is looked at.
     """
-    return Bill([measurements] if isinstance(measurements, Measurement) else list(measurements))
+    return Bill([measurements] if isinstance(measurements, Measurement) else measurements)
 
 
 def fit_to_budget(measurements: Sequence[Measurement], budgets: Mapping[str, object]) -> tuple[Measurement, ...]:

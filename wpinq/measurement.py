@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from itertools import accumulate
+from typing import Any, ClassVar
 
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, canonical_bytes, normalize, order_key
+from wpinq.ingest.columns import plain
+from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node
 from wpinq.privacy.epsilon import format_epsilon, parse_epsilon
 
@@ -67,6 +71,9 @@ class NoisySum(Sink):
     lower: float
     upper: float
 
+    def __post_init__(self) -> None:
+        _check_bounds(self.lower, self.upper)
+
     def identity(self) -> tuple[bytes | str, ...]:
         return ("laplace",)
 
@@ -86,6 +93,9 @@ class NoisyAverage(Sink):
     name: ClassVar[str] = "NoisyAverage"
     lower: float
     upper: float
+
+    def __post_init__(self) -> None:
+        _check_bounds(self.lower, self.upper)
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("laplace",)
@@ -108,6 +118,11 @@ class NoisyAverage(Sink):
         return min(ends), max(ends)
 
 
+def _check_bounds(lower: float, upper: float) -> None:
+    if not all(type(bound) is float and math.isfinite(bound) for bound in (lower, upper)) or lower > upper:
+        raise PlanError("values are clamped between two finite floats, lower <= upper")
+
+
 @dataclass(frozen=True, slots=True)
 class Choose(Sink):
     """The exponential mechanism (McSherry and Talwar 2007) over public candidates.
@@ -120,6 +135,12 @@ class Choose(Sink):
     score: str
     quantile: Fraction | None = None
 
+    def __post_init__(self) -> None:
+        # The sensitivity of 1 rests on 0 < q < 1, and a Choose may be read from a file.
+        weight = self.score == "weight" and self.quantile is None
+        if not (weight or (self.score == "quantile" and isinstance(self.quantile, Fraction) and 0 < self.quantile < 1)):
+            raise PlanError("a choice is by weight, or by quantile with a Fraction q, 0 < q < 1")
+
     def identity(self) -> tuple[bytes | str, ...]:
         return ("exponential", self.score, str(self.quantile))
 
@@ -127,13 +148,13 @@ class Choose(Sink):
         """The score of every candidate, from the exact sums of the weights."""
         if self.quantile is None:
             return [weights.get(candidate, 0.0) for candidate in candidates]
-        below = sorted((order_key(record), weight) for record, weight in weights.items() if record is not None)
         q = self.quantile
+        ordered = sorted((order_key(record), Fraction(w)) for record, w in weights.items() if record is not None)
+        places = [place for place, _ in ordered]
+        sums = list(accumulate((weight for _, weight in ordered), initial=Fraction(0)))
         scores = []
-        for candidate in candidates:
-            place = order_key(candidate)
-            left = Fraction(math.fsum(weight for key, weight in below if key < place))
-            right = Fraction(math.fsum(weight for key, weight in below if key > place))
+        for place in map(order_key, candidates):
+            left, right = sums[bisect_left(places, place)], sums[-1] - sums[bisect_right(places, place)]
             scores.append(-abs(float((1 - q) * left - q * right)))
         return scores
 
@@ -142,6 +163,10 @@ class Choose(Sink):
 
     def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
         raise AnswersError("a choice among candidates has no interval")
+
+
+SINKS: dict[str, type[Sink]] = {sink.name: sink for sink in (NoisyCount, NoisySum, NoisyAverage, Choose)}
+"""Every sink by its name: all that a promise covers."""
 
 
 def half_width(scale: float, confidence: float) -> float:
@@ -188,9 +213,16 @@ class Measurement:
         """One line for bills and ledgers; no data."""
         return f"{self.sink.name}({format_epsilon(self.epsilon)})"
 
+    def __reduce__(self) -> Any:
+        return _unpickle, (plan_to_json(self.plan), self.sink, self.epsilon, self.domain, self.reading)
+
     def with_epsilon(self, epsilon: object) -> Measurement:
         """The same measurement at another epsilon."""
         return replace(self, epsilon=parse_epsilon(epsilon))
+
+
+def _unpickle(plan: Mapping[str, Any], *rest: Any) -> Measurement:
+    return Measurement(plan_from_json(plan), *rest)
 
 
 def check_domain(keys: Iterable[object], type_: Type) -> tuple[Value, ...]:
@@ -201,10 +233,12 @@ def check_domain(keys: Iterable[object], type_: Type) -> tuple[Value, ...]:
     PlanError
         When a key is not of the type of the plan's records.
     """
+    if isinstance(keys, str):
+        raise PlanError(f"the keys {keys!r} are one text: give a list of keys")
     checked: dict[Value, None] = {}
     for key in keys:
         try:
-            checked[normalize(key, type_.with_nullable())] = None
+            checked[normalize(plain(key, type_), type_.with_nullable())] = None
         except UnfitValue as reason:
             raise PlanError(f"the key {key!r} cannot be released: {reason}; keys are of type {type_}") from None
     return tuple(checked)

@@ -6,14 +6,21 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from wpinq.answers import Answers
 from wpinq.engines import reference
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize
+from wpinq.measurement import Choose, Measurement
+from wpinq.plan.analysis import slack
 from wpinq.plan.arithmetic import EXACT, FLOAT, Weights
 from wpinq.plan.node import sources
+from wpinq.privacy.noise import simulate_laplace
+from wpinq.privacy.selection import simulate_select
 from wpinq.query import Query
-from wpinq.weighted import WeightedDataset
+from wpinq.dataset import WeightedDataset
 
 Engine = Callable[..., Weights]
 ENGINES: dict[str, Engine] = {"reference": reference.evaluate}
@@ -86,3 +93,50 @@ def _read(given: Mapping[object, Any] | Iterable[object], type_: Type, name: str
             raise PlanError(f"source {name!r}: the record {record!r} is {reason}") from None
         weights[key] = weights.get(key, Fraction(0)) + Fraction(weight)
     return weights
+
+
+def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engine: str = DEFAULT_ENGINE) -> Answers:
+    """What a session would answer, drawn with a seed over PUBLIC data, for experiments. Protects nothing.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        With a domain.
+    data : mapping
+        As for `evaluate`.
+    seed : int
+        Of numpy's generator; equal seeds give equal answers.
+
+    Returns
+    -------
+    Answers
+        Stamped as simulated.
+
+    Raises
+    ------
+    PlanError
+        When the measurement has no domain.
+
+    Notes
+    -----
+    Privacy cost: not applicable: seeded noise from a plain generator is no protection.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> bits = wp.source("bits", bool)
+    >>> wp.simulate(bits.noisy_count(epsilon=1), {"bits": [True, True, False]}, seed=1).simulated
+    True
+    """
+    if measurement.domain is None:
+        raise PlanError("simulate needs a measurement with public keys: noisy_count(epsilon, over=...)")
+    weights = evaluate(Query(measurement.plan), data, engine)
+    sink, widening = measurement.sink, 1 + slack(measurement.plan)
+    if isinstance(sink, Choose):
+        index = simulate_select(sink.scores(weights, measurement.domain), measurement.epsilon, seed)
+        values = [float(i == index) for i in range(len(measurement.domain))]
+        return Answers(measurement, 0.0, np.array(values), simulated=True)
+    scale = float(widening / measurement.epsilon)
+    noisy = simulate_laplace([float(weights[key]) for key in measurement.domain], scale, seed)
+    factor = float(sink.factor)
+    return Answers(measurement, scale * factor, factor * np.array(noisy), simulated=True)

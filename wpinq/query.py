@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.bill import Bill
+from wpinq.display.explain import explain_plan
 from wpinq.errors import PlanError
 from wpinq.expr import build
 from wpinq.expr.facts import FACTS
@@ -341,9 +342,7 @@ class Query:
 
     def explain(self, epsilon: object | None = None) -> str:
         """The plan as a tree, with types, uses, weights left, noise and expected accuracy. No data."""
-        from wpinq.display.explain import explain_query
-
-        return explain_query(self, None if epsilon is None else parse_epsilon(epsilon))
+        return explain_plan(self.plan, None if epsilon is None else parse_epsilon(epsilon), self.reading)
 
     def epsilon_for(self, half_width: float, confidence: float = 0.95) -> Fraction:
         """The epsilon at which a NoisyCount's interval has this half-width.

@@ -14,7 +14,7 @@ from functools import partial
 from wpinq.errors import ExpressionError
 from wpinq.expr.format import show
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
-from wpinq.expr.primitives import Attributes, Mistyped, typed
+from wpinq.expr.primitives import LIST_LIMIT, Attributes, Mistyped, list_type, typed
 from wpinq.expr.types import (
     BOOL,
     FLOAT,
@@ -27,11 +27,19 @@ from wpinq.expr.types import (
     Type,
     check_field_name,
     is_number,
+    signature,
+    unify,
 )
 from wpinq.expr.values import UnfitValue, normalize
 
 SORT_LIMIT = 8
 """The most fields that `sort` orders in a record: its network has n(n-1)/2 exchanges."""
+
+SUBSET_LIMIT = 16
+"""The most elements that `subsets` takes at a time: each is one more loop inside the others."""
+
+INNER_LEVEL = 64
+"""Where the variables of derived functions start: above those of any lambda that a user can nest."""
 
 
 def constant(value: object) -> Constant:
@@ -61,6 +69,7 @@ def constant(value: object) -> Constant:
 def call(name: str, *arguments: Expr, attributes: Attributes = ()) -> Expr:
     """A call of a primitive, typed; ExpressionError names the expression that does not fit."""
     try:
+        _check_functions(name, arguments)
         type_ = typed(name, tuple(argument.type for argument in arguments), attributes)
     except Mistyped as reason:
         shown = show(Call(NULL, name, arguments, attributes))
@@ -70,6 +79,19 @@ def call(name: str, *arguments: Expr, attributes: Attributes = ()) -> Expr:
     if any(core is not argument for core, argument in zip(cores, arguments, strict=True)):
         lowered = Call(type_, name, cores, attributes)
     return Call(type_, name, arguments, attributes, lowered)
+
+
+def _check_functions(name: str, arguments: tuple[Expr, ...]) -> None:
+    """Functions are no values: only `map` takes one, of one parameter that can be any element of its list."""
+    for position, argument in enumerate(arguments):
+        if isinstance(argument, Lambda) != (name == "map" and position == 1):
+            raise Mistyped(
+                "a function stands where a value should" if name != "map" else "map takes a list and a function"
+            )
+    if name == "map" and isinstance(function := arguments[1], Lambda):
+        element = list_type(arguments[0].type).element
+        if [signature(parameter.type) for parameter in function.parameters] != [signature(element)]:
+            raise Mistyped(f"the function must take one {element}")
 
 
 def derived(name: str, rule: Callable[..., Expr], *arguments: Expr) -> Expr:
@@ -159,19 +181,25 @@ def either(left: Expr, right: Expr) -> Expr:
 def precedes(left: Expr, right: Expr) -> Expr:
     """Whether `left` comes before `right` in canonical order: null first, records field by field."""
     if isinstance(left.type, TupleOf) and isinstance(right.type, TupleOf):
-        if len(left.type.elements) != len(right.type.elements) or not left.type.elements:
-            raise Mistyped(f"cannot order {left.type} and {right.type}")
-        pairs = [(field(left, i), field(right, i)) for i in range(len(left.type.elements))]
-        result = precedes(*pairs[-1])
-        for a, b in reversed(pairs[:-1]):
-            result = call("where", call("equal", a, b), result, precedes(a, b))
-        return result
-    if not isinstance(left.type, Scalar):
+        result = _precedes_by_field(left, right)
+    elif isinstance(left.type, Scalar):
+        result = call("less", left, right)
+    else:
         raise Mistyped(f"cannot order {left.type}")
-    if not (left.type.nullable or right.type.nullable):
-        return call("less", left, right)
-    beyond_null = call("where", call("is_null", right), constant(False), call("less", left, right))
-    return call("where", call("is_null", left), call("not", call("is_null", right)), beyond_null)
+    if left.type.nullable or right.type.nullable:
+        result = call("where", call("is_null", right), constant(False), result)
+        result = call("where", call("is_null", left), call("not", call("is_null", right)), result)
+    return result
+
+
+def _precedes_by_field(left: Expr, right: Expr) -> Expr:
+    pairs = list(zip(fields(left), fields(right), strict=False))
+    if unify(left.type, right.type) is None or not pairs:
+        raise Mistyped(f"cannot order {left.type} and {right.type}")
+    result = precedes(*pairs[-1])
+    for a, b in reversed(pairs[:-1]):
+        result = call("where", call("equal", a, b), result, precedes(a, b))
+    return result
 
 
 # --- records ----------------------------------------------------------------------------------------------------
@@ -274,9 +302,9 @@ def _floor(value: Expr) -> Expr:
 
 
 def _bucket(value: Expr, width: Expr) -> Expr:
-    if value.type == INT and width.type == INT:
+    if FLOAT not in (value.type, width.type):
         return call("floor_divide", value, width)
-    return _floor(call("divide", to_float(value).core, to_float(width).core))
+    return _floor(divide(value, width).core)
 
 
 def _contains(text: Expr, part: Expr) -> Expr:
@@ -302,17 +330,20 @@ def _range(start: Expr, stop: Expr, limit: Expr) -> Expr:
 
 def _subsets(items: Expr, size: Expr) -> Expr:
     """All ways to take `size` elements, in the order of the list, as records."""
-    if not isinstance(items.type, ListOf):
-        raise Mistyped(f"subsets takes a list, not {items.type}")
     depth = static_int(size, "the size of the subsets", 1)
-    count, items_bound = call("length", items), items.type.bound
-    base = next_level(items)
+    if depth > SUBSET_LIMIT:
+        raise Mistyped(f"subsets takes at most {SUBSET_LIMIT} elements at a time")
+    bound = list_type(items.type).bound
+    if bound is not None and bound**depth > LIST_LIMIT:
+        bound = None
+    count = call("length", items)
+    base = max(INNER_LEVEL, next_level(items))
 
     def choose(chosen: list[Expr], start: Expr) -> Expr:
         level = base + len(chosen)
         index = Variable(INT, level, f"i{len(chosen)}")
         picked = [*chosen, call("element", items, index)]
-        indices = call("range_list", start, count, attributes=(items_bound,))
+        indices = call("range_list", start, count, attributes=(bound,))
         if len(picked) == depth:
             body = call("record", *picked, attributes=(None,) * depth)
             return call("map", indices, make_lambda((index,), body, level))
@@ -334,7 +365,9 @@ def map_list(items: Expr, function: Expr) -> Expr:
 
 
 def _reduced(name: str, items: Expr, function: Expr | None) -> Expr:
-    return call(name, items if function is None else call("map", items, function))
+    values = items if function is None else call("map", items, function)
+    # a sum of nothing is 0 or 0.0: the primitive cannot tell which from the values
+    return call(name, values, attributes=(str(list_type(values.type).element),) if name == "sum_list" else ())
 
 
 def _reducer(name: str, primitive: str, pair: Callable[[Expr, Expr], Expr] | None) -> Callable[..., Expr]:
@@ -363,7 +396,11 @@ def _collect(items: Expr, function: Expr | None = None) -> Expr:
 
 def _list_of(*items: Expr) -> Expr:
     widened = any(item.type == FLOAT for item in items)
-    return call("list", *(to_float(item) if widened and item.type == INT else item for item in items))
+    return call("list", *(_widened(item) if widened else item for item in items))
+
+
+def _widened(value: Expr) -> Expr:
+    return to_float(value) if value.type == INT else value
 
 
 def _where(condition: Expr, yes: Expr, no: Expr) -> Expr:
@@ -421,7 +458,7 @@ FUNCTIONS: dict[str, Function] = {
     "rotate": Function(_one("rotate", _rotated), 1, 1),
     "reverse": Function(_one("reverse", _reversed), 1, 1),
     "subsets": Function(_one("subsets", _subsets), 2, 2),
-    "weighted": Function(lambda item, weight: call("weighted", item, to_float(weight)), 2, 2),
+    "weighted": Function(lambda item, weight: call("weighted", item, _widened(weight)), 2, 2),
     "list": Function(_list_of, 0, 1_000_000),
 }
 """Every function that a query can name, besides operators, records and field access."""
@@ -437,6 +474,7 @@ def apply(name: str, *arguments: Expr) -> Expr:
 
 
 _OPERATORS: dict[str, Callable[..., Expr]] = {
+    **{name: _primitive(name) for name in ("and", "not", "floor_divide", "modulo")},
     **{name: partial(arithmetic, name) for name in ("add", "subtract", "multiply")},
     **{name: partial(compare, name) for name in ("greater", "less_equal", "greater_equal")},
     "divide": divide,
@@ -451,8 +489,12 @@ _OPERATORS: dict[str, Callable[..., Expr]] = {
 
 def rebuild(name: str, arguments: tuple[Expr, ...], attributes: Attributes = ()) -> Expr:
     """The call of this name on these arguments, however it was written first."""
+    if name == "record":
+        return record(tuple(None if n is None else str(n) for n in attributes), arguments)
+    if name == "field":
+        return call(name, *arguments, attributes=attributes)
     if name in FUNCTIONS:
         return apply(name, *arguments)
     if name in _OPERATORS:
         return _OPERATORS[name](*arguments)
-    return call(name, *arguments, attributes=attributes)
+    raise ExpressionError(f"there is no function {name!r}")

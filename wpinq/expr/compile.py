@@ -138,6 +138,7 @@ def _argument_modes(node: Call, mode: int) -> tuple[int, ...]:
     return (_EAGER,) * len(node.arguments)
 
 
+@lru_cache(maxsize=4096)
 def _compile(lambda_: Lambda, mode: int) -> Callable[..., Any]:
     compiler = _Compiler()
     name, lines = compiler.function(lambda_.core, None, mode)
@@ -146,7 +147,6 @@ def _compile(lambda_: Lambda, mode: int) -> Callable[..., Any]:
     return function
 
 
-@lru_cache(maxsize=4096)
 def compile_lambda(lambda_: Lambda) -> Callable[..., Any]:
     """The function as plain Python: values in, value out; total, so it never raises on values of its types.
 
@@ -161,7 +161,6 @@ def compile_lambda(lambda_: Lambda) -> Callable[..., Any]:
     return _compile(lambda_, _EAGER)
 
 
-@lru_cache(maxsize=4096)
 def compile_iterator(lambda_: Lambda) -> Callable[..., Any]:
     """Like `compile_lambda` for a function that gives a list; the list may be an iterator, not yet walked."""
     return _compile(lambda_, _LAZY)

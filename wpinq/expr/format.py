@@ -11,6 +11,12 @@ from wpinq.expr.types import TupleOf
 DEPTH_LIMIT = 100
 """How deep expressions may nest in text, read or printed."""
 
+SIZE_LIMIT = 20_000
+"""The most parts that an expression may have as text, where what is shared is written out each time."""
+
+RESERVED = frozenset({"new", "true", "false", "null"})
+"""Words of the notation that cannot name a variable."""
+
 _INFIX = {
     "or": ("||", 2),
     "and": ("&&", 3),
@@ -26,14 +32,14 @@ _INFIX = {
     "concatenate": ("+", 6),
     "multiply": ("*", 7),
     "divide": ("/", 7),
-    "floor_divide": ("//", 7),
+    "floor_divide": ("/", 7),  # between ints, as in the paper; `//` starts a comment
     "modulo": ("%", 7),
 }
 _TERNARY, _UNARY, _POSTFIX = 1, 8, 9
 
 
 class TooDeep(Exception):
-    """The expression nests deeper than text may."""
+    """The expression nests deeper, or is longer, than text may."""
 
 
 def show(expr: Expr) -> str:
@@ -72,10 +78,12 @@ def write_constant(value: object) -> str:
 class _Writer:
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
+        self.parts = 0
 
     def write(self, expr: Expr, binding: int, depth: int) -> str:
         """The text of a node; in parentheses when it binds weaker than `binding`."""
-        if depth > DEPTH_LIMIT:
+        self.parts += 1
+        if depth > DEPTH_LIMIT or self.parts > SIZE_LIMIT:
             raise TooDeep
         if isinstance(expr, Constant):
             text = write_constant(expr.value)
@@ -92,7 +100,8 @@ class _Writer:
         outer = dict(self.names)
         for variable in lambda_.parameters:
             taken = {name for level, name in self.names.items() if level < variable.level}
-            name = variable.name if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", variable.name) else "x"
+            plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", variable.name) and variable.name not in RESERVED
+            name = variable.name if plain else "x"
             stem, number = name, 2
             while name in taken:
                 name, number = f"{stem}{number}", number + 1
@@ -131,8 +140,8 @@ class _Writer:
 
     def _field(self, call: Call, depth: int) -> str:
         (record,), (index,) = call.arguments, call.attributes
-        assert isinstance(record.type, TupleOf)
-        assert isinstance(index, int)
-        name = record.type.names[index]
+        # an index that does not fit is shown too: in the error that refuses it
+        names = record.type.names if isinstance(record.type, TupleOf) else ()
+        name = names[index] if isinstance(index, int) and 0 <= index < len(names) else None
         text = self.write(record, _POSTFIX, depth)
         return f"{text}[{index}]" if name is None else f"{text}.{name}"

@@ -3,6 +3,7 @@
 An expression is a DAG of four kinds of node. Variables are named by level, counted from the outermost lambda,
 so that two lambdas which differ only in the names of their parameters are equal. Each node carries a digest of
 its meaning, computed once from its children's digests: equality and hashing cost nothing however deep the DAG.
+What may be null and how long lists may be is part of that meaning, for compiled code depends on it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from wpinq.expr.types import Type
+from wpinq.expr.types import Type, signature
 from wpinq.expr.values import Value, canonical_bytes
 
 
@@ -25,7 +26,7 @@ def digest_of(*parts: bytes | str) -> bytes:
     return hasher.digest()
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Expr:
     """A scalar expression: its type, the expressions it is built from, and the digest of its meaning."""
 
@@ -48,18 +49,21 @@ class Expr:
     def __hash__(self) -> int:
         return hash(self.digest)
 
+    def __repr__(self) -> str:  # not of the children: a DAG written out as a tree can be exponentially long
+        return f"<{type(self).__name__} {self.type} {self.digest.hex()[:8]}>"
 
-@dataclass(frozen=True, eq=False, slots=True)
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Constant(Expr):
     """A public value written in the query."""
 
     value: Value
 
     def __post_init__(self) -> None:
-        self._seal((), "constant", str(self.type), canonical_bytes(self.value, self.type))
+        self._seal((), "constant", signature(self.type), canonical_bytes(self.value, self.type))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Variable(Expr):
     """A parameter of an enclosing lambda. The name is for display only."""
 
@@ -67,10 +71,10 @@ class Variable(Expr):
     name: str
 
     def __post_init__(self) -> None:
-        self._seal((), "variable", str(self.type), str(self.level))
+        self._seal((), "variable", signature(self.type), str(self.level))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Call(Expr):
     """A function applied to arguments.
 
@@ -91,7 +95,7 @@ class Call(Expr):
         self._seal(self.arguments, "call", self.name, repr(self.attributes), str(len(self.arguments)))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Lambda(Expr):
     """A function of `len(parameters)` variables, the first of them at `level`. Its type is its body's."""
 
@@ -100,8 +104,8 @@ class Lambda(Expr):
     body: Expr
 
     def __post_init__(self) -> None:
-        types = ", ".join(str(parameter.type) for parameter in self.parameters)
-        self._seal((self.body,), "lambda", str(self.level), types)
+        types = (signature(parameter.type) for parameter in self.parameters)
+        self._seal((self.body,), "lambda", str(self.level), str(len(self.parameters)), *types)
 
     @property
     def core(self) -> Lambda:

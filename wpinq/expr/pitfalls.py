@@ -7,7 +7,9 @@ is traced, and so vanish silently from the query. Where the source of the lambda
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
+import re
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,9 +17,14 @@ from typing import Any
 
 from wpinq.errors import WpinqWarning
 
+SOURCE_LIMIT = 1000
+"""How many characters of a lambda are searched; beyond it the warning is a general one."""
+
 
 def warn_about(function: Callable[..., Any]) -> None:
     """Warn of what tracing cannot see in a lambda, where its source can be read."""
+    while isinstance(function, functools.partial):
+        function = function.func
     code = getattr(function, "__code__", None)
     if code is None or not _mentions_trap(code):
         return
@@ -38,14 +45,35 @@ def _mentions_trap(code: Any) -> bool:
 
 
 def _traps(function: Callable[..., Any]) -> Iterator[str]:
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)).strip().rstrip(",)"))
-    except (OSError, TypeError, SyntaxError):
+    found = dict.fromkeys(message for tree in _sources(function) for message in _traps_in(tree))
+    if found:
+        yield from found
+    else:
         yield (
             "this lambda tests identity, membership or a Python type, which is decided while the query is written, "
             "not for each record: use wp.is_null(x), == and wp.cast"
         )
+
+
+def _sources(function: Callable[..., Any]) -> Iterator[ast.AST]:
+    """The syntax of a function; of a lambda, what can be made of the lines on which it is written."""
+    try:
+        source = textwrap.dedent(inspect.getsource(function))
+        if function.__code__.co_name != "<lambda>":
+            yield ast.parse(source)
+            return
+    except (OSError, TypeError, SyntaxError):
         return
+    for start in (match.start() for match in re.finditer(r"\blambda\b", source[:SOURCE_LIMIT])):
+        for end in range(min(len(source), start + SOURCE_LIMIT), start, -1):
+            try:  # the rest of the line belongs to the call around the lambda: the longest part that can be read is it
+                yield ast.parse(source[start:end], mode="eval")
+            except SyntaxError:
+                continue
+            break
+
+
+def _traps_in(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             yield f"`{ast.unparse(node)}` is decided while the query is written: use wp.is_null(x) or =="

@@ -38,6 +38,13 @@ Types = tuple[Type, ...]
 Attributes = tuple[str | int | None, ...]
 
 
+TEXT_LIMIT = 1_000_000
+"""The most code points that a concatenation gives; beyond it, null. A string added to itself doubles."""
+
+LIST_LIMIT = 1_000_000
+"""The most elements that a range or a flattened list has."""
+
+
 class Mistyped(Exception):
     """The reason why arguments do not fit; the caller adds the expression."""
 
@@ -147,7 +154,7 @@ _define("modulo", _integers, _modulo)
 
 def _same_type(types: Types, attributes: Attributes) -> Type:
     left, right = types
-    if unify(left, right) is None or not is_record_type(left):
+    if unify(left, right) is None or not (is_record_type(left) and is_record_type(right)):
         raise Mistyped(f"cannot compare {left} with {right}")
     return BOOL
 
@@ -262,7 +269,16 @@ def _strict(function: Callable[..., Value]) -> Callable[..., Value]:
 
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
-_define("concatenate", _text(STR, STR, STR), _strict(lambda a, b: a + b))
+
+def _concatenate(a: str, b: str) -> Value:
+    return a + b if len(a) + len(b) <= TEXT_LIMIT else None
+
+
+_define(
+    "concatenate",
+    lambda types, attributes: _text(STR, STR, STR)(types, attributes).with_nullable(),
+    _strict(_concatenate),
+)
 _define("find", _text(INT, STR, STR), _strict(lambda text, part: text.find(part)))
 _define("lower", _text(STR, STR), _strict(lambda text: text.translate(_LOWER)))
 _define(
@@ -284,6 +300,10 @@ def _record(types: Types, attributes: Attributes) -> Type:
     for type_ in types:
         if not is_record_type(type_):
             raise Mistyped(f"a record cannot hold {type_}")
+    if not types:
+        raise Mistyped('a record needs a field; for one record in all write a constant, such as "all"')
+    if len(attributes) != len(types):
+        raise Mistyped(f"a record of {len(types)} fields cannot have {len(attributes)} names")
     names = tuple(name for name in attributes if name is not None)
     if len(set(names)) != len(names):
         raise Mistyped("two fields of one record share a name; name them apart")
@@ -292,19 +312,19 @@ def _record(types: Types, attributes: Attributes) -> Type:
 
 def _field(types: Types, attributes: Attributes) -> Type:
     (record,), (index,) = types, attributes
-    assert isinstance(record, TupleOf)
-    assert isinstance(index, int)
+    if not isinstance(record, TupleOf) or type(index) is not int or not 0 <= index < len(record.elements):
+        raise Mistyped(f"{record} has no field number {index}")
     element = record.elements[index]
     return element.with_nullable(element.nullable or record.nullable)
 
 
 def _list(types: Types, attributes: Attributes) -> Type:
-    element: Type = NULL
-    for type_ in types:
+    element: Type = types[0] if types else NULL
+    for type_ in types[1:]:
         common = unify(element, type_)
         if common is None:
             raise Mistyped(f"a list has one element type, got {element} and {type_}")
-        element = common.with_nullable(any(t.nullable for t in types))
+        element = common
     return ListOf(element, bound=len(types))
 
 
@@ -317,7 +337,12 @@ def list_type(type_: Type) -> ListOf:
 
 def _element(types: Types, attributes: Attributes) -> Type:
     _expect(types[1:], INT, what="an index must be int")
-    return list_type(types[0]).element.with_nullable()
+    if types[0] == STR:
+        raise Mistyped("a string has no elements: use wp.substring(text, start, length)")
+    element = list_type(types[0]).element
+    if isinstance(element, Weighted):
+        raise Mistyped("a weighted element cannot be taken out of its list: weigh it after taking it")
+    return element.with_nullable()
 
 
 def _length(types: Types, attributes: Attributes) -> Type:
@@ -329,7 +354,8 @@ def _length(types: Types, attributes: Attributes) -> Type:
 def _range(types: Types, attributes: Attributes) -> Type:
     _expect(types, INT, what="a range takes integers")
     (limit,) = attributes
-    assert limit is None or isinstance(limit, int)
+    if limit is not None and not (type(limit) is int and 0 <= limit <= LIST_LIMIT):
+        raise Mistyped(f"the limit of a range must lie between 0 and {LIST_LIMIT:,}")
     return ListOf(INT, bound=limit, nullable=_any_null(types))
 
 
@@ -341,7 +367,7 @@ def _map(types: Types, attributes: Attributes) -> Type:
 def _flatten(types: Types, attributes: Attributes) -> Type:
     outer = list_type(types[0])
     inner = list_type(outer.element)
-    bound = None if outer.bound is None or inner.bound is None else outer.bound * inner.bound
+    bound = None if outer.bound is None or inner.bound is None else min(outer.bound * inner.bound, LIST_LIMIT)
     return ListOf(inner.element, bound=bound, nullable=outer.nullable)
 
 
@@ -395,11 +421,13 @@ def _get_element(items: tuple[Value, ...] | None, index: int | None) -> Value:
     return items[index]
 
 
-def exact_sum(items: Iterable[Any]) -> Value:
+def _sum_ints(items: Iterable[int | None]) -> Value:
+    return fit_number(sum(item for item in items if item is not None))
+
+
+def _sum_floats(items: Iterable[float | None]) -> Value:
     """The sum of the numbers that are not null, correctly rounded; null where 64 bits cannot say it."""
     numbers = [item for item in items if item is not None]
-    if not numbers or type(numbers[0]) is int:
-        return fit_number(sum(numbers))
     try:
         return fit_number(math.fsum(numbers))
     except OverflowError:  # an intermediate sum overflowed; the exact total may still fit
@@ -409,8 +437,9 @@ def exact_sum(items: Iterable[Any]) -> Value:
             return None
 
 
-def _sum_of(items: tuple[Value, ...] | None) -> Value:
-    return None if items is None else exact_sum(items)
+def _sum_of(attributes: Attributes) -> Callable[..., Value]:
+    (element,) = attributes
+    return _strict(_sum_floats if element == FLOAT.name else _sum_ints)
 
 
 def _extreme_of(choose: Callable[[Iterable[Any]], Any]) -> Callable[[tuple[Value, ...] | None], Value]:
@@ -431,10 +460,10 @@ _define("map", _map, lambda items, function: None if items is None else map(func
 _define(
     "flatten",
     _flatten,
-    lambda lists: None if lists is None else itertools.chain.from_iterable(items or () for items in lists),
+    _strict(lambda lists: itertools.islice(itertools.chain.from_iterable(items or () for items in lists), LIST_LIMIT)),
 )
 _define("sort_list", _sort_list, _strict(lambda items: tuple(sorted(items, key=order_key))))
-_define("sum_list", _sum, _sum_of)
+_define("sum_list", _sum, implement=_sum_of)
 _define("min_list", _extreme, _extreme_of(min))
 _define("max_list", _extreme, _extreme_of(max))
 _define("weighted", _weighted, lambda record, weight: (record, weight))

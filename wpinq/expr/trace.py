@@ -14,13 +14,11 @@ from typing import Any, NoReturn
 
 from wpinq.errors import ExpressionError
 from wpinq.expr import build
+from wpinq.expr.binding import NESTING_LIMIT
 from wpinq.expr.format import show
 from wpinq.expr.nodes import Expr, Lambda, Variable, make_lambda
 from wpinq.expr.pitfalls import warn_about
-from wpinq.expr.types import TupleOf, Type
-
-NESTING_LIMIT = 40
-"""How deep lambdas may nest in one another."""
+from wpinq.expr.types import STR, TYPE_DEPTH_LIMIT, TupleOf, Type
 
 _level: ContextVar[int] = ContextVar("level", default=0)
 
@@ -39,7 +37,16 @@ class Symbol:
         return Symbol(build.field_named(expr_of(self), name))
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise ExpressionError(f"a symbol cannot be changed (setting {name!r}); build a record: wp.record(...)")
+        _refuse(self, "cannot be changed", "build a record with wp.record(...)")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        _refuse(self, "cannot be changed", "build a record with wp.record(...)")
+
+    def __setitem__(self, index: object, value: object) -> NoReturn:
+        _refuse(self, "cannot be changed", "build a record with wp.record(...)")
+
+    def __call__(self, *arguments: object, **named: object) -> NoReturn:
+        _refuse(self, "is not a function", "the functions of a query are those of wp, such as wp.lower(text)")
 
     def __getitem__(self, index: object) -> Symbol:
         value = expr_of(self)
@@ -53,6 +60,8 @@ class Symbol:
                     "written in the query"
                 )
             return Symbol(build.field(value, index % count))
+        if value.type == STR:
+            _refuse(self, "is a string", "use wp.substring(text, start, length)")
         return Symbol(build.apply("element", value, lift(index)))
 
     def __add__(self, other: object) -> Symbol:
@@ -148,10 +157,43 @@ class Symbol:
     def __int__(self) -> NoReturn:
         _refuse(self, "is not a number yet", "use wp.cast(x, int)")
 
-    __index__ = __int__
+    __index__ = __trunc__ = __int__
 
     def __float__(self) -> NoReturn:
-        _refuse(self, "is not a number yet", "use wp.cast(x, float)")
+        _refuse(self, "is not a number yet", "use wp.cast(x, float), and functions of wp instead of math")
+
+    __complex__ = __float__
+
+    def __floor__(self) -> NoReturn:
+        _refuse(self, "is not a number yet", "use wp.floor(x), and -wp.floor(-x) for the ceiling")
+
+    __ceil__ = __floor__
+
+    def __round__(self, digits: object = None) -> NoReturn:
+        _refuse(self, "cannot be rounded by Python", "use wp.floor(x + 0.5) or wp.bucket(x, width)")
+
+    def __pow__(self, other: object) -> NoReturn:
+        _refuse(self, "has no powers", "write x * x: floats are correctly rounded operations only")
+
+    __rpow__ = __pow__
+
+    def __divmod__(self, other: object) -> NoReturn:
+        _refuse(self, "has no divmod()", "write x // n and x % n")
+
+    __rdivmod__ = __divmod__
+
+    def __xor__(self, other: object) -> NoReturn:
+        _refuse(self, "has no bits", "for `either but not both` write a != b")
+
+    __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __matmul__ = __rmatmul__ = __pos__ = __xor__
+
+    def __array__(self, *arguments: object, **named: object) -> NoReturn:
+        _refuse(self, "is not an array", "use functions of wp, and Python numbers instead of numpy's")
+
+    def __array_ufunc__(self, *arguments: object, **named: object) -> NoReturn:
+        _refuse(self, "is not an array", "use functions of wp, and Python numbers instead of numpy's")
+
+    __array_function__ = __array_ufunc__
 
     def __str__(self) -> NoReturn:
         _refuse(self, "is not text yet", "use wp.cast(x, str)")
@@ -185,21 +227,37 @@ def expr_of(symbol: Symbol) -> Expr:
 
 
 def lift(value: object) -> Expr:
-    """What a lambda may return or combine, as an expression: symbols, constants, tuples, lists, dicts of fields."""
+    """What a lambda may return or combine, as an expression: symbols, constants, tuples, lists, dicts of fields.
+
+    A named tuple is a record with its field names.
+    """
+    return _lift(value, 0, {})
+
+
+def _lift(value: object, depth: int, lifted: dict[int, Expr]) -> Expr:
     if isinstance(value, Symbol):
         return expr_of(value)
     if isinstance(value, Expr):
         return value
+    if not isinstance(value, (tuple, list, dict)):
+        return build.constant(value)
+    if id(value) not in lifted:  # by identity: a tuple of one tuple twice, again and again, is exponentially large
+        lifted[id(value)] = _lift_parts(value, depth, lifted)
+    return lifted[id(value)]
+
+
+def _lift_parts(value: tuple[Any, ...] | list[Any] | dict[Any, Any], depth: int, lifted: dict[int, Expr]) -> Expr:
+    if depth > TYPE_DEPTH_LIMIT:
+        raise ExpressionError(f"tuples, lists and dicts may nest {TYPE_DEPTH_LIMIT} deep in one another, and no deeper")
     if isinstance(value, tuple):
-        return build.record((None,) * len(value), tuple(lift(item) for item in value))
+        names = getattr(value, "_fields", (None,) * len(value))
+        return build.record(tuple(names), tuple(_lift(item, depth + 1, lifted) for item in value))
     if isinstance(value, list):
-        return build.apply("list", *(lift(item) for item in value))
-    if isinstance(value, dict):
-        for name in value:
-            if not isinstance(name, str):
-                raise ExpressionError("a dict in a lambda is a record: its keys must be field names")
-        return build.record(tuple(value), tuple(lift(item) for item in value.values()))
-    return build.constant(value)
+        return build.apply("list", *(_lift(item, depth + 1, lifted) for item in value))
+    for name in value:
+        if not isinstance(name, str):
+            raise ExpressionError("a dict in a lambda is a record: its keys must be field names")
+    return build.record(tuple(value), tuple(_lift(item, depth + 1, lifted) for item in value.values()))
 
 
 def trace(function: Callable[..., Any] | Lambda, types: tuple[Type, ...]) -> Lambda:
@@ -251,8 +309,10 @@ def trace(function: Callable[..., Any] | Lambda, types: tuple[Type, ...]) -> Lam
 
 def _parameter_names(function: Callable[..., Any]) -> list[str]:
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         raise ExpressionError(f"cannot see the parameters of {function!r}: wrap it in a lambda") from None
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [p.name for p in parameters if p.kind in kinds and p.default is inspect.Parameter.empty]
+    required = [p for p in parameters if p.default is inspect.Parameter.empty]
+    if any(p.kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL) for p in required):
+        raise ExpressionError("a function in a query takes its parameters by position: no *args, no keyword-only ones")
+    return [p.name for p in required if p.kind is not inspect.Parameter.VAR_KEYWORD]

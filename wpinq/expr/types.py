@@ -15,17 +15,42 @@ from dataclasses import dataclass, field, replace
 from wpinq.errors import ExpressionError
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+PARTS_LIMIT = 1000
+"""The most fields, at any depth, that a record may have."""
+TYPE_DEPTH_LIMIT = 64
+"""How deep records and lists may nest in one another."""
+VALUES_LIMIT = 20_000_000
+"""The most values that one record may hold, by the bounds of its lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type of values. `nullable` says whether null may stand in for a value; it is not part of equality."""
+    """A type of values. `nullable` says whether null may stand in for a value; it is not part of equality.
+
+    `parts`, `depth` and `values` measure it: parts at any depth, levels of nesting, and the most values held where
+    lists have bounds. They are limited, for a record nested in itself doubles with each step of a short query.
+    """
 
     nullable: bool = field(default=False, compare=False, kw_only=True)
+    parts: int = field(init=False, default=1, compare=False, repr=False)
+    depth: int = field(init=False, default=0, compare=False, repr=False)
+    values: int = field(init=False, default=1, compare=False, repr=False)
 
     def with_nullable(self, nullable: bool = True) -> Type:
         """The same type, with null allowed or not."""
         return self if self.nullable == nullable else replace(self, nullable=nullable)
+
+    def _measure(self, parts: int, depth: int, values: int) -> None:
+        if parts > PARTS_LIMIT:
+            raise ExpressionError(f"a record may have {PARTS_LIMIT:,} fields at any depth, and no more")
+        if depth > TYPE_DEPTH_LIMIT:
+            raise ExpressionError(f"records and lists may nest {TYPE_DEPTH_LIMIT} deep in one another, and no deeper")
+        if values > VALUES_LIMIT:
+            raise ExpressionError(
+                f"a record may hold {VALUES_LIMIT:,} values, but the bounds of its lists allow more: lower the limits"
+            )
+        for name, measure in (("parts", parts), ("depth", depth), ("values", values)):
+            object.__setattr__(self, name, measure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +70,10 @@ class ListOf(Type):
     element: Type
     bound: int | None = field(default=None, compare=False, kw_only=True)
 
+    def __post_init__(self) -> None:
+        element = self.element
+        self._measure(1 + element.parts, 1 + element.depth, 1 + (self.bound or 1) * element.values)
+
     def __str__(self) -> str:
         return f"list[{self.element}]"
 
@@ -55,6 +84,11 @@ class TupleOf(Type):
 
     names: tuple[str | None, ...]
     elements: tuple[Type, ...]
+
+    def __post_init__(self) -> None:
+        parts = 1 + sum(element.parts for element in self.elements)
+        depth = 1 + max((element.depth for element in self.elements), default=0)
+        self._measure(parts, depth, 1 + sum(element.values for element in self.elements))
 
     def __str__(self) -> str:
         inside = ", ".join(str(t) if n is None else f"{n}: {t}" for n, t in zip(self.names, self.elements, strict=True))
@@ -94,13 +128,33 @@ def is_record_type(type_: Type) -> bool:
     return not isinstance(type_, Weighted)
 
 
+def signature(type_: Type) -> str:
+    """The type as text with all that its values can be: nullability (`?`) and bounds included."""
+    if isinstance(type_, ListOf):
+        text = f"[{signature(type_.element)};{'' if type_.bound is None else type_.bound}]"
+    elif isinstance(type_, TupleOf):
+        fields = [
+            f"{name}:{signature(t)}" if name else signature(t)
+            for name, t in zip(type_.names, type_.elements, strict=True)
+        ]
+        text = f"({','.join(fields)})"
+    elif isinstance(type_, Weighted):
+        text = f"weighted({signature(type_.record)})"
+    else:
+        text = str(type_)
+    return text + "?" * type_.nullable
+
+
 def unify(left: Type, right: Type) -> Type | None:
     """The type that holds the values of both, or None.
 
-    Null joins any type and makes it nullable. Field names must agree where both sides have one: silently
-    pairing `dst` with `src` would be a trap. A list's bound is the larger of the two.
+    Null joins any type and makes it nullable, but for weighted elements: leave those out by a weight of 0. Field
+    names must agree where both sides have one: silently pairing `dst` with `src` would be a trap. A list's bound
+    is the larger of the two.
     """
     nullable = left.nullable or right.nullable
+    if (left == NULL and isinstance(right, Weighted)) or (right == NULL and isinstance(left, Weighted)):
+        return None
     if left == NULL:
         return right.with_nullable()
     if right == NULL:
@@ -164,7 +218,7 @@ def type_from_annotation(annotation: object) -> Type:
     `int`, `float`, `bool`, `str`; `list[T]`; `tuple[T, …]` and mappings for nested records; `T | None` where
     null is allowed; a `Type` stands for itself. Examples: `list[str]`, `int | None`, `{"src": int, "dst": int}`.
     """
-    if isinstance(annotation, Type):
+    if isinstance(annotation, Type) and is_record_type(annotation):
         return annotation
     if isinstance(annotation, Mapping):
         return record_type({name: type_from_annotation(item) for name, item in annotation.items()})

@@ -47,7 +47,7 @@ class Demand:
 def demand(
     roots: Sequence[tuple[Node, Fraction]],
     earlier: Callable[[str], Mapping[str, Fraction]] = lambda partition: {},
-    scope: str = "",
+    scope: Callable[[Node], str] = lambda split: "",
 ) -> Demand:
     """The demand of a batch of releases, each a root and its epsilon.
 
@@ -58,8 +58,8 @@ def demand(
     earlier : callable
         For the digest of a partition, the demand on each part in earlier batches. The batch owes only the
         increase of the maximum.
-    scope : str
-        Distinguishes ledger entries of the same plan over different versions of the data.
+    scope : callable
+        For a dataset that is split, what tells apart the versions of the data below it.
     """
     reaching: dict[bytes, Fraction] = {}
     waiting: dict[bytes, dict[str, dict[str, Fraction]]] = {}
@@ -82,7 +82,7 @@ def demand(
             by_source[operator.source] = by_source.get(operator.source, Fraction(0)) + owed
         elif isinstance(operator, Partition):
             (split,) = node.inputs
-            partition = digest_of("partition", scope, split.digest, operator.key.digest).hex()
+            partition = digest_of("partition", scope(split), split.digest, operator.key.digest).hex()
             asked = waiting.setdefault(split.digest, {}).setdefault(partition, {})
             part = operator.part.digest.hex()
             asked[part] = asked.get(part, Fraction(0)) + owed
@@ -128,14 +128,17 @@ def rounding_error(root: Node) -> Fraction:
     return ROUNDING_CONSTANT * UNIT_ROUNDOFF * total
 
 
-def slack(root: Node) -> Fraction:
+def slack(root: Node, readouts: int = 0) -> Fraction:
     """The relative widening η of the noise that covers rounding: `2 · e(root) / unit_weight`.
+
+    `readouts` counts further float steps taken on the root's output before noise, each as one more operator.
 
     Two neighbours' float outputs differ by at most `uses · d + 2 e(root)` in norm for sources at distance d; with
     d at least the unit weight and uses at least 1 that is at most `uses · d · (1 + η)`.
     """
     weights = [node.operator.unit_weight for node in topological([root]) if isinstance(node.operator, Source)]
-    return 2 * rounding_error(root) / min(weights)
+    readout_error = readouts * ROUNDING_CONSTANT * UNIT_ROUNDOFF * masses(root)[root.digest]
+    return 2 * (rounding_error(root) + readout_error) / min(weights)
 
 
 def weight_left(root: Node) -> dict[bytes, Fraction]:

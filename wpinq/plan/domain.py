@@ -1,18 +1,19 @@
 """Output domains that are public by construction: inferred from the query alone, never from data.
 
 A constant has one value, `x % n` has n, a bool has two, a partition's key has one, a record has the product of
-its fields' values. Null is left out: what is listed is asked for, the rest is simply not released.
+its fields' values. A null that comes of the data is left out, and so is what Intersect could keep only by a
+negative weight: what is listed is asked for, the rest is simply not released.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable
-from wpinq.expr.types import BOOL, ListOf
+from wpinq.expr.types import BOOL
 from wpinq.expr.values import Value
 from wpinq.plan.node import Node, topological
-from wpinq.plan.operator import Operator
 from wpinq.plan.operators import (
     Concat,
     Except,
@@ -30,100 +31,126 @@ from wpinq.plan.operators import (
 DOMAIN_LIMIT = 1_000_000
 """The most values that are inferred; beyond it a domain must be given."""
 
+WORK_LIMIT = 4 * DOMAIN_LIMIT
+"""The most values that inference handles on its way, so that no query is slow to write down."""
+
 Domain = tuple[Value, ...]
 
 
 def infer_domain(root: Node) -> Domain | None:
     """Every record that the plan's output can hold, in canonical order of construction, or None."""
+    inference = _Inference()
     known: dict[bytes, Domain | None] = {}
     for node in topological([root]):
-        known[node.digest] = _of_operator(node.operator, [known[child.digest] for child in node.inputs])
+        known[node.digest] = inference.of_node(node, [known[child.digest] for child in node.inputs])
     return known[root.digest]
 
 
-def _of_operator(operator: Operator, inputs: list[Domain | None]) -> Domain | None:
-    if isinstance(operator, Source):
-        return (False, True) if operator.record == BOOL else None
-    if isinstance(operator, Select):
-        return _of_function(operator.function, inputs)
-    if isinstance(operator, SelectMany):
-        return _of_list(operator.function.body.core)
-    if isinstance(operator, Where):
-        return inputs[0]
-    if isinstance(operator, Partition):
-        return (operator.part.value,) if operator.key.body == operator.key.parameters[0] else inputs[0]
-    if isinstance(operator, GroupBy):
-        return _product([_of_function(operator.key, inputs), _of_function(operator.reduce, [])])
-    if isinstance(operator, Join):
-        return _of_function(operator.result, inputs)
-    if isinstance(operator, Intersect):
-        finite = [domain for domain in inputs if domain is not None]
-        return min(finite, key=len) if finite else None
-    if isinstance(operator, (Union, Concat, Except)):
-        return _merge(inputs)
-    return None
+class _Inference:
+    """One inference and the work left to it. Iterative: depth is no limit, and what is shared is done once."""
+
+    def __init__(self) -> None:
+        self.left = WORK_LIMIT
+
+    def of_node(self, node: Node, inputs: list[Domain | None]) -> Domain | None:
+        operator = node.operator
+        if isinstance(operator, Source):
+            return _booleans(operator.record == BOOL)
+        if isinstance(operator, Select):
+            return self.of_function(operator.function, inputs)
+        if isinstance(operator, SelectMany):
+            return self.of_function(operator.function, inputs, elements=True)
+        if isinstance(operator, Where):
+            return inputs[0]
+        if isinstance(operator, Partition):
+            return (operator.part.value,) if operator.key.body == operator.key.parameters[0] else inputs[0]
+        if isinstance(operator, GroupBy):
+            return self.product([self.of_function(operator.key, inputs), self.of_function(operator.reduce, [None])])
+        if isinstance(operator, Join):
+            return self.of_function(operator.result, inputs)
+        if isinstance(operator, Intersect):
+            finite = [domain for domain in inputs if domain is not None]
+            return min(finite, key=len) if finite else None
+        if isinstance(operator, (Union, Concat, Except)):
+            return self.merge(inputs)
+        return None
+
+    def of_function(self, function: Lambda, inputs: list[Domain | None], *, elements: bool = False) -> Domain | None:
+        """The values of a function, or the elements of the lists that it gives."""
+        arguments = {v.digest: domain for v, domain in zip(function.parameters, inputs, strict=True)}
+        done: dict[tuple[bytes, bool], Domain | None] = {}
+        root = (function.body.core, elements)
+        stack = [(*root, False)]
+        while stack:
+            expr, listed, ready = stack.pop()
+            parts = _parts(expr, listed)
+            if ready:
+                found = self.combine(expr, listed, arguments, [done[part.digest, within] for part, within in parts])
+                done[expr.digest, listed] = _booleans(expr.type == BOOL) if found is None else found
+            elif (expr.digest, listed) not in done:
+                stack.append((expr, listed, True))
+                stack.extend((part, within, False) for part, within in parts)
+        return done[root[0].digest, elements]
+
+    def combine(
+        self, expr: Expr, listed: bool, arguments: dict[bytes, Domain | None], parts: list[Domain | None]
+    ) -> Domain | None:
+        if isinstance(expr, Variable):
+            return None if listed else arguments.get(expr.digest)
+        if isinstance(expr, Constant):
+            return tuple(dict.fromkeys(expr.value or ())) if listed else (expr.value,)
+        if not isinstance(expr, Call):
+            return None
+        if expr.name == "where" or (listed and expr.name == "list"):
+            return self.merge(parts)
+        if listed:
+            return None
+        if expr.name == "record":
+            return self.product(parts)
+        if expr.name == "weighted":
+            return parts[0]
+        if expr.name == "field" and parts[0] is not None:
+            (index,) = expr.attributes
+            assert isinstance(index, int)
+            return self.keep(record[index] for record in parts[0] if record is not None)
+        if expr.name == "modulo" and isinstance(divisor := expr.arguments[1], Constant):
+            return self.keep(range(divisor.value)) if 0 < (divisor.value or 0) <= DOMAIN_LIMIT else None
+        return None
+
+    def merge(self, domains: list[Domain | None]) -> Domain | None:
+        finite = [domain for domain in domains if domain is not None]
+        return self.keep(value for domain in finite for value in domain) if len(finite) == len(domains) else None
+
+    def product(self, domains: list[Domain | None]) -> Domain | None:
+        finite = [domain for domain in domains if domain is not None]
+        size = 1
+        for domain in finite:
+            size *= len(domain)
+        return self.keep(product(*finite)) if len(finite) == len(domains) and size <= DOMAIN_LIMIT else None
+
+    def keep(self, values: Iterable[Value]) -> Domain | None:
+        """The distinct values, while there are few enough and work is left."""
+        kept: dict[Value, None] = {}
+        for value in values:
+            self.left -= 1
+            kept[value] = None
+            if len(kept) > DOMAIN_LIMIT or self.left < 0:
+                return None
+        return tuple(kept)
 
 
-def _of_function(function: Lambda, inputs: list[Domain | None]) -> Domain | None:
-    known = {variable.level: domain for variable, domain in zip(function.parameters, inputs, strict=False)}
-    return _of(function.body.core, known)
+def _booleans(known: bool) -> Domain | None:
+    return (False, True) if known else None
 
 
-def _of(expr: Expr, known: dict[int, Domain | None]) -> Domain | None:
-    if isinstance(expr, Constant):
-        return (expr.value,)
-    if isinstance(expr, Variable):
-        return known.get(expr.level)
+def _parts(expr: Expr, listed: bool) -> tuple[tuple[Expr, bool], ...]:
+    """The parts of an expression whose values decide its own; for each, whether its elements are meant."""
     if not isinstance(expr, Call):
-        return None
-    arguments = expr.arguments
-    if expr.name == "modulo" and isinstance(arguments[1], Constant) and (arguments[1].value or 0) > 0:
-        size = arguments[1].value
-        return tuple(range(size)) if size <= DOMAIN_LIMIT else None
+        return ()
     if expr.name == "where":
-        return _merge([_of(arguments[1], known), _of(arguments[2], known)])
+        return tuple((branch, listed) for branch in expr.arguments[1:])
+    if listed:
+        return tuple((item, False) for item in expr.arguments) if expr.name == "list" else ()
     if expr.name == "record":
-        return _product([_of(argument, known) for argument in arguments])
-    if expr.name == "field":
-        whole = _of(arguments[0], known)
-        (index,) = expr.attributes
-        assert isinstance(index, int)
-        return None if whole is None else tuple(dict.fromkeys(record[index] for record in whole if record is not None))
-    return (False, True) if expr.type == BOOL else None
-
-
-def _of_list(body: Expr) -> Domain | None:
-    """The elements of a list written in place."""
-    if not isinstance(body, Call) or not isinstance(body.type, ListOf):
-        return None
-    if body.name == "where":
-        return _merge([_of_list(body.arguments[1]), _of_list(body.arguments[2])])
-    if body.name == "list":
-        return _merge([_of_element(item) for item in body.arguments])
-    return None
-
-
-def _of_element(item: Expr) -> Domain | None:
-    if isinstance(item, Call) and item.name == "weighted":
-        item = item.arguments[0]
-    return _of(item, {})
-
-
-def _merge(domains: list[Domain | None]) -> Domain | None:
-    merged: dict[Value, None] = {}
-    for domain in domains:
-        if domain is None:
-            return None
-        merged.update(dict.fromkeys(domain))
-    return tuple(merged)
-
-
-def _product(domains: list[Domain | None]) -> Domain | None:
-    size = 1
-    for domain in domains:
-        if domain is None:
-            return None
-        size *= len(domain)
-    if size > DOMAIN_LIMIT:
-        return None
-    return tuple(product(*(domain for domain in domains if domain is not None)))
+        return tuple((item, False) for item in expr.arguments)
+    return ((expr.arguments[0], False),) if expr.name in ("weighted", "field") else ()

@@ -14,14 +14,16 @@ from typing import Any
 
 from wpinq.errors import PlanError, WpinqError
 from wpinq.expr import build
+from wpinq.expr.facts import FACTS
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
-from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, Scalar, TupleOf, Type
+from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, Scalar, TupleOf, Type, check_field_name
 from wpinq.expr.values import Value, normalize
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operator import REGISTRY
 from wpinq.plan.operators import Source
 
 Json = Any
+_SCALARS = {type_.name: type_ for type_ in (INT, FLOAT, BOOL, STR, NULL)}
 
 
 def plan_to_json(root: Node) -> dict[str, Json]:
@@ -51,16 +53,39 @@ def plan_from_json(data: Mapping[str, Json]) -> Node:
         for item in data["nodes"]:
             operator = Source if item["operator"] == Source.name else REGISTRY[item["operator"]]
             arguments = {name: _argument_from_json(value) for name, value in item["arguments"].items()}
-            nodes.append(Node(operator(**arguments), tuple(nodes[i] for i in item["inputs"])))
+            built = operator(**arguments)
+            if isinstance(built, Source):
+                _check_source(built)
+            nodes.append(Node(built, tuple(nodes[_place(i)] for i in item["inputs"])))
         root = nodes[-1]
         written = data["digest"]
-    except WpinqError:
-        raise
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+    except WpinqError as error:
+        raise PlanError(f"these data do not hold a sound plan: {error}") from None
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
         raise PlanError("these data do not hold a plan that this version can read") from None
     if root.digest.hex() != written:
         raise PlanError("this plan was written by another version or changed since: it does not match its digest")
     return root
+
+
+def _check_source(source: Source) -> None:
+    for text in (source.source, source.unit, *source.facts):
+        if not isinstance(text, str):
+            raise TypeError
+    check_field_name(source.source)
+    if source.schema != repr(source.record):
+        raise PlanError(f"the schema of the source {source.source!r} is not that of its records")
+    if not (isinstance(source.unit_weight, Fraction) and isinstance(source.cap, Fraction)):
+        raise TypeError
+    if min(source.unit_weight, source.cap) <= 0 or not FACTS.keys() >= set(source.facts):
+        raise PlanError(f"the declaration of the source {source.source!r} makes no sense")
+
+
+def _place(index: Json) -> int:
+    """An index into what was read before: never counted from the end, as Python would."""
+    if type(index) is not int or index < 0:
+        raise TypeError
+    return index
 
 
 def type_to_json(type_: Type) -> Json:
@@ -80,11 +105,15 @@ def type_from_json(data: Json) -> Type:
     """The record type."""
     nullable = bool(data.get("nullable", False))
     if "list" in data:
-        return ListOf(type_from_json(data["list"]), bound=data["bound"], nullable=nullable)
+        bound = None if data["bound"] is None else _place(data["bound"])
+        return ListOf(type_from_json(data["list"]), bound=bound, nullable=nullable)
     if "fields" in data:
         names, elements = zip(*data["fields"], strict=True) if data["fields"] else ((), ())
+        for name in names:
+            if name is not None:
+                check_field_name(name)
         return TupleOf(tuple(names), tuple(type_from_json(element) for element in elements), nullable=nullable)
-    return next(t for t in (INT, FLOAT, BOOL, STR, NULL) if t.name == data["scalar"]).with_nullable(nullable)
+    return _SCALARS[data["scalar"]].with_nullable(nullable)
 
 
 def value_to_json(value: Value) -> Json:
@@ -144,16 +173,20 @@ def _expression_from_json(table: list[Json]) -> Expr:
     for item in table:
         if "constant" in item:
             type_ = type_from_json(item["type"])
-            built.append(Constant(type_, value_from_json(item["constant"], type_)))
+            built.append(Constant(type_, normalize(item["constant"], type_)))
         elif "variable" in item:
-            built.append(Variable(type_from_json(item["type"]), item["variable"], item["name"]))
+            built.append(_variable(item["type"], item["variable"], item["name"]))
         elif "lambda" in item:
-            variables = tuple(
-                Variable(type_from_json(type_), item["level"] + i, name)
-                for i, (name, type_) in enumerate(item["lambda"])
-            )
-            built.append(make_lambda(variables, built[item["body"]], item["level"]))
+            level = _place(item["level"])
+            variables = tuple(_variable(type_, level + i, name) for i, (name, type_) in enumerate(item["lambda"]))
+            built.append(make_lambda(variables, built[_place(item["body"])], level))
         else:
-            arguments = tuple(built[i] for i in item["arguments"])
+            arguments = tuple(built[_place(i)] for i in item["arguments"])
             built.append(build.rebuild(item["call"], arguments, tuple(item["attributes"])))
     return built[-1]
+
+
+def _variable(type_: Json, level: Json, name: Json) -> Variable:
+    if not isinstance(name, str):
+        raise TypeError
+    return Variable(type_from_json(type_), _place(level), name)

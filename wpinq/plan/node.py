@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wpinq.errors import ExpressionError, PlanError
+from wpinq.expr.binding import check_function
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Constant, Expr, Lambda, digest_of, make_lambda
-from wpinq.expr.types import ListOf, Type, is_record_type
+from wpinq.expr.types import Type, is_record_type
 from wpinq.plan.operator import Operator, Parameter
 from wpinq.plan.operators.source import Source
 
+_ARGUMENTS: Mapping[str, type] = {"function": Lambda, "widths": float, "constant": Constant}
 
-@dataclass(frozen=True, eq=False, slots=True)
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Node:
     """One step of a plan: typed when built, equal to another when it means the same.
 
@@ -38,9 +41,25 @@ class Node:
     def __post_init__(self) -> None:
         if len(self.inputs) != self.operator.arity:
             raise PlanError(f"{self.operator.name} takes {self.operator.arity} dataset(s), not {len(self.inputs)}")
+        self._check_arguments()
         object.__setattr__(self, "type", self.operator.output_type(*(node.type for node in self.inputs)))
         digest = digest_of(self.operator.identity(), *(node.digest for node in self.inputs))
         object.__setattr__(self, "digest", digest)
+
+    def _check_arguments(self) -> None:
+        """Whichever way it was written: a plan from a file is held to the same as one from a lambda."""
+        operator, types = self.operator, tuple(node.type for node in self.inputs)
+        for parameter in operator.parameters:
+            if parameter.kind in ("query", "limit"):
+                continue
+            argument = getattr(operator, parameter.name)
+            if isinstance(argument, Lambda) and parameter.kind != "constant":
+                try:
+                    check_function(argument, parameter.record_types(types))
+                except ExpressionError as error:
+                    raise ExpressionError(f"{operator.name}, {parameter.name}: {error}") from None
+            elif not isinstance(argument, _ARGUMENTS[parameter.kind]) or isinstance(argument, bool):
+                raise PlanError(f"{operator.name}: {parameter.name} must be a {parameter.kind}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Node) and self.digest == other.digest
@@ -75,7 +94,8 @@ def construct(
         if parameter.kind == "query":
             continue
         given = arguments.get(parameter.name)
-        if given is None and not parameter.optional:
+        null = parameter.kind == "constant" and parameter.name in arguments
+        if given is None and not (parameter.optional or null):
             raise PlanError(f"{operator.name} needs {parameter.name}")
         values[parameter.name] = _argument(operator, parameter, given, types, convert)
     return Node(operator(**values), inputs)
@@ -84,9 +104,7 @@ def construct(
 def _argument(
     operator: type[Operator], parameter: Parameter, given: Any, types: tuple[Type, ...], convert: Convert
 ) -> Any:
-    bound = tuple(types[i] for i in parameter.of)
-    if parameter.group:
-        bound = (ListOf(bound[0]),)
+    bound = parameter.record_types(types)
     try:
         if parameter.kind == "limit":
             return given

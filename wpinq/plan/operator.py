@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 
 from wpinq.errors import PlanError
 from wpinq.expr.nodes import Expr, Lambda, digest_of
-from wpinq.expr.types import Type, is_record_type, unify
+from wpinq.expr.types import ListOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight, Weights, accumulate
 
@@ -33,6 +33,11 @@ class Parameter:
     of: tuple[int, ...] = (0,)
     group: bool = False
     optional: bool = False
+
+    def record_types(self, inputs: tuple[Type, ...]) -> tuple[Type, ...]:
+        """The types of what the function is applied to, given the types of the operator's inputs."""
+        types = tuple(inputs[i] for i in self.of)
+        return (ListOf(types[0]),) if self.group else types
 
 
 class Operator(ABC):

@@ -9,8 +9,8 @@ from typing import ClassVar
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Constant, Lambda
-from wpinq.expr.types import Type, unify
-from wpinq.expr.values import Value
+from wpinq.expr.types import Type
+from wpinq.expr.values import UnfitValue, Value, normalize
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.operator import Parameter, PerRecord, register
 
@@ -42,9 +42,16 @@ class Partition(PerRecord):
     key: Lambda
     part: Constant
 
+    def __post_init__(self) -> None:
+        # one form for each value, however it was written: the ledger tells disjoint parts by the constant's digest
+        type_ = self.key.type.with_nullable()
+        try:
+            part = Constant(type_, normalize(self.part.value, type_))
+        except UnfitValue as reason:
+            raise PlanError(f"Partition: the key is of type {self.key.type}, and the part's key is {reason}") from None
+        object.__setattr__(self, "part", part)
+
     def output_type(self, *inputs: Type) -> Type:
-        if unify(self.key.type, self.part.type) is None:
-            raise PlanError(f"Partition: the key is of type {self.key.type}, the part's key of type {self.part.type}")
         return inputs[0]
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import islice
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from wpinq.expr.compile import compile_iterator
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import Arithmetic, Weight, accumulate
+from wpinq.plan.arithmetic import EXACT, Arithmetic, Weight, accumulate
 from wpinq.plan.operator import Parameter, PerRecord, register, required_bound
 
 
@@ -70,12 +71,13 @@ class SelectMany(PerRecord):
 
         def images(record: Value) -> Iterable[tuple[Value, Weight]]:
             elements = islice(function(record) or (), bound)
-            if weighted:
-                pairs = ((item, number(weight)) for item, weight in elements if weight is not None)
-            else:
-                pairs = ((item, number(1)) for item in elements)
-            merged = accumulate(pairs, arithmetic)
-            norm = max(number(1), arithmetic.total(abs(weight) for weight in merged.values()))
+            if weighted:  # exact in either arithmetic: weights of the query's own may be so large that floats overflow
+                pairs = ((item, Fraction(weight)) for item, weight in elements if weight is not None)
+                merged = accumulate(pairs, EXACT)
+                norm = max(Fraction(1), EXACT.total(map(abs, merged.values())))
+                return ((item, number(weight / norm)) for item, weight in merged.items())
+            merged = accumulate(((item, number(1)) for item in elements), arithmetic)
+            norm = max(number(1), arithmetic.total(merged.values()))
             return ((item, weight / norm) for item, weight in merged.items())
 
         return images

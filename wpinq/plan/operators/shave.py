@@ -59,6 +59,8 @@ class Shave(RecordKeyed):
             assert self.bound is not None
         elif not (math.isfinite(self.widths) and self.widths > 0):
             raise PlanError(f"Shave: the width must be a positive finite number, not {self.widths!r}")
+        elif self.limit is not None:
+            required_bound(self.name, None, self.limit, "the pieces")
         return record_type({"record": inputs[0], "index": INT})
 
     @property
@@ -94,8 +96,9 @@ class Shave(RecordKeyed):
             if weight <= 0:
                 return
             rest = remainder(weight, width)
-            whole = round((weight - rest) / width)
-            for index in range(whole if limit is None else min(whole, limit)):
+            ratio = (weight - rest) / width
+            whole = limit if limit is not None and ratio > limit else round(ratio)
+            for index in range(whole):
                 yield (record, index), width
             if rest and (limit is None or whole < limit):
                 yield (record, whole), rest

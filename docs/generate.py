@@ -1,0 +1,182 @@
+"""Writes the pages of docs/operators from the registry: docstrings, class attributes and fluent signatures.
+
+`python docs/generate.py` writes them; with `--check` it writes nothing and exits 1 when a page is stale.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # the operators of this checkout, not of a wpinq that happens to be installed
+
+from wpinq.plan.operator import REGISTRY, Combination, Keyed, Operator, PerRecord, RecordKeyed  # noqa: E402
+from wpinq.query import Query  # noqa: E402
+
+if TYPE_CHECKING:
+    from wpinq.plan.operator import Parameter
+
+FOLDER = ROOT / "docs" / "operators"
+NOTICE = "<!-- Written by docs/generate.py from the operator's docstring: change that, and run it again. -->"
+
+_FAMILIES: tuple[tuple[type[Operator], str], ...] = (
+    (PerRecord, "per record: linear in the weights, each record on its own"),
+    (Combination, "combination: a sum of the inputs with coefficients 1 and -1"),
+    (RecordKeyed, "keyed by the record: a record's output depends on its own weights only"),
+    (Keyed, "keyed: the parts of each key are worked on independently"),
+)
+_ORDINALS = ("first", "second")
+
+
+def pages() -> dict[str, str]:
+    """File name -> content, for every page of the folder."""
+    operators = sorted(REGISTRY.values(), key=lambda operator: operator.name)
+    return {"index.md": _index(operators), **{file_name(operator): _page(operator) for operator in operators}}
+
+
+def file_name(operator: type[Operator]) -> str:
+    """The page of an operator: its name in snake case."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", operator.name).lower() + ".md"
+
+
+def text_form(operator: type[Operator]) -> str:
+    """How a text program calls it, with optional arguments in brackets."""
+    inside = ""
+    for parameter in operator.parameters:
+        inside += f"[, {parameter.name}]" if parameter.optional else f"{', ' if inside else ''}{parameter.name}"
+    return f"{operator.name}({inside})"
+
+
+def fluent_form(operator: type[Operator]) -> str:
+    """How a chain calls it: the signature of the method, without types."""
+    parameters = list(inspect.signature(getattr(Query, operator.method)).parameters.values())[1:]
+    inside = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
+    return f"{operator.method}({inside})"
+
+
+def _index(operators: list[type[Operator]]) -> str:
+    rows = "\n".join(
+        f"| [`{text_form(operator)}`]({file_name(operator)}) | `{fluent_form(operator)}` | "
+        f"{', '.join(_parameter_kind(p) for p in operator.parameters) or 'nothing'} | {operator.stability} |"
+        for operator in operators
+    )
+    return f"""{NOTICE}
+
+# Operators
+
+Every operator maps weighted datasets to a weighted dataset and is *stable*: where its inputs change by some total
+weight, its output changes by no more. So plans compose, and a plan's cost is counted along its paths
+([budgets](../budgets.md)). The formulas are those of the paper; each page has an example that is run as a test.
+
+| in text | as a method of `Query` | takes | stable because |
+| --- | --- | --- | --- |
+{rows}
+
+`filter` is another name for the method `where`. What functions may compute is in [expressions](../expressions.md);
+text programs are described in [the language](../language.md).
+"""
+
+
+def _page(operator: type[Operator]) -> str:
+    body, example = _docstring(operator)
+    parameters = "\n".join(f"- `{p.name}`: {_parameter_meaning(p, operator.arity)}" for p in operator.parameters)
+    parameters = parameters or "None."
+    note = ""
+    if operator.method == "partition":
+        note = "\n\nThe method takes all `keys` at once and gives a query for each; a text program names one `part`."
+    return f"""{NOTICE}
+
+# {operator.name}
+
+{body}
+
+| | |
+| --- | --- |
+| in text | `{text_form(operator)}` |
+| as a method | `{fluent_form(operator)}` |
+| family | {_family(operator)} |
+| stable because | {operator.stability} |
+
+## Parameters
+
+{parameters}{note}
+
+## Example
+
+```python
+{example}
+```
+
+[All operators](index.md)
+"""
+
+
+def _docstring(operator: type[Operator]) -> tuple[str, str]:
+    text = inspect.getdoc(operator) or ""
+    body, found, example = text.partition("\nExamples\n--------\n")
+    if not found:
+        raise SystemExit(f"{operator.name} has no Examples section in its docstring")
+    return body.strip(), example.strip()
+
+
+def _family(operator: type[Operator]) -> str:
+    return next(words for family, words in _FAMILIES if issubclass(operator, family))
+
+
+def _parameter_kind(parameter: Parameter) -> str:
+    kind = {"query": "a query", "constant": "a constant", "limit": "a number", "widths": "a number or a function"}
+    words = kind.get(parameter.kind, "a function")
+    return f"{words} (optional)" if parameter.optional else words
+
+
+def _parameter_meaning(parameter: Parameter, arity: int) -> str:
+    if parameter.kind == "query":
+        words = "the other dataset."
+    elif parameter.kind == "constant":
+        words = "a public constant of the type of the key."
+    elif parameter.kind == "limit":
+        words = "the most elements that one record may have, a public positive integer. More are cut off."
+    elif parameter.group:
+        words = "a function of the list of the records of a group."
+    elif len(parameter.of) > 1:
+        words = "a function of a record of each dataset."
+    elif arity > 1:
+        words = f"a function of a record of the {_ORDINALS[parameter.of[0]]} dataset."
+    else:
+        words = "a function of a record."
+    if parameter.kind == "widths":
+        words = "a positive number, or a function of a record that gives a list of numbers."
+    return f"{words} Optional." if parameter.optional else words
+
+
+def stale(written: dict[str, str]) -> list[str]:
+    """The names of the pages that differ from those on disk, that are missing, or that belong to no operator."""
+    on_disk = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
+    return sorted(name for name in on_disk.keys() | written.keys() if on_disk.get(name) != written.get(name))
+
+
+def main(arguments: list[str]) -> int:
+    written = pages()
+    if arguments not in ([], ["--check"]):
+        sys.stderr.write("usage: python docs/generate.py [--check]\n")
+        return 2
+    names = stale(written)
+    if arguments:
+        for name in names:
+            sys.stderr.write(f"docs/operators/{name} is stale: run python docs/generate.py\n")
+        return 1 if names else 0
+    FOLDER.mkdir(exist_ok=True)
+    for name in names:
+        if name in written:
+            (FOLDER / name).write_text(written[name], encoding="utf-8")
+        else:
+            (FOLDER / name).unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

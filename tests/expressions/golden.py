@@ -1,0 +1,800 @@
+"""The golden table: what every expression means, edge cases included. Every engine is run against it.
+
+A case is a function of one record, the type of the record, a record, and what the function gives: what any engine
+must give for `source.select(function)` over that record alone. `case.source()` declares the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import wpinq as wp
+from wpinq.expr.types import ListOf, record_type, type_from_annotation
+from wpinq.query import Query
+
+LEAST, MOST = -(2**63), 2**63 - 1
+HUGE = 1.7976931348623157e308
+TINY = 5e-324
+FACE = "\U0001f600"  # one code point, two UTF-16 units, four bytes
+LONG = "x" * 600_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function, the type of its record, a record, and the output."""
+
+    group: str
+    number: int
+    schema: Any
+    function: Callable[[Any], Any]
+    given: Any
+    output: Any
+
+    @property
+    def name(self) -> str:
+        """For people: what it is about and which of those it is."""
+        return f"{self.group}-{self.number}"
+
+    def source(self) -> Query:
+        """A source of records of the type; the query is `case.source().select(case.function)`."""
+        return wp.source("given", type_from_annotation(self.schema))
+
+
+GOLDEN: list[Case] = []
+
+
+def table(group: str, schema: Any, function: Callable[[Any], Any], *rows: tuple[Any, Any]) -> None:
+    """Enter a function with its rows of record and output."""
+    count = sum(case.group == group for case in GOLDEN)
+    GOLDEN.extend(Case(group, count + i, schema, function, given, output) for i, (given, output) in enumerate(rows))
+
+
+N, F, B, S = int | None, float | None, bool | None, str | None
+INTS = {"a": N, "b": N}
+FLOATS = {"a": F, "b": F}
+BOOLS = {"a": B, "b": B}
+TEXTS = {"a": S, "b": S}
+MIXED = {"i": N, "f": F}
+
+# --- arithmetic -------------------------------------------------------------------------------------------------------
+
+table(
+    "add",
+    INTS,
+    lambda r: r.a + r.b,
+    ((2, 3), 5),
+    ((MOST, 0), MOST),
+    ((MOST, 1), None),
+    ((LEAST, -1), None),
+    ((MOST, LEAST), -1),
+    ((None, 1), None),
+    ((1, None), None),
+)
+table(
+    "add",
+    FLOATS,
+    lambda r: r.a + r.b,
+    ((0.1, 0.2), 0.30000000000000004),
+    ((HUGE, HUGE), None),
+    ((-HUGE, -HUGE), None),
+    ((HUGE, -HUGE), 0.0),
+    ((-0.0, -0.0), 0.0),
+    ((1e16, 1.0), 1e16),
+    ((None, 1.0), None),
+)
+table("add", MIXED, lambda r: r.i + r.f, ((1, 0.5), 1.5), ((2**53 + 1, 0.0), 9007199254740992.0), ((None, 0.5), None))
+table("add", int, lambda x: 1 + x, (41, 42), (MOST, None))
+table("add", int, lambda x: x + 0.5, (-1, -0.5))
+table("add", int, lambda x: x + None, (1, None))
+table(
+    "subtract",
+    INTS,
+    lambda r: r.a - r.b,
+    ((2, 3), -1),
+    ((LEAST, 1), None),
+    ((0, LEAST), None),
+    ((-1, LEAST), MOST),
+    ((None, None), None),
+)
+table(
+    "subtract", FLOATS, lambda r: r.a - r.b, ((0.3, 0.1), 0.19999999999999998), ((0.0, 0.0), 0.0), ((HUGE, -HUGE), None)
+)
+table("subtract", MIXED, lambda r: r.f - r.i, ((3, 0.5), -2.5), ((3, None), None))
+table("subtract", int, lambda x: 10 - x, (4, 6), (LEAST, None))
+table(
+    "multiply",
+    INTS,
+    lambda r: r.a * r.b,
+    ((6, -7), -42),
+    ((2**32, 2**31), None),
+    ((2**32, -(2**31)), LEAST),
+    ((-1, LEAST), None),
+    ((0, None), None),
+)
+table(
+    "multiply",
+    FLOATS,
+    lambda r: r.a * r.b,
+    ((0.1, 3.0), 0.30000000000000004),
+    ((1e200, 1e200), None),
+    ((1e-200, 1e-200), 0.0),
+    ((-1e-200, 1e-200), 0.0),
+    ((0.0, -5.0), 0.0),
+    ((TINY, 0.75), TINY),
+)
+table("multiply", MIXED, lambda r: r.i * r.f, ((3, 0.1), 0.30000000000000004), ((0, -1.0), 0.0))
+table("negate", N, lambda x: -x, (5, -5), (0, 0), (LEAST, None), (MOST, -MOST), (None, None))
+table("negate", F, lambda x: -x, (1.5, -1.5), (0.0, 0.0), (None, None))
+table(
+    "divide",
+    INTS,
+    lambda r: r.a / r.b,
+    ((7, 2), 3.5),
+    ((1, 3), 0.3333333333333333),
+    ((0, -5), 0.0),
+    ((1, 0), None),
+    ((0, 0), None),
+    ((None, 2), None),
+    ((MOST, 1), 9223372036854775808.0),
+    ((2**53 + 1, 1), 9007199254740992.0),
+)
+table(
+    "divide",
+    FLOATS,
+    lambda r: r.a / r.b,
+    ((1.0, 3.0), 0.3333333333333333),
+    ((1.0, 0.0), None),
+    ((0.0, 0.0), None),
+    ((-1.0, 0.0), None),
+    ((HUGE, 0.5), None),
+    ((TINY, 2.0), 0.0),
+    ((-TINY, 2.0), 0.0),
+    ((0.0, -1.0), 0.0),
+    ((1.0, None), None),
+)
+table("divide", int, lambda x: 1 / x, (4, 0.25), (0, None))
+table(
+    "floor_divide",
+    INTS,
+    lambda r: r.a // r.b,
+    ((7, 2), 3),
+    ((-7, 2), -4),
+    ((7, -2), -4),
+    ((-7, -2), 3),
+    ((-6, 2), -3),
+    ((0, -3), 0),
+    ((1, 0), None),
+    ((LEAST, -1), None),
+    ((LEAST, 1), LEAST),
+    ((MOST, LEAST), -1),
+    ((LEAST, MOST), -2),
+    ((None, 2), None),
+    ((2, None), None),
+)
+table("floor_divide", int, lambda x: 100 // x, (7, 14), (-7, -15), (0, None))
+table(
+    "modulo",
+    INTS,
+    lambda r: r.a % r.b,
+    ((7, 3), 1),
+    ((-7, 3), 2),
+    ((7, -3), -2),
+    ((-7, -3), -1),
+    ((6, -3), 0),
+    ((1, 0), None),
+    ((LEAST, -1), 0),
+    ((LEAST, MOST), MOST - 1),
+    ((MOST, LEAST), -1),
+    ((None, 3), None),
+)
+table("modulo", int, lambda x: 100 % x, (7, 2), (-7, -5), (0, None))
+table("absolute", N, lambda x: abs(x), (5, 5), (-5, 5), (0, 0), (LEAST, None), (None, None))
+table("absolute", F, lambda x: wp.absolute(x), (-2.5, 2.5), (0.0, 0.0), (-HUGE, HUGE), (None, None))
+
+# --- comparison and logic ---------------------------------------------------------------------------------------------
+
+table(
+    "equal",
+    INTS,
+    lambda r: r.a == r.b,
+    ((1, 1), True),
+    ((1, 2), False),
+    ((None, None), True),
+    ((None, 1), False),
+    ((MOST, MOST - 1), False),
+)
+table("equal", FLOATS, lambda r: r.a == r.b, ((0.1, 0.1), True), ((0.0, -0.0), True), ((None, 0.0), False))
+table(
+    "equal",
+    MIXED,
+    lambda r: r.i == r.f,
+    ((1, 1.0), True),
+    ((1, 1.5), False),
+    ((2**53 + 1, 9007199254740992.0), True),  # the int is compared as a float
+    ((None, None), True),
+    ((None, 0.0), False),
+)
+table(
+    "equal",
+    TEXTS,
+    lambda r: r.a == r.b,
+    (("a", "a"), True),
+    (("a", "A"), False),
+    (("", None), False),
+    (("\u00e9", "e\u0301"), False),
+)
+table("equal", {"a": list[N], "b": list[N]}, lambda r: r.a == r.b, (((1, None), (1, None)), True), (((1,), ()), False))
+table(
+    "equal",
+    {"a": {"x": N, "y": S}, "b": {"x": N, "y": S}},
+    lambda r: r.a == r.b,
+    (((1, None), (1, None)), True),
+    (((1, "a"), (1, "b")), False),
+)
+table("equal", N, lambda x: x == None, (None, True), (0, False))  # noqa: E711
+table("equal", BOOLS, lambda r: r.a == r.b, ((True, True), True), ((True, False), False), ((None, False), False))
+table(
+    "not_equal", INTS, lambda r: r.a != r.b, ((1, 1), False), ((1, 2), True), ((None, None), False), ((None, 1), True)
+)
+table("not_equal", MIXED, lambda r: r.i != r.f, ((1, 1.0), False), ((None, 1.0), True))
+table(
+    "less",
+    INTS,
+    lambda r: r.a < r.b,
+    ((1, 2), True),
+    ((2, 2), False),
+    ((None, 2), None),
+    ((2, None), None),
+    ((LEAST, MOST), True),
+)
+table(
+    "less",
+    FLOATS,
+    lambda r: r.a < r.b,
+    ((-HUGE, HUGE), True),
+    ((-0.0, 0.0), False),
+    ((0.0, TINY), True),
+    ((None, None), None),
+)
+table(
+    "less", MIXED, lambda r: r.i < r.f, ((1, 1.5), True), ((2**53 + 1, 9007199254740992.0), False), ((None, 1.5), None)
+)
+table(
+    "less",
+    TEXTS,
+    lambda r: r.a < r.b,
+    (("a", "b"), True),
+    (("Z", "a"), True),
+    (("", "a"), True),
+    (("a", "ab"), True),
+    (("\uffff", FACE), True),  # by code point; UTF-16 would say otherwise
+    (("z", "é"), True),
+    ((None, ""), None),
+)
+table(
+    "less",
+    BOOLS,
+    lambda r: r.a < r.b,
+    ((False, True), True),
+    ((True, False), False),
+    ((True, True), False),
+    ((None, True), None),
+)
+table("greater", INTS, lambda r: r.a > r.b, ((2, 1), True), ((1, 1), False), ((None, 1), None))
+table("less_equal", INTS, lambda r: r.a <= r.b, ((1, 1), True), ((2, 1), False), ((1, None), None))
+table("greater_equal", INTS, lambda r: r.a >= r.b, ((1, 1), True), ((0, 1), False), ((None, None), None))
+table("greater_equal", MIXED, lambda r: r.f >= r.i, ((1, 1.0), True), ((2, 1.5), False), ((None, 0.0), None))
+PAIRS = {"a": {"x": N, "y": N}, "b": {"x": N, "y": N}}
+table(
+    "less_record",
+    PAIRS,
+    lambda r: r.a < r.b,
+    (((1, 2), (1, 3)), True),
+    (((1, 3), (1, 2)), False),
+    (((1, 2), (1, 2)), False),
+    (((0, 9), (1, 0)), True),
+    (((None, 9), (0, 0)), True),  # null comes first, and the answer is never null
+    (((0, 0), (None, 9)), False),
+    (((1, None), (1, None)), False),
+    (((1, None), (1, 0)), True),
+)
+table("less_record", PAIRS, lambda r: r.a >= r.b, (((1, 2), (1, 2)), True), (((None, 9), (0, 0)), False))
+OPTIONAL_PAIRS = {
+    name: type_.with_nullable() for name, type_ in ((n, type_from_annotation({"x": N, "y": N})) for n in "ab")
+}
+table(
+    "less_record",
+    OPTIONAL_PAIRS,
+    lambda r: r.a < r.b,
+    ((None, (None, None)), True),
+    (((None, None), None), False),
+    ((None, None), False),
+    (((1, 2), (1, 3)), True),
+)
+TRUTH = (True, False, None)
+for a in TRUTH:
+    for b in TRUTH:
+        table(
+            "and",
+            BOOLS,
+            lambda r: r.a & r.b,
+            ((a, b), False if a is False or b is False else None if None in (a, b) else True),
+        )
+        table(
+            "or",
+            BOOLS,
+            lambda r: r.a | r.b,
+            ((a, b), True if a is True or b is True else None if None in (a, b) else False),
+        )
+table("not", B, lambda x: ~x, (True, False), (False, True), (None, None))
+table("and", B, lambda x: True & x, (True, True), (None, None))
+table("or", B, lambda x: False | x, (False, False), (None, None))
+table("and", int, lambda x: (x > 0) & (x < 9), (5, True), (9, False))
+
+# --- choice, null, casts ----------------------------------------------------------------------------------------------
+
+table(
+    "where",
+    {"c": B, "x": N, "y": N},
+    lambda r: wp.where(r.c, r.x, r.y),
+    ((True, 1, 2), 1),
+    ((False, 1, 2), 2),
+    ((None, 1, 2), 2),
+    ((True, None, 2), None),
+)
+table(
+    "where",
+    {"c": B, "i": N, "f": F},
+    lambda r: wp.where(r.c, r.i, r.f),
+    ((True, 1, 2.5), 1.0),
+    ((False, 1, 2.5), 2.5),
+    ((True, None, 2.5), None),
+)
+table("where", int, lambda x: wp.where(x > 0, x, None), (1, 1), (-1, None))
+table("where", int, lambda x: wp.where(x > 0, (x, "a"), (0, None)), (1, (1, "a")), (-1, (0, None)))
+table("where", int, lambda x: wp.where(x > 0, [x, x], []), (1, (1, 1)), (-1, ()))
+table("is_null", N, lambda x: wp.is_null(x), (None, True), (0, False))
+table("is_null", S, lambda x: wp.is_null(x), ("", False), (None, True))
+table("is_null", list[int], lambda x: wp.is_null(wp.element(x, 0)), ((), True), ((0,), False))
+table(
+    "to_int",
+    F,
+    lambda x: wp.cast(x, int),
+    (2.9, 2),
+    (-2.9, -2),
+    (-0.5, 0),
+    (9223372036854774784.0, 9223372036854774784),
+    (9223372036854775808.0, None),
+    (-9223372036854775808.0, LEAST),
+    (-9223372036854777856.0, None),
+    (HUGE, None),
+    (None, None),
+)
+table(
+    "to_int",
+    S,
+    lambda x: wp.cast(x, int),
+    ("42", 42),
+    ("-42", -42),
+    ("+7", 7),
+    ("007", 7),
+    ("-0", 0),
+    ("9223372036854775807", MOST),
+    ("9223372036854775808", None),
+    ("-9223372036854775808", LEAST),
+    ("00000000000000000001", None),  # 20 digits
+    (" 42", None),
+    ("42 ", None),
+    ("42\n", None),
+    ("4 2", None),
+    ("", None),
+    ("-", None),
+    ("1.0", None),
+    ("1e3", None),
+    ("1_000", None),
+    ("0x10", None),
+    ("٤٢", None),  # digits, but not ASCII
+    ("１", None),
+    ("abc", None),
+    (None, None),
+)
+table("to_int", B, lambda x: wp.cast(x, int), (True, 1), (False, 0), (None, None))
+table("to_int", N, lambda x: wp.cast(x, int), (MOST, MOST), (None, None))
+table(
+    "to_float",
+    N,
+    lambda x: wp.cast(x, float),
+    (3, 3.0),
+    (2**53 + 1, 9007199254740992.0),
+    (MOST, 9223372036854775808.0),
+    (None, None),
+)
+table("to_float", F, lambda x: wp.cast(x, float), (0.1, 0.1), (None, None))
+table(
+    "to_float",
+    S,
+    lambda x: wp.cast(x, float),
+    ("2.5", 2.5),
+    ("-2.5", -2.5),
+    ("+.5", 0.5),
+    ("5.", 5.0),
+    ("1e3", 1000.0),
+    ("1E-3", 0.001),
+    ("0.1", 0.1),
+    ("-0", 0.0),
+    ("1e400", None),
+    ("1e-400", 0.0),
+    ("179769313486231580793e289", None),
+    (" 1", None),
+    ("1 ", None),
+    ("", None),
+    (".", None),
+    ("1e", None),
+    ("nan", None),
+    ("inf", None),
+    ("Infinity", None),
+    ("0x1p3", None),
+    ("1_0.0", None),
+    ("1,5", None),
+    ("٤.٢", None),
+    (None, None),
+)
+table("to_str", N, lambda x: wp.cast(x, str), (42, "42"), (LEAST, "-9223372036854775808"), (0, "0"), (None, None))
+table("to_str", B, lambda x: wp.cast(x, str), (True, "true"), (False, "false"), (None, None))
+table("to_str", S, lambda x: wp.cast(x, str), (" a ", " a "), (None, None))
+
+# --- strings ----------------------------------------------------------------------------------------------------------
+
+table(
+    "concatenate",
+    TEXTS,
+    lambda r: r.a + r.b,
+    (("ab", "c"), "abc"),
+    (("", ""), ""),
+    ((FACE, "é"), FACE + "é"),
+    ((None, "x"), None),
+    (("x", None), None),
+)
+table("concatenate", str, lambda x: x + "!", ("hi", "hi!"))
+table("concatenate", str, lambda x: wp.length(x + x), ("x" * 500_000, 1_000_000), ("x" * 500_001, None))
+table("concatenate", int, lambda x: "n" + wp.cast(x, str), (-3, "n-3"))
+table(
+    "lower",
+    S,
+    lambda x: wp.lower(x),
+    ("AbZ", "abz"),
+    ("ÉÄ", "ÉÄ"),
+    ("İ", "İ"),
+    ("ẞ", "ẞ"),
+    ("", ""),
+    ("@[", "@["),
+    (None, None),
+)
+table(
+    "substring",
+    {"s": S, "i": N, "n": N},
+    lambda r: wp.substring(r.s, r.i, r.n),
+    (("hello", 1, 3), "ell"),
+    (("hello", 0, 99), "hello"),
+    (("hello", 5, 1), ""),
+    (("hello", 99, 1), ""),
+    (("hello", 2, 0), ""),
+    (("hello", 2, -1), ""),
+    (("hello", -2, 4), "he"),  # positions before the start hold nothing
+    (("hello", -2, 2), ""),
+    (("hello", MOST, MOST), ""),
+    (("hello", 1, MOST), "ello"),
+    (("hello", LEAST, MOST), ""),
+    (("a" + FACE + "b", 1, 1), FACE),
+    (("", 0, 1), ""),
+    ((None, 0, 1), None),
+    (("hello", None, 1), None),
+    (("hello", 0, None), None),
+)
+table(
+    "find",
+    TEXTS,
+    lambda r: wp.find(r.a, r.b),
+    (("hello", "l"), 2),
+    (("hello", "lo"), 3),
+    (("hello", "x"), -1),
+    (("hello", ""), 0),
+    (("", ""), 0),
+    (("", "a"), -1),
+    ((FACE + "b", "b"), 1),
+    (("aaa", "aaaa"), -1),
+    (("50%_", "%_"), 2),
+    ((None, "a"), None),
+    (("a", None), None),
+)
+table(
+    "contains",
+    TEXTS,
+    lambda r: wp.contains(r.a, r.b),
+    (("hello", "ell"), True),
+    (("hello", "%"), False),
+    (("hello", ""), True),
+    ((None, "a"), None),
+    (("a", None), None),
+)
+table(
+    "starts_with",
+    TEXTS,
+    lambda r: wp.starts_with(r.a, r.b),
+    (("hello", "he"), True),
+    (("hello", "el"), False),
+    (("he", "hello"), False),
+    (("", ""), True),
+    ((None, "a"), None),
+    (("a", None), None),
+)
+table(
+    "split",
+    TEXTS,
+    lambda r: wp.split(r.a, r.b),
+    (("a,b,c", ","), ("a", "b", "c")),
+    ((",a,", ","), ("", "a", "")),
+    (("", ","), ("",)),
+    (("abc", ""), ("abc",)),
+    (("a--b---c", "--"), ("a", "b", "-c")),
+    (("a|b", "|"), ("a", "b")),
+    (("a.b", "."), ("a", "b")),
+    ((" a  b ", " "), ("", "a", "", "b", "")),
+    ((FACE + "x" + FACE, "x"), (FACE, FACE)),
+    ((None, ","), None),
+    (("a", None), None),
+)
+table("length", S, lambda x: wp.length(x), ("abc", 3), ("", 0), (FACE, 1), ("e\u0301", 2), (None, None))
+
+# --- records ----------------------------------------------------------------------------------------------------------
+
+TRIPLE = {"a": N, "b": N, "c": N}
+table("record", INTS, lambda r: (r.b, r.a), ((1, 2), (2, 1)), ((None, 2), (2, None)))
+table("record", int, lambda x: wp.record(twice=x * 2, same=x), (3, (6, 3)), (MOST, (None, MOST)))
+table("record", int, lambda x: {"x": x, "one": 1}, (3, (3, 1)))
+table("record", int, lambda x: (x,), (3, (3,)))
+table("record", int, lambda x: (x, (x, None), [x, None]), (3, (3, (3, None), (3, None))))
+table("record", int, lambda x: (1, 1.0, True, "1", None), (0, (1, 1.0, True, "1", None)))
+table("field", TRIPLE, lambda r: r.c, ((1, 2, 3), 3), ((1, 2, None), None))
+table("field", TRIPLE, lambda r: r[-1], ((1, 2, 3), 3))
+table("field", TRIPLE, lambda r: r["b"], ((1, 2, 3), 2))
+table(
+    "field",
+    {"p": record_type({"x": type_from_annotation(int)}).with_nullable()},
+    lambda r: r.p.x,
+    (((1,),), 1),
+    ((None,), None),
+)
+table("field", int, lambda x: (x, x + 1)[1], (1, 2))
+table("rotate", TRIPLE, lambda r: wp.rotate(r), ((1, 2, 3), (2, 3, 1)), ((None, 2, 3), (2, 3, None)))
+table("rotate", TRIPLE, lambda r: wp.rotate(r).a, ((1, 2, 3), 2))  # fields of one type: the names stay in place
+table("rotate", {"n": int, "s": str}, lambda r: wp.rotate(r)[0], ((1, "a"), "a"))  # of several: the names go
+table("reverse", TRIPLE, lambda r: wp.reverse(r), ((1, 2, 3), (3, 2, 1)))
+table("reverse", TRIPLE, lambda r: wp.reverse(r).a, ((1, 2, 3), 3))
+table("reverse", {"n": int, "s": str}, lambda r: wp.reverse(r), ((1, "a"), ("a", 1)))
+table(
+    "sort",
+    TRIPLE,
+    lambda r: wp.sort(r),
+    ((3, 1, 2), (1, 2, 3)),
+    ((3, 3, 1), (1, 3, 3)),
+    ((3, None, 1), (None, 1, 3)),
+    ((None, None, 1), (None, None, 1)),
+    ((MOST, LEAST, 0), (LEAST, 0, MOST)),
+)
+table("sort", TRIPLE, lambda r: wp.sort(r).a, ((3, 1, 2), 1))
+table(
+    "sort",
+    {"a": S, "b": S},
+    lambda r: wp.sort(r),
+    (("b", "a"), ("a", "b")),
+    ((FACE, "\uffff"), ("\uffff", FACE)),
+    (("a", None), (None, "a")),
+)
+table("sort", {"a": F, "b": F}, lambda r: wp.sort(r), ((0.5, -0.5), (-0.5, 0.5)))
+table(
+    "sort",
+    INTS,
+    lambda r: wp.sort(((r.a, r.b), (r.b, r.a))),
+    ((2, 1), ((1, 2), (2, 1))),
+    ((1, None), ((None, 1), (1, None))),
+)
+table("sort", INTS, lambda r: wp.sort((r.a, r.b, r.a, r.b, r.a, r.b, r.a, r.b)), ((2, 1), (1, 1, 1, 1, 2, 2, 2, 2)))
+
+# --- lists ------------------------------------------------------------------------------------------------------------
+
+table("list", int, lambda x: [x, x + 1], (1, (1, 2)), (MOST, (MOST, None)))
+table("list", int, lambda x: [], (1, ()))
+table("list", MIXED, lambda r: [r.i, r.f], ((1, 0.5), (1.0, 0.5)), ((None, None), (None, None)))
+table("list", int, lambda x: [[x], []], (1, ((1,), ())))
+table("list", int, lambda x: [(x, "a"), (None, "b")], (1, ((1, "a"), (None, "b"))))
+table("length", list[N], lambda x: wp.length(x), ((), 0), ((1, None), 2))
+table("count", list[N], lambda x: wp.count(x), ((), 0), ((1, None, 3), 3))
+table(
+    "count",
+    {"l": ListOf(type_from_annotation(int), nullable=True)},
+    lambda r: wp.count(r.l),
+    ((None,), None),
+    (((1,),), 1),
+)
+table(
+    "element",
+    {"l": list[N], "i": N},
+    lambda r: r.l[r.i],
+    (((5, 6), 0), 5),
+    (((5, 6), 1), 6),
+    (((5, 6), 2), None),
+    (((5, 6), -1), None),
+    (((5, None), 1), None),
+    (((), 0), None),
+    (((5, 6), None), None),
+    (((5, 6), MOST), None),
+)
+table(
+    "element", list[list[int]], lambda x: wp.element(wp.element(x, 0), 1), (((1, 2),), 2), (((1,),), None), ((), None)
+)
+table(
+    "range",
+    INTS,
+    lambda r: wp.range(r.a, r.b, limit=3),
+    ((0, 2), (0, 1)),
+    ((0, 9), (0, 1, 2)),
+    ((-1, 1), (-1, 0)),
+    ((2, 2), ()),
+    ((3, 1), ()),
+    ((MOST - 1, MOST), (MOST - 1,)),
+    ((LEAST, MOST), (LEAST, LEAST + 1, LEAST + 2)),
+    ((None, 2), None),
+    ((0, None), None),
+)
+table("range", int, lambda x: wp.count(wp.range(0, x, limit=1000)), (10**18, 1000), (7, 7), (-7, 0))
+table("range", int, lambda x: wp.range(0, x, limit=0), (5, ()))
+table("map", list[N], lambda x: wp.map(x, lambda v: v * 2), ((1, 2), (2, 4)), ((), ()), ((None, MOST), (None, None)))
+table("map", {"l": list[int], "k": int}, lambda r: wp.map(r.l, lambda v: (v, r.k)), (((1, 2), 9), ((1, 9), (2, 9))))
+table(
+    "map",
+    list[list[int]],
+    lambda x: wp.map(x, lambda v: wp.map(v, lambda w: w + wp.count(v))),
+    (((1, 2), (), (3,)), ((3, 4), (), (4,))),
+)
+table("flatten", list[list[N]], lambda x: wp.flatten(x), (((1, 2), (), (None,)), (1, 2, None)), ((), ()))
+table(
+    "flatten",
+    list[int],
+    lambda x: wp.flatten(wp.map(x, lambda v: wp.range(0, v, limit=9))),
+    ((2, 0, -1, 3), (0, 1, 0, 1, 2)),
+)
+table("flatten", list[N], lambda x: wp.flatten(wp.map(x, lambda v: wp.range(0, v, limit=9))), ((None, 2), (0, 1)))
+table(
+    "flatten",
+    int,
+    lambda x: wp.count(wp.flatten(wp.map(wp.range(0, x, limit=2000), lambda i: wp.range(0, x, limit=1000)))),
+    (2000, 1_000_000),
+    (3, 9),
+)
+table("collect", list[N], lambda x: wp.collect(x), ((3, 1, None, 1), (None, 1, 1, 3)), ((), ()))
+table("collect", list[int], lambda x: wp.collect(x, lambda v: v % 3), ((5, 3, 1), (0, 1, 2)))
+table("collect", list[S], lambda x: wp.collect(x), ((FACE, "\uffff", "a", ""), ("", "a", "\uffff", FACE)))
+table("collect", list[list[int]], lambda x: wp.collect(x), (((2,), (1, 5), (1,), ()), ((), (1,), (1, 5), (2,))))
+table(
+    "collect",
+    list[tuple[N, str]],
+    lambda x: wp.collect(x),
+    (((2, "a"), (None, "z"), (1, "b"), (1, "a")), ((None, "z"), (1, "a"), (1, "b"), (2, "a"))),
+)
+table("sort", list[F], lambda x: wp.sort(x), ((2.5, None, -1.0), (None, -1.0, 2.5)))
+table("sort", list[bool], lambda x: wp.sort(x), ((True, False, True), (False, True, True)))
+table(
+    "sum",
+    list[N],
+    lambda x: wp.sum(x),
+    ((1, 2, 3), 6),
+    ((), 0),
+    ((None, None), 0),
+    ((1, None), 1),
+    ((MOST, 1), None),
+    ((MOST, 1, -1), MOST),  # the exact total fits, in whatever order
+    ((LEAST, -1, 5), LEAST + 4),
+)
+table(
+    "sum",
+    list[F],
+    lambda x: wp.sum(x),
+    ((0.5, 0.25), 0.75),
+    ((), 0.0),
+    ((None,), 0.0),
+    ((0.1,) * 10, 1.0),
+    ((1e16, 1.0, -1e16), 1.0),
+    ((1e308, 1e308, -1e308), 1e308),
+    ((1e308, 1e308), None),
+    ((-1e308, -1e308), None),
+    ((HUGE, 1e291), HUGE),
+    ((1.0, 1e100, 1.0, -1e100), 2.0),
+    ((TINY, TINY), 1e-323),
+    ((0.5, None, 0.5), 1.0),
+)
+table("sum", list[float], lambda x: wp.sum([wp.sum(x), 1e16, 1.0, -1e16]), ((), 1.0))
+table("sum", list[int], lambda x: wp.sum(x, lambda v: v * 0.1), ((1, 2), 0.30000000000000004), ((), 0.0))
+table("sum", list[int], lambda x: wp.sum(wp.map(x, lambda v: wp.where(v > 1, v, None))), ((1, 2, 3), 5))
+table("min", list[N], lambda x: wp.min(x), ((3, 1, 2), 1), ((None, 2), 2), ((), None), ((None,), None))
+table("max", list[N], lambda x: wp.max(x), ((3, 1, 2), 3), ((None, 2), 2), ((), None))
+table("min", list[S], lambda x: wp.min(x), (("b", "a"), "a"), ((FACE, "\uffff"), "\uffff"))
+table("max", list[bool], lambda x: wp.max(x), ((False, True), True), ((False,), False))
+table("max", list[int], lambda x: wp.max(x, lambda v: -v), ((3, 1, 2), -1), ((), None))
+table("min", INTS, lambda r: wp.min(r.a, r.b), ((1, 2), 1), ((2, 1), 1), ((None, 1), None), ((1, None), None))
+table("max", MIXED, lambda r: wp.max(r.i, r.f), ((1, 0.5), 1.0), ((1, 1.5), 1.5), ((None, 1.5), None))
+table("max", TRIPLE, lambda r: wp.max(r.a, r.b, r.c), ((1, 3, 2), 3), ((1, None, 2), None))
+table(
+    "subsets",
+    list[int],
+    lambda x: wp.subsets(x, 2),
+    ((1, 2, 3), ((1, 2), (1, 3), (2, 3))),
+    ((7, 7), ((7, 7),)),
+    ((3, 1), ((3, 1),)),
+    ((1,), ()),
+    ((), ()),
+)
+table("subsets", list[S], lambda x: wp.subsets(x, 1), (("a", None), (("a",), (None,))))
+table("subsets", list[int], lambda x: wp.subsets(x, 3), ((1, 2, 3, 4), ((1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4))))
+table("subsets", list[int], lambda x: wp.count(wp.subsets(wp.sort(x), 3)), (tuple(range(20)), 1140))
+table("subsets", int, lambda x: (wp.subsets([1, 2, 3], 1), wp.element([1, 2, 3], x)), (2, (((1,), (2,), (3,)), 3)))
+
+# --- numbers to buckets -----------------------------------------------------------------------------------------------
+
+table(
+    "bucket",
+    INTS,
+    lambda r: wp.bucket(r.a, r.b),
+    ((7, 5), 1),
+    ((-1, 5), -1),
+    ((-5, 5), -1),
+    ((-6, 5), -2),
+    ((7, -5), -2),
+    ((7, 0), None),
+    ((None, 5), None),
+)
+table(
+    "bucket",
+    F,
+    lambda x: wp.bucket(x, 0.5),
+    (1.2, 2),
+    (-0.1, -1),
+    (-0.5, -1),
+    (0.0, 0),
+    (1e300, None),
+    (HUGE, None),
+    (None, None),
+)
+table("bucket", N, lambda x: wp.bucket(x, 0.5), (3, 6), (-3, -6), (None, None))
+table("bucket", F, lambda x: wp.bucket(x, 0), (1.0, None))
+table(
+    "floor",
+    F,
+    lambda x: wp.floor(x),
+    (2.9, 2),
+    (-2.1, -3),
+    (-2.0, -2),
+    (-0.0, 0),
+    (9.3e18, None),
+    (-9223372036854775808.0, LEAST),
+    (None, None),
+)
+
+WEIGHTED: list[Case] = []
+"""Functions for SelectMany: the output maps each element to its weight, for a record of weight 1."""
+
+for i, (schema, function, given, output) in enumerate(
+    (
+        (int, lambda x: [wp.weighted("a", 0.5), wp.weighted("b", 0.25)], 0, {"a": 0.5, "b": 0.25}),
+        (int, lambda x: [wp.weighted("a", x), wp.weighted("b", -x)], 2, {"a": 0.5, "b": -0.5}),
+        (int, lambda x: [wp.weighted(x, 1 / x), wp.weighted(-1, 0.5)], 0, {-1: 0.5}),
+        (int, lambda x: [x, x, x + 1], 1, {1: 2 / 3, 2: 1 / 3}),
+        (list[int], lambda x: wp.map(x, lambda v: wp.weighted(v % 2, 0.25)), (1, 2, 3), {1: 0.5, 0: 0.25}),
+        (int, lambda x: wp.where(x > 0, [wp.weighted(x, 1.0)], None), -1, {}),
+        (int, lambda x: [wp.weighted(1, 1e308), wp.weighted(2, 1e308)], 0, {1: 0.5, 2: 0.5}),
+        (list[int], lambda x: wp.subsets(x, 2), (1, 2, 3), {(1, 2): 1 / 3, (1, 3): 1 / 3, (2, 3): 1 / 3}),
+    )
+):
+    WEIGHTED.append(Case("weighted", i, schema, function, given, output))

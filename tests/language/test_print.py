@@ -1,0 +1,253 @@
+"""Parse, print, parse is the identity, whichever notation a plan was written in first."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from fractions import Fraction
+
+import pytest
+
+import wpinq as wp
+from tests.support.plans import OPERATORS, random_case
+from wpinq.errors import LanguageError
+from wpinq.expr.build import FUNCTIONS
+from wpinq.expr.types import INT, STR, ListOf
+from wpinq.language import parse, unparse
+from wpinq.language.sinks import SINKS
+from wpinq.measurement import Measurement
+from wpinq.plan.operator import REGISTRY
+from wpinq.query import Query
+
+edges = wp.source("edges", src=int, dst=int)
+people = wp.source("people", name=str, age=int | None, score=float, tags=ListOf(STR, bound=5), home=tuple[int, str])
+numbers = wp.source("numbers", int)
+
+
+def check(named: Mapping[str, Query | Measurement]) -> str:
+    """The text of plans, after checking that it parses to them and prints to itself."""
+    text = unparse(named)
+    program = parse(text)
+    for name, value in named.items():
+        assert program[name] == value
+        if isinstance(value, Query):
+            assert isinstance(back := program[name], Query)
+            assert back.reading == value.reading
+    assert str(program) == text
+    return text
+
+
+@pytest.mark.parametrize("seed", range(len(OPERATORS) * 25))
+def test_random_plans(seed: int) -> None:
+    rng = random.Random(seed)
+    named: dict[str, Query | Measurement] = {}
+    for letter in "uvw"[: rng.randint(1, 3)]:
+        query = Query(random_case(rng, OPERATORS[seed % len(OPERATORS)]).plan)
+        try:
+            unparse({**named, letter: query})
+        except wp.PlanError:  # two plans may declare one source in two ways
+            continue
+        named[letter] = query
+        named[f"{letter}_count"] = query.noisy_count(Fraction(rng.randint(1, 50), rng.randint(1, 50)))
+    check(named)
+
+
+OPERATOR_TEXTS = {
+    "Select": "edges.Select(e => e.src)",
+    "Where": "edges.Where(e => e.src < e.dst)",
+    "SelectMany": "edges.SelectMany(e => [e.src, e.dst])",
+    "GroupBy": "edges.GroupBy(e => e.src, g => count(g))",
+    "Shave": "edges.Shave(0.5)",
+    "Join": "edges.Join(edges, x => x.dst, y => y.src, (x, y) => (x.src, y.dst))",
+    "Union": "edges.Union(edges.Select(e => reverse(e)))",
+    "Intersect": "edges.Intersect(edges.Select(e => reverse(e)))",
+    "Concat": "edges.Concat(edges.Select(e => reverse(e)))",
+    "Except": "edges.Except(edges.Select(e => reverse(e)))",
+    "Partition": "edges.Partition(e => e.src % 3, part: 1)",
+}
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_operator_can_be_written_and_is_printed_as_written(name: str) -> None:
+    text = f"source edges(src: int, dst: int);\nvar q = {OPERATOR_TEXTS[name]};\n"
+    program = parse(text)
+    assert program.queries["q"].plan.operator.name == name
+    assert str(program) == text
+
+
+FUNCTION_TEXTS = {
+    "where": "p.age > 3 ? 1 : 2",
+    "is_null": "is_null(p.age)",
+    "to_int": "to_int(p.score)",
+    "to_float": "to_float(p.age)",
+    "to_str": "to_str(p.age)",
+    "concatenate": 'p.name + "!"',
+    "find": 'find(p.name, "a")',
+    "lower": "lower(p.name)",
+    "substring": "substring(p.name, 0, 2)",
+    "split": 'split(p.name, " ")',
+    "contains": 'contains(p.name, "a")',
+    "starts_with": 'starts_with(p.name, "a")',
+    "length": "length(p.name)",
+    "count": "count(p.tags)",
+    "element": "element(p.tags, 0)",
+    "range": "range(0, p.age, 10)",
+    "map": 'map(p.tags, t => t + "!")',
+    "flatten": 'flatten(map(p.tags, t => split(t, ",")))',
+    "collect": "collect(p.tags, t => lower(t))",
+    "sum": "sum(p.tags, t => length(t))",
+    "min": "min(p.tags, t => lower(t))",
+    "max": "max(p.age, 10)",
+    "absolute": "absolute(p.score)",
+    "floor": "floor(p.score)",
+    "bucket": "bucket(p.score, 2)",
+    "sort": "sort(p.tags)",
+    "rotate": "rotate(p.home)",
+    "reverse": "reverse(p.home)",
+    "subsets": "subsets(p.tags, 2)",
+    "list": "[p.name, p.home[1]]",
+}
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "weighted"])
+def test_every_function_can_be_written_and_is_printed_as_written(name: str) -> None:
+    head = "source people(name: str, age: int?, score: float, tags: list[str, 5], home: (int, str));\n"
+    text = f"{head}var q = people.Select(p => {FUNCTION_TEXTS[name]});\n"
+    assert str(parse(text)) == text
+
+
+def test_weighted_elements() -> None:
+    text = "source numbers: int;\nvar q = numbers.SelectMany(x => [weighted(x, -0.5), weighted(x + 1, 0.25)]);\n"
+    assert str(parse(text)) == text
+
+
+SINK_TEXTS = {
+    "NoisyCount": "NoisyCount(0.1, over: range(0, 10))",
+    "NoisySum": "NoisySum(0.1, record => record * 2, lower: -1.0, upper: 5.0)",
+    "NoisyAverage": "NoisyAverage(1/3, record => to_float(record) / 2.0, lower: 0.0, upper: 1.0)",
+    "MostCommon": "MostCommon(2, over: [1, 2, 3, 5])",
+    "Median": "Median(1e-9, over: range(0, 100))",
+    "Quantile": "Quantile(0.1, 1/3, over: [0])",
+}
+
+
+@pytest.mark.parametrize("name", SINKS)
+def test_every_release_can_be_written_and_is_printed_as_written(name: str) -> None:
+    text = f"source numbers: int;\nvar m = numbers.{SINK_TEXTS[name]};\n"
+    assert str(parse(text)) == text
+
+
+def test_releases_by_methods_and_by_text_are_equal() -> None:
+    named = {
+        "a": numbers.noisy_count(0.1),
+        "b": numbers.select(lambda x: x % 3).noisy_count(0.1),
+        "c": edges.noisy_count("1/3", over=[(a, b) for a in range(3) for b in (5, 7)]),
+        "d": people.noisy_sum(1, lambda p: p.age, 0, 120),
+        "e": people.noisy_average(1, lambda p: p.score, 0, 1),
+        "f": people.noisy_sum(1, lambda p: wp.max(wp.min(p.score, 3.0), -4.0), -1, 1),
+        "g": people.select(lambda p: p.name).most_common(1, ["a", 'b"\\\n', "\u202e", "\U0001f600"]),
+        "h": numbers.median(1, [3, -(2**63), 2**63 - 1]),
+        "i": numbers.quantile(1, 0.25, range(4)),
+        "j": numbers.noisy_count(1, over=[]),
+        "k": people.select(lambda p: p.score).noisy_count(1, over=[0.1, 1e300, -5e-324, 3]),
+        "l": people.select(lambda p: p.age).noisy_count(1, over=[None, 3]),
+        "m": people.select(lambda p: p.home).noisy_count(1, over=[(1, "a"), (2, "b")]),
+        "n": people.select(lambda p: p.tags).noisy_count(1, over=[("a",), (), ("a", "b")]),
+        "o": numbers.noisy_sum(1, lambda x: 1, 0, 1),
+    }
+    text = check(named)
+    assert "product(range(0, 3), [5, 7])" in text
+    assert "x =>" not in text.split("var d")[1].split(";")[0], "the function of a sum is printed, not its clamp"
+    assert "NoisySum(1, record => record.age, lower: 0.0, upper: 120.0)" in text
+
+
+def test_shared_parts_are_named_and_the_rest_is_chained() -> None:
+    shared = edges.select(lambda e: e.src).shave(1.0)
+    text = check({"q": shared.select(lambda p: p.index).concat(shared.select(lambda p: p.record))})
+    assert text == (
+        "source edges(src: int, dst: int);\n"
+        "var q1 = edges.Select(e => e.src).Shave(1.0);\n"
+        "var q = q1.Select(p => p.index).Concat(q1.Select(p => p.record));\n"
+    )
+
+
+def test_generated_names_avoid_names_in_use() -> None:
+    shared = edges.select(lambda e: e.src)
+    text = check({"q1": shared.concat(shared), "q2": numbers})
+    assert "var q3 = edges.Select" in text
+
+
+def test_a_source_whose_name_a_variable_takes_is_kept() -> None:
+    symmetric = edges.select(lambda e: wp.record(src=e.dst, dst=e.src)).concat(edges)
+    text = check({"edges": symmetric, "other": edges.where(lambda e: e.src > 1), "m": symmetric.noisy_count(1)})
+    assert "var q1 = edges;" in text
+    assert "var other = q1.Where" in text
+    check({"edges": edges.noisy_count(1), "other": edges.shave(0.5)})
+
+
+def test_chains_nested_in_chains_are_named() -> None:
+    query = numbers
+    for i in range(60):
+        query = numbers.where(lambda x, i=i: x > i).concat(query)
+    check({"q": query})
+    for i in range(300):
+        query = query.where(lambda x, i=i: x != i)
+    check({"q": query})
+
+
+def test_one_plan_under_two_names_and_notes_on_how_to_read_it() -> None:
+    nodes = edges.select(lambda e: e.src).shave(0.5)
+    noted = nodes.read_as('half a "node"')
+    text = check({"a": nodes, "b": noted, "m": noted.noisy_count(1), "n": nodes.noisy_count(1), "s": edges})
+    assert 'var b = a.ReadAs("half a \\"node\\"");' in text
+    only = check({"m": noted.select(lambda p: p.index).read_as("z").noisy_count(1)})
+    assert '.ReadAs("z").NoisyCount(1)' in only
+    check({"b": noted, "m": nodes.noisy_count(1)})
+
+
+def test_sources_with_every_option_and_type() -> None:
+    odd = wp.source(
+        "odd",
+        {
+            "a": {"new": int | None, "true": list[list[str]]},
+            "b": tuple[int],
+            "c": (int | None),
+            "d": tuple[str, tuple[bool, float]],
+        },
+        unit='one "unit"\n',
+        unit_weight=Fraction(1, 3),
+        cap=5,
+        facts=["unit_weights", "nonnegative"],
+    )
+    text = check({"q": odd.select(lambda r: r.a.new)})
+    assert 'with unit = "one \\"unit\\"\\n", unit_weight = 1/3, cap = 5, facts = [nonnegative, unit_weights];' in text
+    for schema in (int, list[int], tuple[int], tuple[int, str], ListOf(INT, bound=3), int | None, {"a": int}):
+        check({"q": wp.source("s", schema)})
+
+
+def test_declared_sources_are_printed_even_where_unused() -> None:
+    assert str(parse("source b: int; source a: str; parameter p = 1;")) == "source b: int;\nsource a: str;\n"
+
+
+def test_lambda_parameters_with_awkward_names() -> None:
+    check({"q": edges.select(lambda new, true: (new, true))})
+    check({"q": edges.group_by(lambda e: e.src, lambda e: wp.sum(e, lambda e: e.dst))})
+    text = "source edges(src: int, dst: int);\nvar q = edges.Select(lambda => lambda.src).Where(class => class > 1);"
+    assert parse(text)["q"] == edges.select(lambda e: e.src).where(lambda x: x > 1)
+
+
+def test_what_cannot_be_written_is_refused() -> None:
+    query = numbers.select(lambda x: x)
+    for name in ("new", "ä", "1a", "a b", ""):
+        with pytest.raises(LanguageError, match="cannot name a variable"):
+            unparse({name: query})
+
+    def doubled(x: object) -> object:
+        for _ in range(60):
+            x = x + x  # type: ignore[operator]
+        return x
+
+    with pytest.raises(LanguageError, match="longer"):
+        unparse({"q": numbers.select(doubled)})
+    with pytest.raises(LanguageError, match="at most 200,000 can be read back"):
+        unparse({"q": numbers.noisy_count(1, over=range(0, 80_000, 2))})

@@ -1,0 +1,462 @@
+"""The checks have teeth: each planted bug is a change of a line or two in the real code, and is caught.
+
+A plant names the checks that catch it, and whether it breaks stability or only the meaning of an operator: both are
+asserted. A plant whose line is no longer in the code fails, and must be written anew.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from operator import add, or_
+from typing import Any
+
+import pytest
+
+from tests.support.algebra import check_law
+from tests.support.bounds import wrong_bounds
+from tests.support.floats import check_floats
+from tests.support.plans import OPERATORS
+from tests.support.stability import check_stability
+from tests.support.tables import failing_tables
+from wpinq.plan import analysis, arithmetic, operator
+from wpinq.plan.arithmetic import Arithmetic, Weights
+from wpinq.plan.node import Node, topological
+from wpinq.plan.operator import Combination
+from wpinq.plan.operators import Concat, Except, GroupBy, Join, Partition, SelectMany, Shave, Source, Where
+from wpinq.plan.operators.extreme import Extreme
+
+PLANS = 1_000
+"""The most plans that are searched for a violation; the search stops at the first."""
+
+STABLE_PLANS = 100
+"""The plans on which a bug that changes only the meaning is seen to be stable."""
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A bug: where it is, the changes of the text there, the operators at the root of the plans that look for it."""
+
+    name: str
+    owner: Any
+    function: str
+    changes: tuple[tuple[str, str], ...]
+    caught_by: tuple[str, ...]
+    roots: tuple[str, ...] = OPERATORS
+    replacement: Any = None
+
+    @property
+    def breaks_stability(self) -> bool:
+        """Whether a unit of change can move the output by more than what is billed."""
+        return "stability" in self.caught_by
+
+
+CHECKS: dict[str, Callable[[Plant], bool]] = {
+    "tables": lambda plant: not failing_tables(),
+    "bounds": lambda plant: not wrong_bounds(),
+    "stability": lambda plant: not check_stability(1, PLANS, plant.roots, until=1).violations,
+    "floats": lambda plant: not check_floats(1, 200, plant.roots).violations,
+    "linearity": lambda plant: not check_law("per_record_operators_are_linear", 1, 20).wrong,
+    "shave inverse": lambda plant: not check_law("shave_is_undone_by_keeping_the_record", 1, 40).wrong,
+    "join symmetry": lambda plant: not check_law("join_is_symmetric", 1, 40).wrong,
+    "union and intersect": lambda plant: not check_law("union_and_intersect_add_up_to_concat", 1, 40).wrong,
+}
+
+DEMAND = "reaching[child.digest] = reaching.get(child.digest, Fraction(0)) + owed"
+
+
+def _positive_difference(self: Except, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
+    difference = Combination.evaluate(self, inputs, arithmetic)
+    return {record: weight for record, weight in difference.items() if weight > 0}
+
+
+def _uses_with_the_larger_of_a_concat(root: Node) -> dict[str, int]:
+    counted: dict[bytes, Counter[str]] = {}
+    for node in topological([root]):
+        if isinstance(node.operator, Source):
+            counted[node.digest] = Counter({node.operator.source: 1})
+        else:
+            inputs = [counted[child.digest] for child in node.inputs]
+            larger = isinstance(node.operator, Concat)
+            counted[node.digest] = reduce(or_ if larger else add, inputs)
+    return counted[root.digest]
+
+
+PLANTS = (
+    Plant(
+        "GroupBy without the half",
+        GroupBy,
+        "part_evaluator",
+        (("(following - negated) / 2", "following - negated"),),
+        ("tables", "stability"),
+        ("GroupBy",),
+    ),
+    Plant(
+        "GroupBy hands the reducer the order of weights",
+        GroupBy,
+        "part_evaluator",
+        (("insort(prefix, (order, record))", "prefix.append((order, record))"),),
+        ("tables", "stability"),
+        ("GroupBy",),
+    ),
+    Plant(
+        "GroupBy does not clip negative weights",
+        GroupBy,
+        "part_evaluator",
+        (("if weight > 0", "if weight != 0"),),
+        ("tables", "stability"),
+        ("GroupBy",),
+    ),
+    Plant(
+        "GroupBy clips by absolute value",
+        GroupBy,
+        "part_evaluator",
+        (("(-weight, order_key", "(-abs(weight), order_key"), ("if weight > 0", "if weight != 0")),
+        ("tables",),  # |w| moves no more than w does
+        ("GroupBy",),
+    ),
+    Plant(
+        "GroupBy lets the first of tied records stand for all, in order of arrival",
+        GroupBy,
+        "part_evaluator",
+        (
+            ("ordered.sort()", "ordered.sort(key=lambda item: item[0])"),
+            ("if negated != following:", "if i == 0 or negated != ordered[i - 1][0]:"),
+            (
+                "following = ordered[i + 1][0] if i + 1 < len(ordered) else 0",
+                "following = next((item[0] for item in ordered[i:] if item[0] != negated), 0)",
+            ),
+        ),
+        ("tables", "stability", "floats"),
+        ("GroupBy",),
+    ),
+    Plant(
+        "Join divided by Σw instead of Σ|w|",
+        Join,
+        "part_evaluator",
+        (
+            (
+                "total([*map(abs, left.values()), *map(abs, right.values())])",
+                "total([*left.values(), *right.values()]) or 1",
+            ),
+        ),
+        ("tables", "stability"),
+        ("Join",),
+    ),
+    Plant(
+        "Join divided by the larger norm instead of the sum",
+        Join,
+        "part_evaluator",
+        (
+            (
+                "total([*map(abs, left.values()), *map(abs, right.values())])",
+                "max(total(map(abs, left.values())), total(map(abs, right.values())))",
+            ),
+        ),
+        ("tables", "stability"),
+        ("Join",),
+    ),
+    Plant(
+        "Join not divided",
+        Join,
+        "part_evaluator",
+        (("a * b / norm", "a * b"),),
+        ("tables", "stability"),
+        ("Join",),
+    ),
+    Plant(
+        "Join divided by the left norm twice",
+        Join,
+        "part_evaluator",
+        (("*map(abs, right.values())", "*map(abs, left.values())"),),
+        ("tables", "stability", "join symmetry"),
+        ("Join",),
+    ),
+    Plant(
+        "Join on a fixed-point grid",
+        Join,
+        "part_evaluator",
+        (("a * b / norm", "arithmetic.number(int(a * b / norm * 1024)) / 1024"),),
+        ("tables", "stability"),
+        ("Join",),
+    ),
+    Plant(
+        "Join skips null keys",
+        Join,
+        "part_evaluator",
+        (("if not left or not right:", "if key is None or not left or not right:"),),
+        ("tables",),
+        ("Join",),
+    ),
+    Plant(
+        "Intersect over common keys only",
+        Extreme,
+        "record_evaluator",
+        (
+            (
+                "((record, choose(left, right)),)",
+                "((record, choose(left, right)),) if choose is max or left and right else ()",
+            ),
+        ),
+        ("tables", "stability", "union and intersect"),
+        ("Intersect",),
+    ),
+    Plant(
+        "Union over common keys only",
+        Extreme,
+        "record_evaluator",
+        (
+            (
+                "((record, choose(left, right)),)",
+                "((record, choose(left, right)),) if choose is min or left and right else ()",
+            ),
+        ),
+        ("tables", "stability", "union and intersect"),
+        ("Union",),
+    ),
+    Plant(
+        "Union as the sum",
+        Extreme,
+        "record_evaluator",
+        (("choose(left, right)", "(left + right if choose is max else min(left, right))"),),
+        ("tables", "union and intersect"),
+        ("Union",),
+    ),
+    Plant(
+        "Shave does not clamp widths",
+        Shave,
+        "_varying",
+        (
+            ("if left <= 0:\n", "if False:\n"),
+            ("if width is not None and width > 0:", "if width is not None:"),
+            ("left -= piece", "left -= Fraction(width)"),
+            ("arithmetic.number(piece)", "arithmetic.number(max(0, piece))"),
+        ),
+        ("tables", "stability"),
+        ("Shave",),
+    ),
+    Plant(
+        "Shave stops at a zero width",
+        Shave,
+        "_varying",
+        (("if width is not None and width > 0:", "if not width:\n                return\n            if width > 0:"),),
+        ("tables",),
+        ("Shave",),
+    ),
+    Plant(
+        "Shave lets negative weights through",
+        Shave,
+        "_constant",
+        (("if weight <= 0:\n", "if weight <= 0:\n            yield (record, 0), weight\n"),),
+        ("tables",),  # the one piece moves as the weight does
+        ("Shave",),
+    ),
+    Plant(
+        "Shave rounds the last piece up",
+        Shave,
+        "_constant",
+        (("yield (record, whole), rest", "yield (record, whole), width"),),
+        ("tables", "stability", "shave inverse"),
+        ("Shave",),
+    ),
+    Plant(
+        "SelectMany without max(1, ·)",
+        SelectMany,
+        "images",
+        (("max(Fraction(1), EXACT.total(map(abs, merged.values())))", "EXACT.total(map(abs, merged.values())) or 1"),),
+        ("tables",),  # norms below 1 become 1, which is allowed
+        ("SelectMany",),
+    ),
+    Plant(
+        "SelectMany takes the norm before repeats are merged",
+        SelectMany,
+        "images",
+        (
+            ("pairs = ((item, Fraction(weight))", "pairs = list((item, Fraction(weight))"),
+            ("EXACT.total(map(abs, merged.values()))", "EXACT.total(abs(weight) for _, weight in pairs)"),
+        ),
+        ("tables",),  # the norm can only be larger
+        ("SelectMany",),
+    ),
+    Plant(
+        "SelectMany does not divide weighted lists",
+        SelectMany,
+        "images",
+        (("number(weight / norm)", "number(weight)"),),
+        ("tables", "stability"),
+        ("SelectMany",),
+    ),
+    Plant(
+        "SelectMany does not divide lists",
+        SelectMany,
+        "images",
+        (("(item, weight / norm) for", "(item, weight) for"),),
+        ("tables", "stability"),
+        ("SelectMany",),
+    ),
+    Plant(
+        "SelectMany takes the norm of signed weights",
+        SelectMany,
+        "images",
+        (("EXACT.total(map(abs, merged.values()))", "EXACT.total(merged.values())"),),
+        ("tables", "stability"),
+        ("SelectMany",),
+    ),
+    Plant(
+        "Where keeps null predicates",
+        Where,
+        "images",
+        (("if predicate(record) else", "if predicate(record) is not False else"),),
+        ("tables",),
+        ("Where",),
+    ),
+    Plant(
+        "Select keeps the absolute weight",
+        operator.PerRecord,
+        "evaluate",
+        (("weight * coefficient", "abs(weight) * coefficient"),),
+        ("tables", "linearity"),
+        ("Select",),
+    ),
+    Plant(
+        "the last of equal records wins",
+        operator,
+        "accumulate",
+        (("sums[record] = [held, weight]", "sums[record] = weight"),),
+        ("tables", "stability"),
+    ),
+    Plant(
+        "Except drops negative weights",
+        Except,
+        "evaluate",
+        (),
+        ("tables",),  # a clamp moves no more than what it clamps
+        ("Except",),
+        _positive_difference,
+    ),
+    Plant(
+        "float sums in order of arrival",
+        arithmetic,
+        "FLOAT",
+        (),
+        ("floats",),
+        replacement=arithmetic.Arithmetic("float", float, sum),
+    ),
+    Plant(
+        "a shared node counted once",
+        analysis,
+        "demand",
+        ((DEMAND, "reaching[child.digest] = max(reaching.get(child.digest, Fraction(0)), owed)"),),
+        ("bounds", "stability"),
+    ),
+    Plant(
+        "a node that is both inputs counted once",
+        analysis,
+        "demand",
+        (("for child in node.inputs:", "for child in dict.fromkeys(node.inputs):"),),
+        ("bounds", "stability"),
+    ),
+    Plant(
+        "Concat counted as the larger of its inputs",
+        analysis,
+        "uses",
+        (),
+        ("bounds", "stability"),
+        replacement=_uses_with_the_larger_of_a_concat,
+    ),
+    Plant(
+        "the second input of Except not counted",
+        analysis,
+        "demand",
+        (("for child in node.inputs:", "for child in node.inputs[:1] if operator.name == 'Except' else node.inputs:"),),
+        ("bounds", "stability"),
+    ),
+    Plant(
+        "partitions by different keys taken for one",
+        analysis,
+        "demand",
+        (("split.digest, operator.key.digest)", "split.digest)"),),
+        ("bounds", "stability"),
+        ("Concat", "Except"),
+    ),
+    Plant(
+        "parts of a partition told apart by how they are written",
+        Partition,
+        "__post_init__",
+        (('object.__setattr__(self, "part", part)', "return"),),
+        ("bounds",),
+    ),
+    Plant(
+        "one part of a partition pays for itself only once",
+        analysis,
+        "demand",
+        (("owed += max(held.values()) - largest", "owed = max(owed, max(held.values()) - largest)"),),
+        ("bounds", "stability"),
+        ("Concat", "Except"),
+    ),
+    Plant(
+        "rounding_error forgets paths",
+        analysis,
+        "rounding_error",
+        (("counts[node.digest] * bounds[node.digest]", "bounds[node.digest]"),),
+        ("bounds",),
+    ),
+    Plant(
+        "rounding_error forgets all but the root",
+        analysis,
+        "rounding_error",
+        (("in steps), Fraction(0)", "in [root]), Fraction(0)"),),
+        ("bounds",),
+    ),
+    Plant(
+        "the mass of a Union is the larger mass",
+        Extreme,
+        "mass",
+        (("sum(inputs, Fraction(0))", "max(inputs)"),),
+        ("bounds", "floats"),
+        ("Union",),
+    ),
+    Plant(
+        "the mass of a Join is half of what it is",
+        Join,
+        "mass",
+        (("left * right / (left + right)", "left * right / (left + right) / 2"),),
+        ("bounds", "floats"),
+        ("Join",),
+    ),
+)
+
+assert len({plant.name for plant in PLANTS}) == len(PLANTS) >= 15
+
+
+def plant_bug(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the bug in place of the real code."""
+    bug = plant.replacement
+    if bug is None:
+        original = getattr(plant.owner, plant.function)
+        text = textwrap.dedent(inspect.getsource(original))
+        for old, new in plant.changes:
+            assert text.count(old) == 1, f"the code has changed: write the plant anew ({old!r})"
+            text = text.replace(old, new)
+        defined: dict[str, Any] = {}
+        exec(compile("from __future__ import annotations\n" + text, "planted", "exec"), original.__globals__, defined)
+        bug = defined[plant.function]
+    monkeypatch.setattr(plant.owner, plant.function, bug)
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
+def test_planted_bug_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant_bug(plant, monkeypatch)
+    for check in plant.caught_by:
+        assert not CHECKS[check](plant), f"{check} did not notice: {plant.name}"
+    if not plant.breaks_stability:
+        assert not check_stability(1, STABLE_PLANS, plant.roots, until=1).violations
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_without_a_bug_every_check_passes(check: str) -> None:
+    assert CHECKS[check](Plant("nothing", analysis, "demand", (), (check,)))

@@ -1,0 +1,44 @@
+"""Every operator on inputs small enough to check by hand, exactly and in floats."""
+
+from fractions import Fraction
+from random import Random
+
+import pytest
+
+import wpinq as wp
+from tests.support.floats import shuffled
+from tests.support.plans import distance, norm
+from tests.support.tables import TABLES, Table
+from wpinq.plan.analysis import ROUNDING_CONSTANT, UNIT_ROUNDOFF
+from wpinq.plan.node import topological
+from wpinq.plan.operator import REGISTRY
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_worked_example(table: Table) -> None:
+    assert table.holds()
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_worked_example_in_floats(table: Table) -> None:
+    data = {name: {x: Fraction(w) for x, w in weights.items()} for name, weights in table.data.items()}
+    exact, rounded = wp.evaluate(table.query, data, exact=True), wp.evaluate(table.query, data)
+    steps = sum(1 for _ in topological([table.query.plan]))
+    bound = ROUNDING_CONSTANT * UNIT_ROUNDOFF * steps * sum(norm(weights) for weights in data.values())
+    assert distance(rounded, exact) <= bound
+    rng = Random(3)
+    for _ in range(5):
+        again = wp.evaluate(table.query, shuffled(rng, data))
+        assert {x: w.hex() for x, w in again.items()} == {x: w.hex() for x, w in rounded.items()}
+
+
+def test_every_operator_has_worked_examples() -> None:
+    seen = {node.operator.name for table in TABLES for node in topological([table.query.plan])}
+    assert set(REGISTRY) <= seen
+
+
+def test_null_predicates_are_null_whatever_was_compiled_before() -> None:
+    """Equal lambdas over types that differ in what may be null are compiled apart."""
+    plain, nullable = wp.source("plain", int), wp.source("nullable", int | None)
+    assert dict(wp.evaluate(plain.where(lambda x: x < 3), {"plain": [1, 5]})) == {1: 1.0}
+    assert dict(wp.evaluate(nullable.where(lambda x: x < 3), {"nullable": [1, 5, None]})) == {1: 1.0}

@@ -1,0 +1,351 @@
+"""Answers and Releases: what they say, what they refuse, and files of answers."""
+
+from __future__ import annotations
+
+import copy
+import json
+import operator
+import pathlib
+import pickle
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wpinq as wp
+from wpinq.display.table import answers_table
+from wpinq.measurement import Choose, NoisyAverage, NoisySum
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def answers(session: wp.Session, edges: wp.Query) -> wp.Answers:
+    return session.release(edges.read_as("count the edges").noisy_count(0.5, over=[(1, 2), (2, 3), (9, 9)]))
+
+
+def test_answers_read_like_a_table(answers: wp.Answers) -> None:
+    assert answers.keys == tuple(answers) == ((1, 2), (2, 3), (9, 9))
+    assert len(answers) == 3
+    assert answers[(2, 3)] == answers[[2, 3]] == answers.values[1]
+    assert list(answers.at([(9, 9), (1, 2)])) == [answers.values[2], answers.values[0]]
+    assert dict(answers.items()) == dict(zip(answers.keys, map(float, answers.values), strict=True))
+    low, high = answers.interval((1, 2), 0.9)
+    assert (low + high) / 2 == pytest.approx(answers[(1, 2)])
+    assert (high - low) / 2 == pytest.approx(answers.scale * np.log(10))
+    assert answers.epsilon == Fraction(1, 2)
+    for unknown in ((3, 1), (1, 3)):
+        with pytest.raises(wp.AnswersError, match="not among those released"):
+            answers[unknown]
+    with pytest.raises(wp.PlanError, match="keys are of type"):
+        answers["text"]
+    with pytest.raises(wp.AnswersError, match="3 keys"):
+        _ = answers.value
+    for confidence in (0.0, 1.0, -1.0, 2.0):
+        with pytest.raises(wp.AnswersError):
+            answers.interval((1, 2), confidence)
+
+
+@pytest.mark.parametrize("clone", [lambda a: a, copy.copy, copy.deepcopy, lambda a: pickle.loads(pickle.dumps(a))])
+def test_answers_do_not_change(answers: wp.Answers, clone: Callable[[wp.Answers], wp.Answers]) -> None:
+    same = clone(answers)
+    assert list(same.values) == list(answers.values)
+    with pytest.raises(ValueError, match="read-only"):
+        same.values[0] = 1.0
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        same.values.setflags(write=True)
+    with pytest.raises(AttributeError):
+        same.scale = 0.0  # type: ignore[misc]
+
+
+def test_answers_are_not_the_array_that_they_were_made_of(answers: wp.Answers) -> None:
+    given = np.array([1.0, 2.0, 3.0])
+    made = wp.Answers(answers.measurement, 1.0, given)
+    given[0] = 9.0
+    assert list(made.values) == [1.0, 2.0, 3.0]
+    with pytest.raises(wp.AnswersError, match="3 keys need as many values"):
+        wp.Answers(answers.measurement, 1.0, given[:2])
+
+
+def test_answers_of_a_deep_plan_can_be_pickled(session: wp.Session, edges: wp.Query) -> None:
+    query = edges.select(lambda e: e.src)
+    for _ in range(2000):
+        query = query.where(lambda n: n > 0)
+    made = session.release(query.noisy_count(0.001, over=[1]))
+    assert pickle.loads(pickle.dumps(made)).plan == made.plan
+
+
+def test_pandas_has_a_column_for_each_field(answers: wp.Answers, session: wp.Session, people: wp.Query) -> None:
+    frame = answers.to_pandas()
+    assert list(frame.columns) == ["src", "dst", "value"]
+    assert frame["src"].tolist() == [1, 2, 9]
+    assert frame["value"].tolist() == list(answers.values)
+    bare = session.release(people.select(lambda p: p.age).noisy_count(1, over=[30])).to_pandas()
+    assert list(bare.columns) == ["key", "value"]
+    pairs = people.select(lambda p: wp.record(value=p.age, region=p.region))
+    assert list(session.release(pairs.noisy_count(1, over=[(1, "n"), None])).to_pandas().columns) == [
+        "value",
+        "region",
+        "noisy_value",
+    ]
+
+
+def test_a_table_shows_rows_intervals_and_what_it_leaves_out(answers: wp.Answers) -> None:
+    made = wp.Answers(answers.measurement, 2.0, np.array([1.0, -2.5, 1000.0]))
+    assert answers_table("edges", made, rows=2) == (
+        "edges: NoisyCount(0.5)\n"
+        "  key     noisy weight  95 % interval\n"
+        "  (1, 2)          1.00  -4.99 to 6.99\n"
+        "  (2, 3)         -2.50  -8.49 to 3.49\n"
+        "  … 1 more keys: --rows 0 prints all, --json and --save keep all\n"
+        "  Reading: count the edges"
+    )
+    assert "more keys" not in answers_table("edges", made, rows=0)
+    simulated = wp.Answers(answers.measurement, 2.0, made.values, simulated=True)
+    assert "SIMULATED: protects nothing" in answers_table("edges", simulated)
+    assert "SIMULATED: protects nothing" in repr(simulated)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+KINDS: list[tuple[Any, list[Any]]] = [
+    (int, [0, -(2**63), 2**63 - 1, None]),
+    (float, [0.0, -0.0, 1.0, 0.1, 5e-324, -1.7976931348623157e308]),
+    (bool, [True, False]),
+    (str, ["", "ä\u0000\U0001f600", "1", "null", None]),
+    (list[int], [(), (1,), (1, 2, 3)]),
+    (int | None, [None, 0]),
+    ({"a": {"b": float | None, "c": list[str]}}, [((1.0, ("x",)),), ((None, ()),)]),
+    (tuple[int, tuple[bool, str]], [(1, (True, "x"))]),
+]
+
+
+@pytest.mark.parametrize(("schema", "keys"), KINDS, ids=lambda value: str(value)[:20])
+def test_a_file_gives_back_every_type_of_key(tmp_path: pathlib.Path, schema: Any, keys: list[Any]) -> None:
+    source = wp.source("records", schema)
+    with wp.Session() as session:
+        session.protect(source, [], budget=1)
+        saved = session.release(source.noisy_count(1, over=keys))
+    saved.save(tmp_path / "answers.json")
+    loaded = wp.Answers.load(tmp_path / "answers.json")
+    assert repr(loaded.keys) == repr(saved.keys)
+    assert loaded.values.tobytes() == saved.values.tobytes()
+    assert (loaded.scale, loaded.epsilon, loaded.plan) == (saved.scale, saved.epsilon, saved.plan)
+    assert loaded.measurement.digest == saved.measurement.digest
+    assert loaded.to_json() == saved.to_json()
+
+
+def sinks(session: wp.Session, people: wp.Query) -> dict[str, wp.Answers]:
+    ages = people.select(lambda p: p.age)
+    return {
+        "count": session.release(ages.read_as("a reading").noisy_count("1/3", over=[30, 40])),
+        "sum": session.release(people.noisy_sum(1, lambda p: p.age, -1, 50)),
+        "average": session.release(people.noisy_average(1, lambda p: p.age, 0, 100)),
+        "median": session.release(ages.quantile(1, "1/3", [30, 40])),
+        "common": session.release(ages.most_common(1, [30, 40])),
+        "nothing": session.release(ages.noisy_count(1, over=[])),
+        "simulated": wp.simulate(ages.noisy_count(1, over=[30]), {"people": [("n", 30)]}, seed=1),
+    }
+
+
+def test_a_file_gives_back_every_sink(session: wp.Session, people: wp.Query, tmp_path: pathlib.Path) -> None:
+    for name, saved in sinks(session, people).items():
+        saved.save(tmp_path / name)
+        loaded = wp.Answers.load(tmp_path / name)
+        assert loaded.to_json() == saved.to_json()
+        assert loaded.measurement == saved.measurement
+        assert loaded.simulated == (name == "simulated")
+        assert answers_table(name, loaded) == answers_table(name, saved)
+        if name not in ("count", "nothing"):
+            assert loaded.value == saved.value
+
+
+def test_a_loaded_measurement_replays(session: wp.Session, people: wp.Query, tmp_path: pathlib.Path) -> None:
+    saved = session.release(people.noisy_average(1, lambda p: p.age, 0, 100))
+    saved.save(tmp_path / "answers")
+    again = session.release(wp.Answers.load(tmp_path / "answers").measurement)
+    assert (list(again.values), session.spent("people")) == (list(saved.values), 1)
+
+
+FOREIGN = ["", "{", "[]", "null", "3", '"text"', "{}", '{"format": "wpinq answers", "version": 1}', "[" * 100_000]
+
+
+@pytest.mark.parametrize("text", FOREIGN, ids=range(len(FOREIGN)))
+def test_a_foreign_file_is_refused(tmp_path: pathlib.Path, text: str) -> None:
+    (tmp_path / "file").write_text(text)
+    with pytest.raises(wp.AnswersError) as caught:
+        wp.Answers.load(tmp_path / "file")
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    for path in (tmp_path, tmp_path / "absent", tmp_path / "binary"):
+        with pytest.raises(wp.AnswersError):
+            wp.Answers.load(path)
+
+
+def deep(levels: int) -> Any:
+    data: Any = {"scalar": "int"}
+    for _ in range(levels):
+        data = {"list": data, "bound": None}
+    return data
+
+
+CHANGES: list[tuple[str, Any]] = [
+    ("version", 2),
+    ("format", "other"),
+    ("epsilon", "0"),
+    ("epsilon", "-1"),
+    ("epsilon", float("inf")),
+    ("epsilon", "nan"),
+    ("scale", -1.0),
+    ("scale", float("nan")),
+    ("scale", 10**400),
+    ("scale", "x"),
+    ("values", [1.0]),
+    ("values", [1.0, float("nan")]),
+    ("values", [1.0, 10**400]),
+    ("values", [[1.0, 2.0]]),
+    ("values", ["a", "b"]),
+    ("values", None),
+    ("keys", [30, 30]),
+    ("keys", [30, "x"]),
+    ("keys", [30]),
+    ("keys", 5),
+    ("sink", {"name": "Other"}),
+    ("sink", {"name": "NoisyCount", "extra": 1}),
+    ("sink", {"name": "NoisySum", "lower": 0.0, "upper": 1.0}),
+    ("sink", {"name": "NoisySum", "lower": "a", "upper": "b"}),
+    ("sink", {"name": "NoisyAverage", "lower": 0.0, "upper": 1.0}),
+    ("sink", {"name": "Choose", "score": "weight", "quantile": None}),
+    ("sink", {"name": "Choose", "score": "quantile", "quantile": "1000000"}),
+    ("sink", {"name": "Choose", "score": "quantile", "quantile": float("inf")}),
+    ("sink", []),
+    ("plan", {}),
+    ("plan.digest", "00"),
+    ("plan.nodes", []),
+    ("plan.nodes.0.operator", "Steal"),
+    ("plan.nodes.0.arguments.source", {"value": "other"}),
+    ("plan.nodes.0.arguments.unit_weight", {"fraction": "1/0"}),
+    ("plan.nodes.0.arguments.record", {"type": {"scalar": "object"}}),
+    ("plan.nodes.0.arguments.record", {"type": deep(5000)}),
+    ("plan.nodes.1.inputs", [1]),
+    ("plan.nodes.1.inputs", [0, 0]),
+]
+
+
+@pytest.mark.parametrize(("place", "value"), CHANGES, ids=[f"{i}-{c[0]}" for i, c in enumerate(CHANGES)])
+def test_a_changed_file_is_refused(session: wp.Session, people: wp.Query, place: str, value: Any) -> None:
+    saved = session.release(people.select(lambda p: p.age).noisy_count("1/3", over=[30, 40]))
+    data = json.loads(json.dumps(saved.to_json()))
+    assert wp.Answers.from_json(data).to_json() == saved.to_json()
+    *path, last = (int(step) if step.isdigit() else step for step in place.split("."))
+    target = data
+    for step in path:
+        target = target[step]
+    target[last] = value
+    with pytest.raises(wp.AnswersError):
+        wp.Answers.from_json(data)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Choose("quantile", Fraction(5)),
+        lambda: Choose("quantile", Fraction(-1)),
+        lambda: Choose("quantile", Fraction(0)),
+        lambda: Choose("quantile"),
+        lambda: Choose("weight", Fraction(1, 2)),
+        lambda: Choose("other"),
+        lambda: Choose("quantile", 0.5),  # type: ignore[arg-type]
+        lambda: NoisySum(0.0, float("inf")),
+        lambda: NoisySum(1.0, 0.0),
+        lambda: NoisyAverage(float("nan"), 0.0),
+    ],
+)
+def test_a_sink_whose_sensitivity_is_unknown_cannot_be_made(make: Callable[[], object]) -> None:
+    with pytest.raises(wp.PlanError):
+        make()
+
+
+# --- releases ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def release(session: wp.Session, edges: wp.Query) -> wp.Release:
+    made = session.release(edges.noisy_count(0.5))
+    assert isinstance(made, wp.Release)
+    return made
+
+
+def test_a_release_answers_for_any_key_and_remembers(release: wp.Release) -> None:
+    table = release.at([(1, 2), (777, 777)])
+    assert isinstance(table, wp.Answers)
+    assert table.keys == ((1, 2), (777, 777))
+    assert (release[(1, 2)], release[[777, 777]]) == tuple(table.values)
+    assert len(release.at([])) == 0
+    assert release.at(iter([(1, 2), (1, 2)])).keys == ((1, 2),)
+    assert release[{"dst": 2, "src": 1}] == release[(1, 2)]
+    for wrong in ("text", (1, 2, 3), (1, "2"), (1.0, 2.0), (True, 1), (2**63, 0)):
+        with pytest.raises(wp.PlanError, match="cannot be released"):
+            release[wrong]
+
+
+def test_keys_may_come_from_numpy(session: wp.Session, edges: wp.Query) -> None:
+    nodes = edges.select(lambda e: e.src)
+    answers = session.release(nodes.noisy_count(1, over=np.arange(4)))
+    assert answers.keys == (0, 1, 2, 3)
+    assert {type(key) for key in answers.keys} == {int}
+    assert answers[np.int64(2)] == answers[2]
+    for wrong in (np.float64(1.0), np.bool_(True), np.datetime64("2020-01-01")):
+        with pytest.raises(wp.PlanError):
+            nodes.noisy_count(1, over=[wrong])
+
+
+def test_a_text_is_not_a_list_of_keys(session: wp.Session, people: wp.Query) -> None:
+    regions = people.select(lambda p: p.region)
+    for ask in (regions.noisy_count(1), regions.most_common):
+        with pytest.raises(wp.PlanError, match="a list of keys"):
+            session.release(ask).at("north") if isinstance(ask, wp.Measurement) else ask(1, "north")
+
+
+REFUSED: list[Callable[[Any], object]] = [
+    len,
+    iter,
+    list,
+    bool,
+    reversed,
+    lambda r: (1, 2) in r,
+    lambda r: r == r,
+    lambda r: r != 3,
+    lambda r: r.keys,
+    lambda r: r.values,
+    lambda r: r.items,
+    pickle.dumps,
+    copy.copy,
+    copy.deepcopy,
+]
+
+
+@pytest.mark.parametrize("act", REFUSED, ids=range(len(REFUSED)))
+def test_a_release_does_not_tell_which_keys_there_are(release: wp.Release, act: Callable[[Any], object]) -> None:
+    with pytest.raises(wp.SessionError):
+        act(release)
+
+
+def test_a_release_has_no_other_way_in(release: wp.Release) -> None:
+    for act in (hash, operator.length_hint, sorted, lambda r: r < r):
+        with pytest.raises((TypeError, wp.SessionError)):
+            act(release)
+    with pytest.raises(AttributeError):
+        release.extra = 1  # type: ignore[attr-defined]
+    assert repr(release) == "<Release of NoisyCount(0.5): ask with release[key] or release.at(keys)>"
+
+
+@pytest.mark.parametrize("act", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_session_cannot_be_copied(session: wp.Session, act: Callable[[Any], object]) -> None:
+    with pytest.raises(wp.SessionError):
+        act(session)

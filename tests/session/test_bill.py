@@ -1,0 +1,81 @@
+"""Bills and explanations as text: what people read before anything is spent. None of it holds data."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+import wpinq as wp
+
+EDGES = wp.source("edges", src=int, dst=int, unit="one undirected edge", unit_weight=2, facts=["symmetric"])
+PEOPLE = wp.source("people", region=str, age=int, unit="one person")
+
+
+def test_a_bill_itemises_every_source() -> None:
+    nodes = EDGES.select(lambda e: e.src)
+    joined = nodes.join(nodes.concat(nodes), lambda a: a, lambda b: b, lambda a, b: a)
+    both = joined.union(PEOPLE.select(lambda p: p.age))
+    cost = wp.bill([both.noisy_count("0.1"), PEOPLE.select(lambda p: p.age).median("1/3", [1, 2])])
+    assert str(cost) == (
+        "edges: 0.6\n"
+        "  protects one undirected edge, of weight 2\n"
+        "  promised of it: the records (a, b) and (b, a) weigh the same\n"
+        "  NoisyCount(0.1) uses it 3 times: 0.1 x 3 x 2 = 0.6\n"
+        "people: 13/30\n"
+        "  protects one person, of weight 1\n"
+        "  NoisyCount(0.1) uses it once: 0.1 x 1 = 0.1\n"
+        "  Choose(1/3) uses it once: 1/3 x 1 = 1/3"
+    )
+    assert dict(cost) == {"edges": Fraction(3, 5), "people": Fraction(13, 30)}
+    assert repr(cost) == "Bill({'edges': Fraction(3, 5), 'people': Fraction(13, 30)})"
+    assert len(cost) == 2
+
+
+def test_a_bill_says_where_parts_cost_less_than_their_sum() -> None:
+    parts = PEOPLE.partition(lambda p: p.region, ["north", "south"])
+    assert str(wp.bill([part.noisy_count(epsilon) for part, epsilon in zip(parts.values(), (1, 2), strict=True)])) == (
+        "people: 2\n"
+        "  protects one person, of weight 1\n"
+        "  NoisyCount(1) uses it once: 1 x 1 = 1\n"
+        "  NoisyCount(2) uses it once: 2 x 1 = 2\n"
+        "  parts of one partition cost the largest of them, not 3 in sum"
+    )
+
+
+def test_the_bill_of_one_measurement_is_that_of_a_batch_of_one() -> None:
+    one = PEOPLE.noisy_count(1, over=[])
+    assert str(wp.bill(one)) == str(wp.bill([one])) == str(PEOPLE.bill(epsilon=1))
+    with pytest.raises(KeyError):
+        wp.bill(one)["edges"]
+
+
+def test_an_explanation_holds_plan_types_uses_weights_noise_and_reading() -> None:
+    query = EDGES.select(lambda e: e.src).shave(1.0).select(lambda p: p.index).read_as("weight is count")
+    text = query.explain()
+    for part in (
+        "Select(p => p.index)",
+        "Shave(1.0)",
+        "Select(e => e.src)",
+        "(record: int, index: int)",
+        "used once, weight left 1",
+        "Uses edges once: a release costs epsilon x 1 x 2 (its unit weight).",
+        "Protects one undirected edge of edges.",
+        "/epsilon to every weight",
+        "95 % of answers",
+        "weights, not counts",
+        "weight is count",
+    ):
+        assert part in text, part
+    assert "= 0.2" in query.explain(epsilon="0.1")
+
+
+def test_bills_and_explanations_do_not_change_with_the_data() -> None:
+    query = EDGES.group_by(lambda e: e.src, lambda group: wp.count(group))
+    texts = set()
+    for data in ([], [(1, 2), (2, 1)], [(i, i) for i in range(1000)]):
+        with wp.Session() as session:
+            session.protect(EDGES, data, budget=1)
+            asked = query.noisy_count("0.1", over=[(1, 1)])
+            texts.add((str(session.bill(asked)), query.explain(epsilon="0.1"), repr(asked), repr(session)))
+    assert len(texts) == 1

@@ -1,0 +1,169 @@
+"""Everything that `protect` reads, and everything that it refuses before the ledger hears of it."""
+
+from __future__ import annotations
+
+import gzip
+import pathlib
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wpinq as wp
+
+ROWS = [(1, 2), (2, 3), (2, 3), (7, 1)]
+HEAVY = 10**6
+"""An epsilon at which noise is of the order of 1e-6, so that a release shows what was read."""
+
+
+def pandas_frame(directory: pathlib.Path) -> object:
+    import pandas
+
+    return pandas.DataFrame({"dst": [b for _, b in ROWS], "extra": "x", "src": [a for a, _ in ROWS]})
+
+
+def polars_frame(directory: pathlib.Path) -> object:
+    import polars
+
+    return polars.DataFrame(ROWS, schema=["src", "dst"], orient="row")
+
+
+def arrow_table(directory: pathlib.Path) -> object:
+    import pyarrow
+
+    return pyarrow.table({"src": [a for a, _ in ROWS], "dst": [b for _, b in ROWS]})
+
+
+def parquet_file(directory: pathlib.Path) -> object:
+    from pyarrow import parquet
+
+    parquet.write_table(arrow_table(directory), directory / "edges.parquet")
+    return directory / "edges.parquet"
+
+
+def written(name: str, text: str, pack: Callable[[bytes], bytes] = bytes) -> Callable[[pathlib.Path], object]:
+    def write(directory: pathlib.Path) -> object:
+        (directory / name).write_bytes(pack(text.encode()))
+        return directory / name
+
+    return write
+
+
+LINES = "".join(f"{a}\t{b}\n" for a, b in ROWS)
+INPUTS: dict[str, Callable[[pathlib.Path], object]] = {
+    "rows": lambda directory: ROWS,
+    "generator": lambda directory: (row for row in ROWS),
+    "rows by name": lambda directory: [{"dst": b, "src": a} for a, b in ROWS],
+    "numpy": lambda directory: np.array(ROWS),
+    "pandas": pandas_frame,
+    "polars": polars_frame,
+    "arrow": arrow_table,
+    "parquet": parquet_file,
+    "csv": written("edges.csv", "src,dst\n" + LINES.replace("\t", ",")),
+    "csv as text": lambda directory: str(written("e.csv", "src,dst\n" + LINES.replace("\t", ","))(directory)),
+    "edge list": written("edges.txt", "# a comment\n" + LINES),
+    "edge list, gzip": written("edges.txt.gz", LINES, gzip.compress),
+    "EdgeList": lambda directory: wp.EdgeList(str(written("any", LINES)(directory))),
+}
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_every_kind_of_input_is_one_dataset(edges: wp.Query, tmp_path: pathlib.Path, kind: str) -> None:
+    with wp.Session() as session:
+        session.protect(edges, INPUTS[kind](tmp_path), budget=10 * HEAVY)
+        answers = session.release(edges.noisy_count(HEAVY, over=[(1, 2), (2, 3), (7, 1), (3, 2)]))
+        # false alarm: 4 exp(-1000)
+        assert np.round(answers.values, 3).tolist() == [1.0, 2.0, 1.0, 0.0]
+        assert session.spent("edges") == HEAVY
+
+
+def test_a_mapping_gives_weights(edges: wp.Query) -> None:
+    with wp.Session() as session:
+        session.protect(edges, {(1, 2): -0.5, (2, 3): Fraction(1, 4), (3, 1): 0}, budget=10 * HEAVY)
+        answers = session.release(edges.noisy_count(HEAVY, over=[(1, 2), (2, 3), (3, 1)]))
+        assert np.round(answers.values, 3).tolist() == [-0.5, 0.25, 0.0]
+
+
+SMALL = wp.source("small", src=int, dst=int, cap=3)
+FACTS = {
+    fact: wp.source("promised", src=int, dst=int, facts=[fact]) for fact in ("nonnegative", "unit_weights", "symmetric")
+}
+UNFIT: dict[str, tuple[wp.Query, Any]] = {
+    "wrong type": (SMALL, [(1, 2), (1, "2")]),
+    "ragged": (SMALL, [(1, 2), (1, 2, 3)]),
+    "null": (SMALL, [(1, None)]),
+    "too large": (SMALL, [(1, 2**63)]),
+    "bool": (SMALL, [(1, True)]),
+    "nan weight": (SMALL, {(1, 2): float("nan")}),
+    "infinite weight": (SMALL, {(1, 2): float("inf")}),
+    "over the unit": (SMALL, {(1, 2): 1.5}),
+    "over the unit, negative": (SMALL, {(1, 2): -1.5}),
+    "over the cap": (SMALL, [(1, 2)] * 4),
+    "over the cap, in parts": (SMALL, {(i, 0): 1.0 for i in range(3)} | {(9, 9): 2.0**-40}),
+    "nan record": (wp.source("floats", x=float), [(float("nan"),)]),
+    "infinite record": (wp.source("floats", x=float), [(float("-inf"),)]),
+    "surrogate": (wp.source("texts", str), ["\ud800"]),
+    "negative": (FACTS["nonnegative"], {(1, 2): -0.5}),
+    "twice": (FACTS["unit_weights"], [(1, 2), (1, 2)]),
+    "half": (FACTS["unit_weights"], {(1, 2): 0.5}),
+    "one way": (FACTS["symmetric"], [(1, 2)]),
+    "unequal ways": (FACTS["symmetric"], {(1, 2): 1.0, (2, 1): 0.5}),
+    "no rows": (SMALL, 7),
+    "content for a path": (SMALL, "1 2\n2 3\n"),
+    "absent file": (SMALL, "/nonexistent/edges.csv"),
+}
+
+
+@pytest.mark.parametrize("kind", UNFIT)
+def test_unfit_data_are_refused_and_leave_no_trace(ledger: pathlib.Path, kind: str) -> None:
+    source, data = UNFIT[kind]
+    name = next(iter(source.uses()))
+    with wp.Session(ledger) as session:
+        before = ledger.read_bytes()
+        with pytest.raises(wp.SourceRejected) as caught:
+            session.protect(source, data, budget=10)
+        assert caught.value.__cause__ is None
+        assert ledger.read_bytes() == before
+        with pytest.raises(wp.LedgerError, match="no account"):
+            session.remaining(name)
+        with pytest.raises(wp.SessionError, match="not protected"):
+            session.release(source.noisy_count(1, over=[]))
+        assert list(session._ledger.entries()) == []
+
+
+def test_refused_data_leave_the_data_before_them_in_place(edges: wp.Query) -> None:
+    with wp.Session() as session:
+        session.protect(edges, [(1, 2)], budget=10 * HEAVY)
+        with pytest.raises(wp.SourceRejected):
+            session.protect(edges, [(1, 2), "x"], budget=10 * HEAVY)
+        assert round(session.release(edges.noisy_count(HEAVY, over=[(1, 2)])).value) == 1
+
+
+def test_facts_that_hold_are_taken_and_billed() -> None:
+    source = wp.source("promised", src=int, dst=int, facts=["symmetric", "unit_weights", "nonnegative"])
+    with wp.Session() as session:
+        session.protect(source, [(1, 2), (2, 1)], budget=10)
+        text = str(session.bill(source.noisy_count(1, over=[])))
+    assert text == (
+        "promised: 1\n"
+        "  protects one record, of weight 1\n"
+        "  promised of it: no record has a negative weight\n"
+        "  promised of it: the records (a, b) and (b, a) weigh the same\n"
+        "  promised of it: every record weighs exactly 1\n"
+        "  NoisyCount(1) uses it once: 1 x 1 = 1"
+    )
+
+
+def test_only_sources_are_protected(edges: wp.Query) -> None:
+    with wp.Session() as session:
+        for wrong in (edges.select(lambda e: e.src), "edges", None):
+            with pytest.raises(wp.SessionError, match=r"a source made by wp\.source"):
+                session.protect(wrong, [(1, 2)], budget=1)  # type: ignore[arg-type]
+
+
+def test_a_unit_given_to_protect_stands_in_the_ledger(edges: wp.Query) -> None:
+    with wp.Session() as session:
+        session.protect(edges, [(1, 2)], budget=1, unit="one friendship")
+        assert session._ledger.account("edges").unit == "one friendship"

@@ -1,0 +1,1 @@
+"""Random plans, random datasets and the checks that several test files share."""

@@ -1,0 +1,105 @@
+"""Closed forms of what the analysis must say: uses of a source, and the bound on rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import wpinq as wp
+from wpinq.plan import analysis
+from wpinq.plan.operators import Partition
+from wpinq.query import Query
+
+ROUNDOFFS = 16 * Fraction(1, 2**53)
+
+edges = wp.source("edges", src=int, dst=int, cap=2)
+other = wp.source("other", src=int, dst=int, cap=6)
+
+
+def _doubled(query: Query, times: int) -> Query:
+    for _ in range(times):
+        query = query.concat(query)
+    return query
+
+
+def _paths(query: Query) -> Query:
+    return query.join(query, lambda x: x.dst, lambda y: y.src, lambda x, y: (x.src, x.dst, y.dst))
+
+
+def _parts(query: Query) -> list[Query]:
+    return list(query.partition(lambda e: e.src, [1, 2, 3]).values())
+
+
+def _ends(query: Query) -> list[Query]:
+    return list(query.partition(lambda e: e.dst, [1, 2, 3]).values())
+
+
+def _named_part(query: Query) -> Query:
+    """The part (1, 2) of a key of two fields, with the fields of the constant named or not."""
+    key = wp.record(a=1, b=2)
+    plain = query.partition(lambda e: (e.src, e.dst), [(1, 2)])[1, 2]
+    named = query._then(Partition, key=lambda e: (e.src, e.dst), part=key)
+    return plain.concat(named)
+
+
+def _uses() -> Iterator[tuple[str, Query, dict[str, int]]]:
+    symmetric = edges.select(lambda e: wp.reverse(e)).concat(edges)
+    paths = _paths(edges).where(lambda p: p[0] != p[2])
+    one, two, three = _parts(edges)
+    yield "a source", edges, {"edges": 1}
+    yield "a chain", edges.select(lambda e: e.src).shave(1.0).select(lambda p: p.index), {"edges": 1}
+    yield "concat with itself", edges.concat(edges), {"edges": 2}
+    yield "except of itself", edges.difference(edges), {"edges": 2}
+    yield "both branches of a concat", symmetric, {"edges": 2}
+    yield "both inputs of an except", edges.difference(edges.where(lambda e: e.src > 1)), {"edges": 2}
+    yield "union, intersect", edges.union(other).intersect(edges), {"edges": 2, "other": 1}
+    yield "paths", paths, {"edges": 2}
+    yield "paths from undirected edges", _paths(symmetric), {"edges": 4}
+    yield "triangles by intersect", paths.select(lambda p: wp.rotate(p)).intersect(paths), {"edges": 4}
+    yield "a shared node below a long chain", _doubled(edges.select(lambda e: e.src), 20), {"edges": 2**20}
+    yield "two sources", edges.concat(other).concat(edges), {"edges": 2, "other": 1}
+    yield (
+        "parts of one partition cost the largest",
+        one.concat(two).concat(_paths(three).select(_ends_of)),
+        {"edges": 2},
+    )
+    yield "one part twice", one.concat(two).concat(one), {"edges": 2}
+    yield "parts by two keys add up", one.concat(_ends(edges)[1]), {"edges": 2}
+    yield "a part and the whole", one.concat(edges), {"edges": 2}
+    yield "parts of two datasets", one.concat(_parts(other)[1]), {"edges": 1, "other": 1}
+    yield "parts of a shared dataset", _parts(symmetric)[0].union(_parts(symmetric)[1]), {"edges": 2}
+    yield "a part within a part", _ends(one)[0].concat(_ends(one)[1]).concat(two), {"edges": 1}
+    yield "one part under two names", _named_part(edges), {"edges": 2}
+
+
+def _ends_of(path: object) -> object:
+    return wp.record(src=path[0], dst=path[2])  # type: ignore[index]
+
+
+def _rounding() -> Iterator[tuple[str, Query, Fraction]]:
+    yield "select", edges.select(lambda e: e.src), Fraction(2)
+    yield "group_by gives half the mass", edges.group_by(lambda e: e.src), Fraction(1)
+    yield "concat adds masses", edges.concat(other), Fraction(8)
+    yield "union adds masses", edges.union(other), Fraction(8)
+    yield "join", edges.join(other, lambda x: x.src, lambda y: y.src), Fraction(12, 8)
+    yield "join with itself", _paths(edges), Fraction(1)
+    yield "a shared node counts once for each path", edges.select(lambda e: e.src).concat(
+        edges.select(lambda e: e.src)
+    ), Fraction(2 * 2 + 4)  # fmt: skip
+    yield (
+        "and so does what is below it",
+        _doubled(edges.where(lambda e: e.src > 0), 3),
+        Fraction(8 * 2 + 4 * 4 + 2 * 8 + 16),
+    )
+
+
+def wrong_bounds() -> list[str]:
+    """The names of the closed forms that the analysis does not give."""
+    wrong = [f"uses: {name}" for name, query, uses in _uses() if analysis.uses(query.plan) != uses]
+    wrong += [
+        f"rounding: {name}"
+        for name, query, steps in _rounding()
+        if analysis.rounding_error(query.plan) != ROUNDOFFS * steps
+        or analysis.slack(query.plan) != 2 * ROUNDOFFS * steps
+    ]
+    return wrong

@@ -1,0 +1,5 @@
+"""`python -m wpinq`: the command line."""
+
+from wpinq.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,223 @@
+"""Answers: frozen public tables of released numbers. Everything downstream of the noise takes these and no more."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wpinq.errors import AnswersError, WpinqError
+from wpinq.expr.types import TupleOf
+from wpinq.expr.values import Value
+from wpinq.measurement import SINKS, Choose, Measurement, NoisyCount, check_domain, half_width
+from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
+from wpinq.plan.node import Node
+from wpinq.privacy.epsilon import format_epsilon, parse_epsilon
+
+if TYPE_CHECKING:
+    import pandas
+
+FORMAT, FORMAT_VERSION = "wpinq answers", 1
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Answers:
+    """Released numbers: public keys, noisy values, and all that is needed to interpret them.
+
+    Attributes
+    ----------
+    measurement : Measurement
+        The plan, the sink, the epsilon and the public keys.
+    scale : float
+        The scale of the Laplace noise in each value; 0 for a choice.
+    values : numpy array of float64, shape (number of keys,)
+        The noisy values in the order of `keys`, read-only.
+    simulated : bool
+        Whether these come from `simulate`, which protects nothing.
+
+    Notes
+    -----
+    Privacy cost: none. Answers hold nothing that was not released.
+    """
+
+    measurement: Measurement
+    scale: float
+    values: NDArray[np.float64]
+    simulated: bool = False
+    _positions: dict[Value, int] | None = None
+
+    def __post_init__(self) -> None:
+        # over bytes: an array that owns its memory could be made writeable again
+        values = np.frombuffer(np.asarray(self.values, dtype=np.float64).tobytes(), dtype=np.float64)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "_positions", {key: i for i, key in enumerate(self.keys)})
+        if len(values) != len(self.keys):
+            raise AnswersError(f"{len(self.keys)} keys need as many values, not {len(values)}")
+
+    @property
+    def keys(self) -> tuple[Value, ...]:
+        """The public keys, in order."""
+        return self.measurement.domain or ()
+
+    @property
+    def plan(self) -> Node:
+        """The plan that was measured."""
+        return self.measurement.plan
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The epsilon of the measurement."""
+        return self.measurement.epsilon
+
+    @property
+    def value(self) -> Any:
+        """The one number, average or candidate that the answers come down to; AnswersError where there are many."""
+        return self.measurement.sink.value(self._numbers())
+
+    def value_interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """An interval around `value` that holds the noiseless one with at least this probability."""
+        return self.measurement.sink.value_interval(self._numbers(), self.scale, confidence)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self.keys)
+
+    def __getitem__(self, key: object) -> float:
+        return float(self.values[self._position(key)])
+
+    def items(self) -> Iterator[tuple[Value, float]]:
+        """Keys with their values."""
+        return zip(self.keys, map(float, self.values), strict=True)
+
+    def at(self, keys: Iterable[object]) -> NDArray[np.float64]:
+        """The values of several keys; AnswersError for a key that was not released."""
+        positions = [self._position(key) for key in keys]
+        return np.array(self.values[positions], dtype=np.float64)
+
+    def interval(self, key: object, confidence: float = 0.95) -> tuple[float, float]:
+        """The interval around one value that holds the noiseless weight with this probability.
+
+        `value ± scale · ln(1/(1 − confidence))`
+
+        Parameters
+        ----------
+        key : record
+            A released key.
+        confidence : float
+            Between 0 and 1.
+        """
+        if isinstance(self.measurement.sink, Choose):
+            raise AnswersError("a choice among candidates has no interval")
+        number, half = self[key], half_width(self.scale, confidence)
+        return number - half, number + half
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The answers as a pandas data frame, a column for each field of the keys, then `value`."""
+        import pandas
+
+        type_ = self.plan.type
+        if isinstance(type_, TupleOf):
+            names = [name or f"field_{i}" for i, name in enumerate(type_.names)]
+            columns: dict[str, Any] = {
+                name: [None if key is None else key[i] for key in self.keys] for i, name in enumerate(names)
+            }
+        else:
+            columns = {"key": list(self.keys)}
+        taken = "value" if "value" not in columns else "noisy_value"
+        return pandas.DataFrame({**columns, taken: self.values})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the answers with their plan to a JSON file; `docs/answers.md` describes the format."""
+        Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Answers:
+        """Read answers from a file that `save` wrote; AnswersError when it does not hold them."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            raise AnswersError(f"{os.fspath(path)} cannot be read as JSON") from None
+        return Answers.from_json(data)
+
+    def to_json(self) -> dict[str, Any]:
+        """The answers as plain data."""
+        sink = self.measurement.sink
+        return {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "simulated": self.simulated,
+            "sink": {"name": sink.name, **{f.name: _plain(getattr(sink, f.name)) for f in fields(sink)}},  # type: ignore[arg-type]
+            "epsilon": str(self.epsilon),
+            "scale": self.scale,
+            "reading": self.measurement.reading,
+            "plan": plan_to_json(self.plan),
+            "keys": [value_to_json(key) for key in self.keys],
+            "values": [float(value) for value in self.values],
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> Answers:
+        """The answers that plain data hold; AnswersError when they do not."""
+        try:
+            return _read(data)
+        except WpinqError as reason:
+            message = str(reason)
+        except Exception:  # data of another make can fail in any way, deep in types and plans
+            message = "these data do not hold answers"
+        raise AnswersError(message)
+
+    def __reduce__(self) -> Any:
+        return Answers.from_json, (self.to_json(),)
+
+    def __repr__(self) -> str:
+        stamp = " SIMULATED: protects nothing;" if self.simulated else ""
+        lines = [
+            f"<Answers:{stamp} {self.measurement.sink.name}, epsilon {format_epsilon(self.epsilon)}, "
+            f"noise scale {self.scale:.6g}, {len(self)} key(s)>"
+        ]
+        lines += [f"  {key!r}: {value:.6g}" for key, value in list(self.items())[:10]]
+        return "\n".join(lines + (["  …"] if len(self) > 10 else []))
+
+    def _numbers(self) -> dict[Value, float]:
+        return dict(self.items())
+
+    def _position(self, key: object) -> int:
+        assert self._positions is not None
+        (known,) = check_domain([key], self.plan.type)
+        if known not in self._positions:
+            raise AnswersError(f"the key {key!r} is not among those released; measure it with over=…")
+        return self._positions[known]
+
+
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _read(data: Any) -> Answers:
+    if (data["format"], data["version"]) != (FORMAT, FORMAT_VERSION):
+        raise AnswersError("this is not a file of answers that this version can read")
+    plan = plan_from_json(data["plan"])
+    sink_data = dict(data["sink"])
+    sink_class = SINKS[sink_data.pop("name")]
+    if sink_data.get("quantile") is not None:
+        sink_data["quantile"] = Fraction(sink_data["quantile"])
+    keys = check_domain((value_from_json(key, plan.type) for key in data["keys"]), plan.type)
+    measurement = Measurement(plan, sink_class(**sink_data), parse_epsilon(data["epsilon"]), keys, str(data["reading"]))
+    values = np.array(data["values"], dtype=np.float64)
+    scale = float(data["scale"])
+    if not (np.isfinite(values).all() and values.shape == (len(data["keys"]),) and 0 <= scale < math.inf):
+        raise AnswersError("these answers hold numbers that are not finite, or not one for each key")
+    answers = Answers(measurement, scale, values, bool(data["simulated"]))
+    if not isinstance(measurement.sink, NoisyCount):
+        _ = answers.value  # fails unless keys and values are those of the sink
+    return answers

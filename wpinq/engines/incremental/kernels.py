@@ -1,0 +1,153 @@
+"""How each operator answers a change of its inputs with the change of its output.
+
+Operators that are linear in the weights hold no state. A keyed operator holds its inputs by key and, where a
+change touches a key, emits what the key's output is now less what it was: the one rule that needs no proof beyond
+the operator's own meaning. Join has a second rule for keys whose norm did not change, which is the rule of a
+random walk on graphs (paper, section 4.3 and appendix B).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from functools import singledispatch
+from typing import Any
+
+from wpinq.engines.incremental.journal import Journal
+from wpinq.errors import PlanError
+from wpinq.expr.compile import compile_lambda
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import Arithmetic, Weight, Weights, accumulate
+from wpinq.plan.operator import Combination, Keyed, Operator, PerRecord
+from wpinq.plan.operators import Join
+
+DUST = 1e-12
+"""A float weight that changes cancel down to less than this is taken as 0. Exact arithmetic has no dust."""
+
+
+class Kernel(ABC):
+    """The incremental form of one operator."""
+
+    @abstractmethod
+    def push(self, changes: tuple[Weights, ...]) -> Weights:
+        """Take the changes of the inputs; give the change of the output."""
+
+    def size(self) -> int:
+        """How many records of state are held."""
+        return 0
+
+
+@singledispatch
+def kernel(operator: Operator, arithmetic: Arithmetic, journal: Journal) -> Kernel:
+    """The kernel of an operator."""
+    raise PlanError(f"the incremental engine has no rule for {operator.name}")
+
+
+class _Linear(Kernel):
+    """The change of the output is the operator applied to the change of the input."""
+
+    def __init__(self, operator: Operator, arithmetic: Arithmetic) -> None:
+        self._operator, self._arithmetic = operator, arithmetic
+
+    def push(self, changes: tuple[Weights, ...]) -> Weights:
+        return self._operator.evaluate(changes, self._arithmetic)
+
+
+@kernel.register(PerRecord)
+@kernel.register(Combination)
+def _(operator: Any, arithmetic: Arithmetic, journal: Journal) -> Kernel:
+    return _Linear(operator, arithmetic)
+
+
+Part = tuple[Weights, ...]
+
+
+class _Keyed(Kernel):
+    """Recompute the keys that a change touches: emit new − old."""
+
+    def __init__(self, operator: Keyed, arithmetic: Arithmetic, journal: Journal) -> None:
+        self._keys = operator.keys()
+        self._evaluate_part = operator.part_evaluator(arithmetic)
+        self._arithmetic, self._journal = arithmetic, journal
+        self._parts: dict[Value, Part] = {}
+
+    def push(self, changes: tuple[Weights, ...]) -> Weights:
+        touched: dict[Value, Part] = {}
+        for position, (weights, key) in enumerate(zip(changes, self._keys, strict=True)):
+            for record, weight in weights.items():
+                touched.setdefault(key(record), tuple({} for _ in self._keys))[position][record] = weight
+        emitted = (output for key, change in touched.items() for output in self._change_part(key, change))
+        return accumulate(emitted, self._arithmetic)
+
+    def size(self) -> int:
+        return sum(len(weights) for part in self._parts.values() for weights in part)
+
+    def _change_part(self, key: Value, change: Part) -> Iterator[tuple[Value, Weight]]:
+        part = self._part(key)
+        for record, weight in self._evaluate_part(key, *part):
+            yield record, -weight
+        self._apply(key, part, change)
+        yield from self._evaluate_part(key, *part)
+
+    def _part(self, key: Value) -> Part:
+        part = self._parts.get(key)
+        if part is None:
+            part = tuple({} for _ in self._keys)
+            self._journal.put(self._parts, key, part)
+        return part
+
+    def _apply(self, key: Value, part: Part, change: Part) -> None:
+        for held, changed in zip(part, change, strict=True):
+            for record, weight in changed.items():
+                self._journal.put(held, record, settle(held.get(record, 0) + weight))
+        if not any(part):
+            self._journal.put(self._parts, key, None)
+
+
+def settle(weight: Weight) -> Weight | None:
+    """The weight, or None where it is 0 or, for a float, dust that cancellation left."""
+    if weight == 0 or (isinstance(weight, float) and abs(weight) < DUST):
+        return None
+    return weight
+
+
+@kernel.register(Keyed)
+def _(operator: Keyed, arithmetic: Arithmetic, journal: Journal) -> Kernel:
+    return _Keyed(operator, arithmetic, journal)
+
+
+class _Join(_Keyed):
+    """Where a key's norm stays: `(a·B + A·b + a·b) / norm` for changes a and b, and not the whole product."""
+
+    def __init__(self, operator: Join, arithmetic: Arithmetic, journal: Journal) -> None:
+        super().__init__(operator, arithmetic, journal)
+        self._result = compile_lambda(operator.result)
+
+    def _change_part(self, key: Value, change: Part) -> Iterator[tuple[Value, Weight]]:
+        part = self._part(key)
+        if not self._keeps_norm(part, change):
+            yield from super()._change_part(key, change)
+            return
+        (left, right), (left_change, right_change) = part, change
+        norm = self._arithmetic.total([*map(abs, left.values()), *map(abs, right.values())])
+        yield from self._product(left_change, right, norm)
+        yield from self._product(left, right_change, norm)
+        yield from self._product(left_change, right_change, norm)
+        self._apply(key, part, change)
+
+    def _product(self, left: Weights, right: Weights, norm: Weight) -> Iterable[tuple[Value, Weight]]:
+        result = self._result
+        return ((result(x, y), a * b / norm) for x, a in left.items() for y, b in right.items())
+
+    def _keeps_norm(self, part: Part, change: Part) -> bool:
+        shifts = [
+            abs(settle(held.get(record, 0) + weight) or 0) - abs(held.get(record, 0))
+            for held, changed in zip(part, change, strict=True)
+            for record, weight in changed.items()
+        ]
+        return any(part) and self._arithmetic.total(shifts) == 0
+
+
+@kernel.register(Join)
+def _(operator: Join, arithmetic: Arithmetic, journal: Journal) -> Kernel:
+    return _Join(operator, arithmetic, journal)

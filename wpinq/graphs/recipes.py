@@ -1,0 +1,297 @@
+"""Queries about degrees and joint degrees of a graph: functions from the query of its edges to another query.
+
+Edges are records of two fields of one type, whatever their names, and stand in both directions, of weight 1 each.
+`symmetrize` makes that of a source that holds each undirected edge once. Closed forms hold for simple graphs: no
+self-loops, no edge twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wpinq.errors import PlanError
+from wpinq.expr import functions as wp
+from wpinq.expr.types import TupleOf
+from wpinq.query import Query
+
+
+def check_edges(edges: Query) -> None:
+    """Refuse, with PlanError, a query whose records are not two fields of one type."""
+    if not isinstance(edges, Query):
+        raise PlanError(f"expected the query of a graph's edges, not a {type(edges).__name__}")
+    type_ = edges.plan.type
+    if not (isinstance(type_, TupleOf) and len(type_.elements) == 2 and type_.elements[0] == type_.elements[1]):
+        raise PlanError(
+            f"the records of edges must be two fields of one type, such as (src: int, dst: int), not {type_}: "
+            "select the two ends first"
+        )
+
+
+def symmetrize(undirected: Query) -> Query:
+    """Every edge in both directions, from edges that stand once each.
+
+    `out((a, b)) = A((a, b)) + A((b, a))`
+
+    Parameters
+    ----------
+    undirected : Query
+        Edges in one direction each. An edge that stands in both directions comes out with weight 2.
+
+    Returns
+    -------
+    Query
+        Records as they came, of weight 1 where the edge stood once. Uses of the source: 2, and so every recipe costs
+        double from there; that is the price of protecting an undirected edge as a whole.
+
+    Raises
+    ------
+    PlanError
+        When the records are not two fields of one type.
+
+    Notes
+    -----
+    Source: paper, section 3.3. A source that holds both directions already needs no `symmetrize`: it declares
+    `unit_weight=2` to protect undirected edges, which costs the same.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> friends = wp.source("friends", one=str, other=str)
+    >>> wp.evaluate(symmetrize(friends), {"friends": [("ann", "bob")]})
+    WeightedDataset({('bob', 'ann'): 1.0, ('ann', 'bob'): 1.0})
+    """
+    check_edges(undirected)
+    return undirected.select(lambda e: wp.reverse(e)).concat(undirected)
+
+
+def nodes(edges: Query) -> Query:
+    """The nodes that have an edge.
+
+    `out(a) = 1/2`: each edge shares its weight between its ends, and half a unit of what a node gathers is kept.
+
+    Parameters
+    ----------
+    edges : Query
+        Symmetric edges of weight 1.
+
+    Returns
+    -------
+    Query
+        One record a node, of weight 1/2. Uses: 1. `nodes(edges).select(lambda a: "nodes")` weighs half their number.
+
+    Raises
+    ------
+    PlanError
+        When the records are not two fields of one type.
+
+    Notes
+    -----
+    Source: paper, section 2.8. `rescale.nodes_from_weight` doubles.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> wp.evaluate(nodes(edges), {"edges": [(1, 2), (2, 1)]})
+    WeightedDataset({1: 0.5, 2: 0.5})
+    """
+    check_edges(edges)
+    ends = edges.select_many(lambda e: [e[0], e[1]])
+    first = ends.shave(0.5).where(lambda piece: piece.index == 0)
+    return first.select(lambda piece: piece.record).read_as("a weight of 1/2 for each node that has an edge")
+
+
+def degrees(edges: Query) -> Query:
+    """Each node with its degree.
+
+    `out((a, d_a)) = 1/2`
+
+    Parameters
+    ----------
+    edges : Query
+        Symmetric edges of weight 1.
+
+    Returns
+    -------
+    Query
+        Records `(key: node, val: degree)` of weight 1/2. Uses: 1.
+
+    Raises
+    ------
+    PlanError
+        When the records are not two fields of one type.
+
+    Notes
+    -----
+    Source: paper, section 3.2. One edge more changes the record of either end, which is why GroupBy halves.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> star = symmetrize(edges)
+    >>> wp.evaluate(degrees(star).select(lambda d: d.val), {"edges": [(0, 1), (0, 2), (0, 3)]})
+    WeightedDataset({1: 1.5, 3: 0.5})
+    """
+    check_edges(edges)
+    grouped = edges.group_by(lambda e: e[0], lambda group: wp.count(group))
+    return grouped.read_as("a weight of 1/2 for each node, with its degree")
+
+
+def degree_ccdf(edges: Query) -> Query:
+    """The complementary cumulative distribution of degrees.
+
+    `out(y) = #{a : d_a > y}`, y = 0, 1, 2, …
+
+    Parameters
+    ----------
+    edges : Query
+        Symmetric edges of weight 1.
+
+    Returns
+    -------
+    Query
+        Records 0, 1, 2, …; weights are counts of nodes. Uses: 1.
+
+    Raises
+    ------
+    PlanError
+        When the records are not two fields of one type.
+
+    Notes
+    -----
+    Source: paper, section 3.1. `fitting.fit_degree_sequence` fits it together with the degree sequence.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> wp.evaluate(degree_ccdf(symmetrize(edges)), {"edges": [(0, 1), (0, 2), (0, 3)]})
+    WeightedDataset({0: 4.0, 1: 1.0, 2: 1.0})
+    """
+    return _ccdf(edges).read_as("record y weighs the number of nodes of degree above y: a count")
+
+
+def degree_sequence(edges: Query) -> Query:
+    """The degrees, largest first.
+
+    `out(x) =` the (x + 1)-th largest degree, x = 0, 1, 2, …: the CCDF with its axes exchanged.
+
+    Parameters
+    ----------
+    edges : Query
+        Symmetric edges of weight 1.
+
+    Returns
+    -------
+    Query
+        Records 0, 1, 2, …; weights are degrees. Uses: 1.
+
+    Raises
+    ------
+    PlanError
+        When the records are not two fields of one type.
+
+    Notes
+    -----
+    Source: paper, section 3.1. The number of nodes stays private: beyond it the released values are noise about 0.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> wp.evaluate(degree_sequence(symmetrize(edges)), {"edges": [(0, 1), (0, 2), (0, 3)]})
+    WeightedDataset({0: 3.0, 1: 1.0, 2: 1.0, 3: 1.0})
+    """
+    shaved = _ccdf(edges).shave(1.0).select(lambda piece: piece.index)
+    return shaved.read_as("record x weighs the (x+1)-th largest degree")
+
+
+def _ccdf(edges: Query) -> Query:
+    check_edges(edges)
+    return edges.select(lambda e: e[0]).shave(1.0).select(lambda piece: piece.index)
+
+
+def paths(edges: Query) -> Query:
+    """The paths of two edges, from each end.
+
+    `out((a, b, c)) = 1/(2·d_b)`, a ≠ c.
+
+    Parameters
+    ----------
+    edges : Query
+        Symmetric edges of weight 1.
+
+    Returns
+    -------
+    Query
+        Records `(a, b, c)`; each path stands in both directions. Uses: 2.
+
+    Raises
+    ------
+    PlanError
+        When the records are not two fields of one type.
+
+    Notes
+    -----
+    Source: paper, section 2.7. `rescale.path_weight` gives the weight.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> wp.evaluate(paths(symmetrize(edges)), {"edges": [(0, 1), (1, 2)]})
+    WeightedDataset({(2, 1, 0): 0.25, (0, 1, 2): 0.25})
+    """
+    check_edges(edges)
+
+    def path(left: Any, right: Any) -> Any:
+        return wp.record(a=left[0], b=left[1], c=right[1])
+
+    joined = edges.join(edges, lambda left: left[1], lambda right: right[0], path)
+    return joined.where(lambda p: p.a != p.c).read_as("each path (a, b, c) weighs 1/(2 d_b), d_b the degree of b")
+
+
+def joint_degrees(edges: Query) -> Query:
+    """The degrees of the two ends of each edge.
+
+    `out((i, j)) = #{directed edges from degree i to degree j} / (2 + 2·i + 2·j)`
+
+    Parameters
+    ----------
+    edges : Query
+        Symmetric edges of weight 1.
+
+    Returns
+    -------
+    Query
+        Records `(i, j)`, and `(j, i)` with the same weight. Uses: 4.
+
+    Raises
+    ------
+    PlanError
+        When the records are not two fields of one type.
+
+    Notes
+    -----
+    Source: paper, section 3.2, equation (3). `rescale.edges_from_joint_degrees` gives counts of directed edges,
+    exactly: an undirected edge between different degrees is one of `(i, j)` and one of `(j, i)`; between equal
+    degrees it is two of `(i, i)`.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> wp.evaluate(joint_degrees(symmetrize(edges)), {"edges": [(0, 1), (1, 2)]}, exact=True)
+    WeightedDataset({(2, 1): Fraction(1, 4), (1, 2): Fraction(1, 4)})
+    """
+    known = degrees(edges)
+
+    def with_degree(node: Any, edge: Any) -> Any:
+        return wp.record(edge=edge, degree=node.val)
+
+    temp = known.join(edges, lambda node: node.key, lambda e: e[0], with_degree)
+    joint = temp.join(temp, lambda x: x.edge, lambda y: (y.edge[1], y.edge[0]), lambda x, y: (x.degree, y.degree))
+    return joint.read_as(
+        "each directed edge adds 1/(2 + 2i + 2j) to its degrees (i, j): multiply by 2 + 2i + 2j for their number"
+    )

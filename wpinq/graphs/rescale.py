@@ -1,0 +1,245 @@
+"""From released weights to counts, where a recipe has a closed form; and the noise on the counts that follows.
+
+A recipe with a closed form gives every item of a record (edge, triangle, square) the same weight, which the record
+itself tells. A released weight divided by it is an unbiased count, its noise divided likewise. All of this reads
+released numbers only and costs no privacy.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import SupportsIndex
+
+from wpinq.errors import PlanError
+from wpinq.privacy.epsilon import parse_epsilon
+
+NODE_WEIGHT = Fraction(1, 2)
+"""What a node weighs in `nodes` and in `degrees`."""
+
+
+def path_weight(middle: SupportsIndex) -> Fraction:
+    """What a path weighs in `paths`: `1/(2·d_b)`, d_b the degree of its middle vertex.
+
+    Parameters
+    ----------
+    middle : int
+        At least 2.
+
+    Raises
+    ------
+    PlanError
+        When it is not.
+
+    Examples
+    --------
+    >>> path_weight(3)
+    Fraction(1, 6)
+    """
+    (degree,) = _degrees((middle,), 1, least=2, of="the middle of a path")
+    return Fraction(1, 2 * degree)
+
+
+def joint_degree_weight(degrees: Sequence[SupportsIndex]) -> Fraction:
+    """What a directed edge adds in `joint_degrees`: `1/(2 + 2·d_a + 2·d_b)` (paper, equation (3)).
+
+    Parameters
+    ----------
+    degrees : two ints
+        The record, each at least 1.
+
+    Raises
+    ------
+    PlanError
+        When they are not.
+
+    Examples
+    --------
+    >>> joint_degree_weight((1, 2))
+    Fraction(1, 8)
+    """
+    a, b = _degrees(degrees, 2, least=1, of="an end of an edge")
+    return Fraction(1, 2 + 2 * a + 2 * b)
+
+
+def triangle_weight(degrees: Sequence[SupportsIndex]) -> Fraction:
+    """What a triangle adds in `triangles_by_degree` with `bucket=1`: `3/(x² + y² + z²)` (paper, equation (4)).
+
+    Parameters
+    ----------
+    degrees : three ints
+        The record, each at least 2.
+
+    Raises
+    ------
+    PlanError
+        When they are not.
+
+    Examples
+    --------
+    >>> triangle_weight((2, 2, 3))
+    Fraction(3, 17)
+    """
+    x, y, z = _degrees(degrees, 3, least=2, of="a vertex of a triangle")
+    return Fraction(3, x * x + y * y + z * z)
+
+
+def square_weight(degrees: Sequence[SupportsIndex]) -> Fraction:
+    """What a square adds in `squares_by_degree`.
+
+    `2/(f(b,c) + f(d,a)) + 2/(f(a,b) + f(c,d))` with `f(p, q) = p²(q − 1) + q²(p − 1)`   (after paper, equation (6))
+
+    Parameters
+    ----------
+    degrees : four ints
+        The record: degrees in order around the square, each at least 2. Any of its eight ways will do.
+
+    Raises
+    ------
+    PlanError
+        When they are not.
+
+    Examples
+    --------
+    >>> square_weight((2, 2, 5, 7)), square_weight((2, 5, 2, 7))
+    (Fraction(26, 1121), Fraction(2, 57))
+    """
+    a, b, c, d = _degrees(degrees, 4, least=2, of="a vertex of a square")
+
+    def f(p: int, q: int) -> int:
+        return p * p * (q - 1) + q * q * (p - 1)
+
+    return Fraction(2, f(b, c) + f(d, a)) + Fraction(2, f(a, b) + f(c, d))
+
+
+def nodes_from_weight(weight: float) -> float:
+    """The number of nodes behind a weight released from `nodes` or `degrees`: its double.
+
+    Examples
+    --------
+    >>> nodes_from_weight(2620.5)
+    5241.0
+    """
+    return weight / float(NODE_WEIGHT)
+
+
+def edges_from_joint_degrees(weight: float, degrees: Sequence[SupportsIndex]) -> float:
+    """The number of directed edges behind a weight released from `joint_degrees`: `weight · (2 + 2·d_a + 2·d_b)`.
+
+    Parameters
+    ----------
+    weight : float
+        The released weight of the record.
+    degrees : two ints
+        The record. For undirected edges between degrees i ≠ j average `(i, j)` and `(j, i)`; for i = j halve.
+
+    Raises
+    ------
+    PlanError
+        When the degrees are not two integers of at least 1.
+
+    Examples
+    --------
+    >>> edges_from_joint_degrees(0.25, (1, 2))
+    2.0
+    """
+    return weight / float(joint_degree_weight(degrees))
+
+
+def triangles_from_weight(weight: float, degrees: Sequence[SupportsIndex]) -> float:
+    """The number of triangles behind a weight released from `triangles_by_degree` with `bucket=1`.
+
+    Parameters
+    ----------
+    weight : float
+        The released weight of the record.
+    degrees : three ints
+        The record.
+
+    Raises
+    ------
+    PlanError
+        When the degrees are not three integers of at least 2.
+
+    Examples
+    --------
+    >>> triangles_from_weight(0.5, (2, 2, 2))
+    2.0
+    """
+    return weight / float(triangle_weight(degrees))
+
+
+def squares_from_weight(weight: float, degrees: Sequence[SupportsIndex]) -> float:
+    """The number of squares behind a weight released from `squares_by_degree`.
+
+    Parameters
+    ----------
+    weight : float
+        The released weight of the record.
+    degrees : four ints
+        The record, in order around the square.
+
+    Raises
+    ------
+    PlanError
+        When the degrees are not four integers of at least 2.
+
+    Examples
+    --------
+    >>> squares_from_weight(0.5, (2, 2, 2, 2))
+    2.0
+    """
+    return weight / float(square_weight(degrees))
+
+
+def count_noise_scale(item_weight: Fraction, epsilon: object, uses: int = 1) -> Fraction:
+    """The scale of the Laplace noise on a count that was rescaled from a weight: `uses / (ε · item_weight)`.
+
+    Parameters
+    ----------
+    item_weight : Fraction
+        What one item adds to its record, more than 0: `triangle_weight(record)` and its like.
+    epsilon : number
+        More than 0: the epsilon of the NoisyCount; or, with `uses`, the whole cost to the source.
+    uses : int
+        The uses of the source that epsilon pays for: `query.uses()`; 1 where epsilon is that of the NoisyCount.
+
+    Returns
+    -------
+    Fraction
+        Exact, but for the slack for floating-point error that a session adds (parts in 10⁶ or less).
+
+    Raises
+    ------
+    EpsilonError
+        When epsilon is not a positive finite number.
+    PlanError
+        When item_weight is not more than 0, or uses is not an integer of at least 1.
+
+    Notes
+    -----
+    From undirected edges this is the paper's Theorem 2, `6(x² + y² + z²)/ε` (18 uses), and at most its Theorem 3,
+    `6(vx(v + x) + yz(y + z))/ε` for degrees v ≤ x ≤ y ≤ z (24 uses).
+
+    Examples
+    --------
+    >>> count_noise_scale(triangle_weight((2, 3, 4)), epsilon=1, uses=18) == 6 * (2**2 + 3**2 + 4**2)
+    True
+    """
+    if isinstance(uses, bool) or not isinstance(uses, int) or uses < 1:
+        raise PlanError(f"uses must be an integer of at least 1, not {uses!r}")
+    if not item_weight > 0:
+        raise PlanError("item_weight must be more than 0: take it from triangle_weight(record) or its like")
+    return uses / (parse_epsilon(epsilon) * Fraction(item_weight))
+
+
+def _degrees(given: Sequence[SupportsIndex], count: int, least: int, of: str) -> list[int]:
+    try:
+        degrees = [operator.index(degree) for degree in given]
+    except TypeError:
+        degrees = []
+    if len(degrees) != count or min(degrees) < least:
+        number = "one integer" if count == 1 else f"{count} integers"
+        raise PlanError(f"expected {number} of at least {least}: the degree of {of} is no less; got {given!r}")
+    return degrees

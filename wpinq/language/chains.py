@@ -1,0 +1,223 @@
+"""From a chain of operators to a query or a measurement: names are looked up in the registry and the table of sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from wpinq.errors import LanguageError, WpinqError
+from wpinq.expr.build import constant
+from wpinq.expr.format import DEPTH_LIMIT, TooDeep, write
+from wpinq.expr.nodes import Constant, Expr, Lambda, make_lambda
+from wpinq.expr.trace import trace
+from wpinq.expr.types import NULL, ListOf, Type, tuple_type
+from wpinq.language.scalars import Scalars, TextFunction
+from wpinq.language.sinks import SINKS
+from wpinq.language.syntax import Access, Call, Function, Name, Syntax
+from wpinq.language.text import TEXT_LIMIT, Text, shorten, suggest
+from wpinq.language.values import Values
+from wpinq.measurement import Measurement
+from wpinq.plan.node import Node, construct
+from wpinq.plan.operator import REGISTRY
+from wpinq.query import Query
+
+OPERATOR_LIMIT = 5_000
+"""The most operators of a program."""
+
+RELEASE_LIMIT = 200
+"""The most releases of a program."""
+
+INFERENCE_LIMIT = 50
+"""The most releases without keys: each looks for a public domain through its whole plan."""
+
+READ_AS = "ReadAs"
+
+
+class Chains:
+    """Builds queries and measurements. `bound` says what each name means so far."""
+
+    def __init__(self, text: Text, values: Values, scalars: Scalars, bound: Mapping[str, Query | Measurement]) -> None:
+        self.text = text
+        self.values = values
+        self.scalars = scalars
+        self.bound = bound
+        self.operators = self.releases = self.inferences = self.written = 0
+
+    def value(self, node: Syntax, depth: int = 0) -> Query | Measurement:
+        """The query or measurement of a chain: a name, and operators called on it."""
+        steps: list[Call] = []
+        while isinstance(node, Call) and node.subject is not None:
+            steps.append(node)
+            node = node.subject
+        if depth > DEPTH_LIMIT:
+            raise self.text.error(f"queries nest deeper than {DEPTH_LIMIT}; name some of them with var", node.position)
+        if isinstance(node, Access):
+            raise self.text.error(f"`{shorten(node.name)}` is called: .{shorten(node.name)}(…)", node.position)
+        if not isinstance(node, Name):
+            raise self.text.error("a query starts with the name of a source or of another query", node.position)
+        if node.name not in self.bound:
+            what = "is a parameter" if node.name in self.values.parameters else "has no meaning yet"
+            raise self.text.error(
+                f"`{shorten(node.name)}` {what}; a query starts with a source or another query; "
+                f"{suggest(node.name, self.bound)}",
+                node.position,
+            )
+        value = self.bound[node.name]
+        for step in reversed(steps):
+            if isinstance(value, Measurement):
+                raise self.text.error(
+                    "nothing can follow a release; call it on the query, under a name of its own", step.position
+                )
+            value = self._step(value, step, depth)
+        return value
+
+    def _query(self, node: Syntax, depth: int) -> Query:
+        value = self.value(node, depth)
+        if isinstance(value, Measurement):
+            raise self.text.error("this is a release; a query is needed", node.position)
+        return value
+
+    def _step(self, query: Query, step: Call, depth: int) -> Query | Measurement:
+        self.operators += 1
+        if self.operators > OPERATOR_LIMIT:
+            raise self.text.error(f"a program has at most {OPERATOR_LIMIT:,} operators; split it", step.position)
+        try:
+            if step.name in REGISTRY:
+                return self._operator(query, step, depth)
+            if step.name in SINKS:
+                return self._release(query, step)
+        except LanguageError:
+            raise
+        except WpinqError as error:
+            raise self.text.error(str(error), step.position) from None
+        if step.name == READ_AS:
+            (note,) = self._bind(step, {"note": False}).values()
+            reading = self.values.scalar(note)
+            if not isinstance(reading, str):
+                raise self.text.error('the note is a string: .ReadAs("half a node each")', note.position)
+            return query.read_as(reading)
+        methods = {operator.method: name for name, operator in REGISTRY.items()}
+        known = [*REGISTRY, *SINKS, READ_AS]
+        hint = f"did you mean `{methods[step.name]}`?" if step.name in methods else suggest(step.name, known)
+        raise self.text.error(f"there is no operator `{shorten(step.name)}`; {hint}", step.position)
+
+    def _bind(self, step: Call, parameters: Mapping[str, bool]) -> dict[str, Syntax]:
+        """Arguments by parameter name, given in order or by name; the mapping says which are optional."""
+        shape = f"{step.name}({', '.join(f'[{p}]' if optional else p for p, optional in parameters.items())})"
+        bound: dict[str, Syntax] = {}
+        for position, argument in enumerate(step.arguments):
+            if argument.name is None:
+                if position >= len(parameters) or len(bound) != position:
+                    why = (
+                        "too many arguments"
+                        if position >= len(parameters)
+                        else "an argument in order after a named one"
+                    )
+                    raise self.text.error(f"{why}: {shape}", argument.value.position)
+                name = list(parameters)[position]
+            else:
+                name = argument.name
+                if name not in parameters:
+                    hint = suggest(name, parameters)
+                    raise self.text.error(f"{step.name} takes no `{shorten(name)}`; {hint}", argument.value.position)
+                if name in bound:
+                    raise self.text.error(f"`{name}` is given twice: {shape}", argument.value.position)
+            bound[name] = argument.value
+        missing = [name for name, optional in parameters.items() if not optional and name not in bound]
+        if missing:
+            raise self.text.error(f"{step.name} needs {' and '.join(missing)}: {shape}", step.position)
+        return bound
+
+    def _operator(self, query: Query, step: Call, depth: int) -> Query:
+        operator = REGISTRY[step.name]
+        written = self._bind(step, {p.name: p.optional for p in operator.parameters})
+        inputs = [query.plan]
+        arguments: dict[str, Any] = {}
+        for parameter in operator.parameters:
+            node = written.get(parameter.name)
+            if node is None:
+                continue
+            if parameter.kind == "query":
+                inputs.append(self._query(node, depth + 1).plan)
+            elif parameter.kind == "limit":
+                arguments[parameter.name] = self.values.integer(node)
+            elif parameter.kind == "constant":
+                arguments[parameter.name] = _constant(self.values.constant(node))
+            elif isinstance(node, Function):
+                arguments[parameter.name] = self.scalars.function(node)
+            elif parameter.kind == "widths":
+                arguments[parameter.name] = self.values.real(node)
+            else:
+                raise self.text.error(f"{step.name} needs a function for {parameter.name}: x => …", node.position)
+        result = construct(operator, tuple(inputs), arguments, self._convert)
+        self._check(result, step)
+        return Query(result)
+
+    def _convert(self, given: Any, types: tuple[Type, ...]) -> Lambda:
+        """What `construct` asks of a front end: functions of the program and Python defaults alike are traced."""
+        if isinstance(given, Expr):
+            return make_lambda((), given)
+        try:
+            return trace(given, types)
+        except LanguageError:
+            raise
+        except WpinqError as error:
+            if not isinstance(given, TextFunction):
+                raise
+            raise self.text.error(str(error), given.node.position) from None
+
+    def _check(self, node: Node, step: Call) -> None:
+        """Refuse what could not be printed and read back: everything that is read can be."""
+        for item in fields(node.operator):  # type: ignore[arg-type]  # every operator is a dataclass
+            value = getattr(node.operator, item.name)
+            if isinstance(value, Lambda):
+                try:
+                    self.written += len(write(value))
+                except TooDeep:
+                    raise self.text.error(
+                        f"with its functions written out, {item.name} nests deeper than {DEPTH_LIMIT} or is too long; "
+                        "split it over several Select",
+                        step.position,
+                    ) from None
+        if self.written > TEXT_LIMIT:
+            raise self.text.error(
+                f"with functions written out, the program has more than {TEXT_LIMIT:,} characters; split it",
+                step.position,
+            )
+
+    def _release(self, query: Query, step: Call) -> Measurement:
+        self.releases += 1
+        if self.releases > RELEASE_LIMIT:
+            raise self.text.error(f"a program has at most {RELEASE_LIMIT} releases; split it", step.position)
+        sink = SINKS[step.name]
+        written = self._bind(step, {p.name: p.optional for p in sink.parameters})
+        self.inferences += any(p.kind == "keys" and p.name not in written for p in sink.parameters)
+        if self.inferences > INFERENCE_LIMIT:
+            raise self.text.error(
+                f"at most {INFERENCE_LIMIT} releases of a program may leave their keys out; give them: over: [...]",
+                step.position,
+            )
+        arguments: dict[str, Any] = {}
+        for parameter in sink.parameters:
+            node = written.get(parameter.name)
+            if node is None:
+                continue
+            if parameter.kind == "function":
+                if not isinstance(node, Function):
+                    raise self.text.error(f"{step.name} needs a function for {parameter.name}: x => …", node.position)
+                arguments[parameter.name] = self.scalars.function(node)
+            else:
+                arguments[parameter.name] = getattr(self.values, parameter.kind)(node)
+        measurement = sink.build(query, **arguments)
+        if "over" not in written:
+            self.values.hold(len(measurement.domain or ()), step.position)
+        self._check(measurement.plan, step)
+        return measurement
+
+
+def _constant(value: Any) -> Constant:
+    """A public value as an expression; an empty tuple can only be a list."""
+    if isinstance(value, tuple):
+        return Constant(tuple_type(_constant(item).type for item in value) if value else ListOf(NULL), value)
+    return constant(value)

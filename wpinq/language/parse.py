@@ -1,0 +1,186 @@
+"""From a program's text to its queries and measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wpinq.errors import LanguageError, WpinqError
+from wpinq.expr.build import FUNCTIONS
+from wpinq.expr.facts import FACTS
+from wpinq.expr.format import RESERVED
+from wpinq.language.chains import Chains
+from wpinq.language.program import Program
+from wpinq.language.read import read
+from wpinq.language.scalars import Scalars, snake
+from wpinq.language.syntax import (
+    Binding,
+    FunctionStatement,
+    List,
+    Name,
+    ParameterStatement,
+    SourceStatement,
+    Statement,
+    Syntax,
+)
+from wpinq.language.text import Text, shorten, suggest
+from wpinq.language.values import Scalar, Values, override
+from wpinq.measurement import Measurement
+from wpinq.query import Query, source
+
+STATEMENT_LIMIT = 2_000
+"""The most statements of a program."""
+
+_OPTIONS = ("unit", "unit_weight", "cap", "facts")
+
+
+def parse(text: str, parameters: Mapping[str, object] | None = None, name: str = "program") -> Program:
+    """The queries and measurements that a text program defines.
+
+    Parameters
+    ----------
+    text : str
+        The program; `docs/language.md` describes the language. At most 200,000 characters.
+    parameters : mapping, optional
+        Values for the program's parameters, in place of their defaults. Numbers may be text, such as `"1/3"`.
+    name : str
+        What messages call the program, such as its file name.
+
+    Returns
+    -------
+    Program
+        Variable name to `Query` or `Measurement`, with its sources and parameters.
+
+    Raises
+    ------
+    LanguageError
+        At the first thing that is wrong: line, column, the line with a caret, and what to do. Any text gives a program
+        or this error, in bounded time.
+
+    Notes
+    -----
+    Privacy cost: none. A program is pure data; nothing in it is run by Python.
+
+    Source: the notation of Proserpio, Goldberg and McSherry, VLDB 2014, sections 2 to 5.
+
+    Examples
+    --------
+    >>> program = parse('''
+    ... source edges(src: int, dst: int) with unit = "one directed edge";
+    ... var paths = edges.Join(edges, x => x.dst, y => y.src, (x, y) => new { a = x.src, b = x.dst, c = y.dst })
+    ...                  .Where(p => p.a != p.c);
+    ... ''')
+    >>> program["paths"].uses()
+    {'edges': 2}
+    """
+    if not isinstance(text, str):
+        raise LanguageError(f"a program is text, not {type(text).__name__}")
+    try:
+        return _Builder(Text(text, name), parameters or {}).program()
+    except RecursionError:  # only where the caller itself stands near Python's limit
+        raise LanguageError(f"{name}: the program nests too deep to be read from here") from None
+
+
+class _Builder:
+    """Carries out statements in order: what each name means so far."""
+
+    def __init__(self, text: Text, given: Mapping[str, object]) -> None:
+        self.text = text
+        self.given = given
+        self.sources: dict[str, Query] = {}
+        self.bound: dict[str, Query | Measurement] = {}
+        self.parameters: dict[str, Scalar] = {}
+        self.values = Values(text, self.parameters)
+        self.scalars = Scalars(text, self.parameters, self.bound.keys())
+        self.chains = Chains(text, self.values, self.scalars, self.bound)
+
+    def program(self) -> Program:
+        """The program, all statements carried out."""
+        statements = read(self.text)
+        if len(statements) > STATEMENT_LIMIT:
+            raise self.text.error(
+                f"a program has at most {STATEMENT_LIMIT:,} statements; split it", statements[STATEMENT_LIMIT].position
+            )
+        named: dict[str, Query | Measurement] = {}
+        for statement in statements:
+            self._check_name(statement)
+            if isinstance(statement, SourceStatement):
+                self.sources[statement.name] = self.bound[statement.name] = self._source(statement)
+            elif isinstance(statement, ParameterStatement):
+                self._parameter(statement)
+            elif isinstance(statement, FunctionStatement):
+                self.scalars.functions[statement.name] = statement.function
+            else:
+                value = self.chains.value(statement.value)
+                named.pop(statement.name, None)  # what is bound again counts where it is bound last
+                named[statement.name] = self.bound[statement.name] = value
+        unknown = [name for name in self.given if name not in self.parameters]
+        if unknown:
+            hint = suggest(unknown[0], self.parameters)
+            raise LanguageError(f"{self.text.name}: the program has no parameter `{shorten(unknown[0])}`; {hint}")
+        return Program(named, self.sources, self.parameters)
+
+    def _check_name(self, statement: Statement) -> None:
+        name = statement.name
+        problem = None
+        if name in RESERVED:
+            problem = "is a word of the language"
+        elif isinstance(statement, FunctionStatement):
+            if name in self.scalars.functions:
+                problem = "is declared already"
+            elif snake(name) in FUNCTIONS:
+                problem = "is a function of the language"
+        elif name in self.parameters:
+            problem = "is a parameter already"
+        elif isinstance(statement, Binding):
+            if not statement.declared and name not in self.bound:
+                raise self.text.error(
+                    f"`{shorten(name)}` has no meaning yet: write var {shorten(name)} = …; for a new name, or else "
+                    f"{suggest(name, self.bound)}",
+                    statement.position,
+                )
+        elif name in self.bound:
+            problem = "is declared already"
+        if problem:
+            raise self.text.error(f"`{shorten(name)}` {problem}; take another name", statement.position)
+
+    def _source(self, statement: SourceStatement) -> Query:
+        options: dict[str, Any] = {}
+        for name, position, value in statement.options:
+            if name not in _OPTIONS:
+                raise self.text.error(f"a source has no option `{shorten(name)}`; {suggest(name, _OPTIONS)}", position)
+            if name in options:
+                raise self.text.error(f"the option `{name}` is there twice", position)
+            if name == "facts":
+                options[name] = self._facts(value)
+            elif name == "unit":
+                options[name] = self.values.scalar(value)
+                if not isinstance(options[name], str):
+                    raise self.text.error('the unit is said in words: unit = "one directed edge"', value.position)
+            else:
+                options[name] = self.values.number(value)
+        try:
+            return source(statement.name, statement.type, **options)
+        except WpinqError as error:
+            raise self.text.error(str(error), statement.position) from None
+
+    def _facts(self, node: Syntax) -> list[str]:
+        if not isinstance(node, List):
+            raise self.text.error("facts are a list of names: facts = [symmetric]", node.position)
+        facts = []
+        for item in node.items:
+            if not isinstance(item, Name) or item.name not in FACTS:
+                known = suggest(item.name if isinstance(item, Name) else "", FACTS)
+                raise self.text.error(f"this is no fact that a source can declare; {known}", item.position)
+            facts.append(item.name)
+        return facts
+
+    def _parameter(self, statement: ParameterStatement) -> None:
+        default = self.values.scalar(statement.value)
+        value = default
+        if statement.name in self.given:
+            try:
+                value = override(statement.name, self.given[statement.name], default)
+            except LanguageError as error:
+                raise self.text.error(str(error), statement.position) from None
+        self.parameters[statement.name] = value

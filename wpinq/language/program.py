@@ -1,0 +1,82 @@
+"""Programs: named queries and measurements, as a mapping that prints as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from wpinq.errors import LanguageError
+from wpinq.language.text import shorten, suggest
+from wpinq.language.unparse import print_program
+from wpinq.language.values import Scalar
+from wpinq.measurement import Measurement
+from wpinq.query import Query
+
+
+class UnknownName(LanguageError, KeyError):
+    """A program has no query or measurement of this name."""
+
+    __str__ = Exception.__str__
+
+
+class Program(Mapping[str, Query | Measurement]):
+    """What a text program defines: variable name to query or measurement. Pure data, like what it holds.
+
+    `str(program)` is a program that parses to equal plans, with functions and parameters written out; printing
+    that again changes nothing.
+
+    Attributes
+    ----------
+    sources : dict
+        Name to query of each declared source.
+    parameters : dict
+        Name to value in use of each declared parameter; numbers are int or exact Fractions.
+
+    Examples
+    --------
+    >>> from wpinq.language import parse
+    >>> program = parse('''
+    ... source edges(src: int, dst: int);
+    ... parameter epsilon = 0.1;
+    ... var ccdf = edges.Select(edge => edge.src).Shave(1.0).Select(pair => pair.index);
+    ... var counts = ccdf.NoisyCount(epsilon, over: range(0, 100));
+    ... ''')
+    >>> list(program), program["ccdf"].uses()
+    (['ccdf', 'counts'], {'edges': 1})
+    """
+
+    def __init__(
+        self,
+        named: Mapping[str, Query | Measurement],
+        sources: Mapping[str, Query],
+        parameters: Mapping[str, Scalar],
+    ) -> None:
+        self._named = dict(named)
+        self.sources = dict(sources)
+        self.parameters = dict(parameters)
+
+    @property
+    def queries(self) -> dict[str, Query]:
+        """The queries by name, in the order of the text."""
+        return {name: value for name, value in self._named.items() if isinstance(value, Query)}
+
+    @property
+    def measurements(self) -> dict[str, Measurement]:
+        """The measurements by name, in the order of the text."""
+        return {name: value for name, value in self._named.items() if isinstance(value, Measurement)}
+
+    def __getitem__(self, name: str) -> Query | Measurement:
+        if name not in self._named:
+            raise UnknownName(f"the program names nothing {shorten(str(name))!r}; {suggest(str(name), self._named)}")
+        return self._named[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._named)
+
+    def __len__(self) -> int:
+        return len(self._named)
+
+    def __repr__(self) -> str:
+        return f"<Program of {len(self.queries)} queries and {len(self.measurements)} measurements>"
+
+    def __str__(self) -> str:
+        return print_program(self._named, self.sources)

@@ -1,0 +1,310 @@
+"""From text to syntax: lark reads, and what it reads becomes nodes from the leaves up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from wpinq.errors import ExpressionError, LanguageError
+from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Type, record_type, tuple_type
+from wpinq.language.syntax import (
+    Access,
+    Argument,
+    Binding,
+    Call,
+    Choice,
+    Function,
+    FunctionStatement,
+    Index,
+    Infix,
+    List,
+    Literal,
+    Name,
+    ParameterStatement,
+    Prefix,
+    Record,
+    SourceStatement,
+    Statement,
+    Syntax,
+    Tuple,
+)
+from wpinq.language.text import Text, shorten, suggest
+
+DIGITS_LIMIT = 400
+"""The most characters of a number."""
+
+EXPONENT_LIMIT = 400
+"""The largest decimal exponent of a number, of either sign; floats end at 308."""
+
+SCALARS: dict[str, Type] = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR}
+_WORDS = {"true": True, "false": False, "null": None}
+_CLOSERS = {
+    "SEMICOLON": "`;`",
+    "COMMA": "`,`",
+    "RPAR": "`)`",
+    "RSQB": "`]`",
+    "RBRACE": "`}`",
+    "EQUAL": "`=`",
+    "COLON": "`:`",
+    "PAREN": "`(`",
+}
+
+
+def read(text: Text) -> list[Statement]:
+    """The statements of a program, or LanguageError at the first thing that cannot be read."""
+    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+    text.check()
+    try:
+        tree = _parser().parse(text.text)
+    except UnexpectedToken as error:
+        position = len(text.text.rstrip()) if error.token.type == "$END" else error.token.start_pos
+        raise _unexpected(text, position, error.accepts or error.expected) from None
+    except UnexpectedCharacters as error:
+        raise _unexpected(text, error.pos_in_stream, error.allowed or ()) from None
+    except UnexpectedInput as error:
+        raise text.error("this cannot be read", error.pos_in_stream or 0) from None
+    statements: list[Statement] = _Reader(text).read(tree)
+    return statements
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Any:
+    from lark import Lark
+
+    grammar = resources.files("wpinq.language").joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr")
+
+
+def _unexpected(text: Text, position: int, expected: Iterable[str]) -> LanguageError:
+    rest = text.text[position:]
+    if rest.startswith('"'):
+        return text.error('this string is not closed on its line: end it with " (a new line is \\n)', position)
+    if rest.startswith("'"):
+        return text.error('strings stand in double quotes: "…"', position)
+    for back in (0, 1):
+        if text.text[max(0, position - back) :].startswith("/*"):
+            return text.error("this comment is never closed: end it with */", position - back)
+    names = set(expected)
+    wanted = [shown for name, shown in _CLOSERS.items() if name in names]
+    if "NUMBER" in names and "PLUS" not in names:
+        wanted = ["an expression"]
+    elif names >= {"NAME"}:
+        wanted = ["a name", *wanted]
+    if "SOURCE" in names:
+        wanted = ["a statement: source, parameter, function or var"]
+    found = "the end of the program" if not rest.strip() else f"`{shorten(rest.split()[0])}`"
+    hint = f"expected {' or '.join(wanted)}, not {found}" if wanted else f"{found} cannot stand here"
+    before = text.text[:position].rstrip()
+    if "//" in before[before.rfind("\n") + 1 :]:
+        hint += " (`//` starts a comment; between integers `/` rounds down)"
+    elif rest.startswith(("&", "|")) or rest.split(maxsplit=1)[:1] in (["and"], ["or"], ["not"]):
+        hint += " (and, or, not are written &&, ||, !)"
+    return text.error(hint, position)
+
+
+class _Reader:
+    """One method for each rule of the grammar: from its children, nodes and tokens, to a node."""
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+
+    def read(self, root: Any) -> Any:
+        """What the rules give for a parse tree, children first; any depth, no recursion."""
+        order, stack = [], [root]
+        while stack:
+            tree = stack.pop()
+            order.append(tree)
+            stack.extend(child for child in tree.children if hasattr(child, "children"))
+        built: dict[int, Any] = {}
+        for tree in reversed(order):
+            children = [built.pop(id(child)) if hasattr(child, "children") else child for child in tree.children]
+            built[id(tree)] = getattr(self, tree.data)(*children)
+        return built[id(root)]
+
+    # --- statements -------------------------------------------------------------------------------------------------
+
+    def start(self, *statements: Statement) -> list[Statement]:
+        return list(statements)
+
+    def source(self, name: Any, type_: Type, *options: tuple[str, int, Syntax]) -> Statement:
+        return SourceStatement(name.start_pos, str(name), type_, options)
+
+    def option(self, name: Any, value: Syntax) -> tuple[str, int, Syntax]:
+        return str(name), name.start_pos, value
+
+    def parameter(self, name: Any, value: Syntax) -> Statement:
+        return ParameterStatement(name.start_pos, str(name), value)
+
+    def function(self, name: Any, *rest: Any) -> Statement:
+        *parameters, body = rest
+        return FunctionStatement(name.start_pos, str(name), self._function(name.start_pos, parameters, body))
+
+    def binding(self, *children: Any) -> Statement:
+        *declared, name, value = children
+        return Binding(name.start_pos, str(name), value, bool(declared))
+
+    # --- types ------------------------------------------------------------------------------------------------------
+
+    def named_type(self, name: Any) -> Type:
+        if name in SCALARS:
+            return SCALARS[name]
+        raise self.text.error(
+            f"there is no type `{shorten(name)}`; {suggest(name, [*SCALARS, 'list[T]'])}", name.start_pos
+        )
+
+    def list_type(self, name: Any, element: Type, bound: Any = None) -> Type:
+        if name != "list":
+            raise self.text.error(f"`{shorten(name)}` takes no `[`; a list is written list[T]", name.start_pos)
+        most = None
+        if bound is not None:
+            number = self.number(bound).value
+            if not isinstance(number, int) or number < 1:
+                raise self.text.error("the most elements of a list is an integer, at least 1", bound.start_pos)
+            most = number
+        return self._made(lambda: ListOf(element, bound=most), name.start_pos)
+
+    def tuple_type(self, opening: Any, *children: Any) -> Type:
+        if len(children) == 1:  # parentheses only; one field is written (T,)
+            return children[0]  # type: ignore[no-any-return]
+        return self._made(lambda: tuple_type(c for c in children if isinstance(c, Type)), opening.start_pos)
+
+    def record_type(self, type_: Type) -> Type:
+        return type_
+
+    def nullable_type(self, type_: Type) -> Type:
+        return type_.with_nullable()
+
+    def named(self, name: Any, type_: Type) -> tuple[Any, Type]:
+        return name, type_
+
+    def named_types(self, *pairs: tuple[Any, Type]) -> Type:
+        fields: dict[str, Type] = {}
+        for name, type_ in pairs:
+            if name in fields:
+                raise self.text.error(f"the field `{shorten(name)}` is there twice; name them apart", name.start_pos)
+            fields[str(name)] = type_
+        return self._made(lambda: record_type(fields), pairs[0][0].start_pos)
+
+    def _made(self, make: Callable[[], Type], position: int) -> Type:
+        try:
+            return make()
+        except ExpressionError as error:
+            raise self.text.error(str(error), position) from None
+
+    # --- expressions ------------------------------------------------------------------------------------------------
+
+    def number(self, token: Any) -> Literal:
+        digits, _, exponent = token.lower().partition("e")
+        if len(token) > DIGITS_LIMIT or abs(int(exponent or 0)) > EXPONENT_LIMIT:
+            raise self.text.error(
+                f"a number has at most {DIGITS_LIMIT} digits and an exponent of at most {EXPONENT_LIMIT}",
+                token.start_pos,
+            )
+        whole = digits == token
+        return Literal(token.start_pos, int(token) if whole and "." not in token else Fraction(str(token)))
+
+    def string(self, token: Any) -> Syntax:
+        try:
+            return Literal(token.start_pos, json.loads(token))
+        except ValueError:
+            raise self.text.error(
+                'this string has an escape that is not one of \\" \\\\ \\n \\t \\r \\b \\f \\/ \\u0041; '
+                "a backslash is written \\\\",
+                token.start_pos,
+            ) from None
+
+    def word(self, token: Any) -> Syntax:
+        return Literal(token.start_pos, _WORDS[token])
+
+    def name(self, token: Any) -> Syntax:
+        return Name(token.start_pos, str(token))
+
+    def choice(self, condition: Syntax, token: Any, yes: Syntax, no: Syntax) -> Syntax:
+        return Choice(token.start_pos, condition, yes, no)
+
+    def infix(self, left: Syntax, token: Any, right: Syntax) -> Syntax:
+        return Infix(token.start_pos, str(token), left, right)
+
+    def prefix(self, token: Any, operand: Syntax) -> Syntax:
+        if token == "-" and isinstance(operand, Literal) and type(operand.value) in (int, Fraction):
+            return Literal(token.start_pos, -operand.value)  # type: ignore[operator]
+        return Prefix(token.start_pos, str(token), operand)
+
+    def access(self, subject: Syntax, name: Any) -> Syntax:
+        return Access(name.start_pos, subject, str(name))
+
+    def index(self, subject: Syntax, token: Any, index: Syntax) -> Syntax:
+        return Index(token.start_pos, subject, index)
+
+    def method(self, subject: Syntax, name: Any, arguments: tuple[Argument, ...]) -> Syntax:
+        return Call(name.start_pos, subject, str(name), arguments)
+
+    def call(self, name: Any, arguments: tuple[Argument, ...]) -> Syntax:
+        return Call(name.start_pos, None, str(name), arguments)
+
+    def construction(self, new: Any, name: Any, arguments: tuple[Argument, ...]) -> Syntax:
+        return Call(name.start_pos, None, str(name), arguments, new=True)
+
+    def arguments(self, *arguments: Argument) -> tuple[Argument, ...]:
+        return arguments
+
+    def argument(self, *children: Any) -> Argument:
+        *name, value = children
+        return Argument(str(name[0]) if name else None, value)
+
+    def record(self, *children: Any) -> Syntax:
+        return Record(children[0].start_pos, children[-1])
+
+    def fields(self, *fields: tuple[str | None, Syntax]) -> tuple[tuple[str | None, Syntax], ...]:
+        return fields
+
+    def field(self, *children: Any) -> tuple[str | None, Syntax]:
+        *name, value = children
+        return (name[0] if name else None), value
+
+    def word_name(self, token: Any) -> str:
+        return str(token)
+
+    def items(self, *items: Syntax) -> tuple[Syntax, ...]:
+        return items
+
+    def list(self, token: Any, items: tuple[Syntax, ...]) -> Syntax:
+        return List(token.start_pos, items)
+
+    def typed_list(self, new: Any, *children: Any) -> Syntax:
+        *element, items = children
+        return List(new.start_pos, items, str(element[0]) if element else None)
+
+    def group(self, *children: Any) -> tuple[Any, ...]:
+        return children
+
+    def grouped(self, group: tuple[Any, ...]) -> Syntax:
+        opening, *items = group
+        if len(items) == 1:
+            return items[0]  # type: ignore[no-any-return]
+        return Tuple(opening.start_pos, tuple(item for item in items if isinstance(item, Syntax)))
+
+    def simple_lambda(self, name: Any, body: Syntax) -> Syntax:
+        return self._function(name.start_pos, [name], body)
+
+    def group_lambda(self, group: tuple[Any, ...], body: Syntax) -> Syntax:
+        opening, *items = group
+        for item in items:
+            if not isinstance(item, Name):
+                position = item.position if isinstance(item, Syntax) else opening.start_pos
+                raise self.text.error("the parameters of a lambda are names: (x, y) => …", position)
+        return self._function(opening.start_pos, [item.name for item in items], body)
+
+    def _function(self, position: int, names: Iterable[str], body: Syntax) -> Function:
+        parameters = tuple(str(name) for name in names)
+        for i, name in enumerate(parameters):
+            if name in parameters[:i]:
+                raise self.text.error(f"two parameters are called `{shorten(name)}`; name them apart", position)
+        if not parameters:
+            raise self.text.error("a function needs a parameter: x => …", position)
+        return Function(position, parameters, body)

@@ -1,0 +1,151 @@
+"""How releases are written: one table that the reader and the printer share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any, Literal
+
+from wpinq.expr.format import write, write_constant
+from wpinq.expr.nodes import Call, Lambda, make_lambda
+from wpinq.expr.types import INT, TupleOf, Type
+from wpinq.expr.values import Value
+from wpinq.measurement import Choose, Measurement, NoisyAverage, NoisyCount, NoisySum
+from wpinq.plan.domain import infer_domain
+from wpinq.plan.node import Node
+from wpinq.privacy.epsilon import format_epsilon
+from wpinq.query import Query
+
+
+@dataclass(frozen=True, slots=True)
+class SinkParameter:
+    """One argument of a release."""
+
+    name: str
+    kind: Literal["epsilon", "number", "real", "function", "keys"]
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSyntax:
+    """A way to write a release: what it takes, how it is built, and how it is written where it is one.
+
+    `write` gives the plan that the release is called on and its arguments as text, or None for other releases.
+    """
+
+    parameters: tuple[SinkParameter, ...]
+    build: Callable[..., Measurement]
+    write: Callable[[Measurement], tuple[Node, list[str]] | None]
+
+
+def _write_count(m: Measurement) -> tuple[Node, list[str]] | None:
+    if not isinstance(m.sink, NoisyCount):
+        return None
+    inferred = infer_domain(m.plan)
+    return m.plan, [] if m.domain == inferred or m.domain is None else [_over(m)]
+
+
+def _write_clamped(sink: type[NoisySum | NoisyAverage]) -> Callable[[Measurement], tuple[Node, list[str]] | None]:
+    def written(m: Measurement) -> tuple[Node, list[str]] | None:
+        if not isinstance(m.sink, sink):
+            return None
+        function = getattr(m.plan.operator, "function", None)
+        value = _clamped_value(function) if isinstance(function, Lambda) else None
+        if value is None:
+            return None
+        range_ = [f"lower: {m.sink.lower!r}", f"upper: {m.sink.upper!r}"]
+        return m.plan.inputs[0], [write(value), *range_]
+
+    return written
+
+
+def _clamped_value(function: Lambda) -> Lambda | None:
+    """The function whose clamped values a sum or an average is made of: what stands inside max(min(·, b), a)."""
+    stack = [function.body]
+    while stack:
+        expr = stack.pop()
+        if isinstance(expr, Call) and expr.name == "max":
+            inner = expr.arguments[0]
+            if not (isinstance(inner, Call) and inner.name == "min"):
+                return None
+            value = inner.arguments[0]
+            if isinstance(value, Call) and value.name == "to_float" and value.arguments[0].type == INT:
+                (value,) = value.arguments
+            return make_lambda(function.parameters, value, function.level)
+        if isinstance(expr, Call):
+            stack.extend(reversed(expr.arguments))
+    return None
+
+
+def _write_choice(score: str, fixed: Fraction | None) -> Callable[[Measurement], tuple[Node, list[str]] | None]:
+    def written(m: Measurement) -> tuple[Node, list[str]] | None:
+        if not isinstance(m.sink, Choose) or m.sink.score != score:
+            return None
+        quantile = m.sink.quantile
+        if quantile == fixed:
+            return m.plan, [_over(m)]
+        return None if quantile is None or fixed is not None else (m.plan, [format_epsilon(quantile), _over(m)])
+
+    return written
+
+
+def _over(m: Measurement) -> str:
+    return f"over: {write_keys(m.domain or (), m.plan.type)}"
+
+
+def write_keys(keys: tuple[Value, ...], type_: Type) -> str:
+    """Public keys in their shortest form: a range, a product, or a list."""
+    if len(keys) > 2 and type_ == INT and keys == tuple(range(keys[0], keys[0] + len(keys))):
+        return f"range({keys[0]}, {keys[0] + len(keys)})"
+    if len(keys) > 2 and isinstance(type_, TupleOf) and type_.elements and None not in keys:
+        parts = [tuple(dict.fromkeys(column)) for column in zip(*keys, strict=True)]
+        if _product_size(parts) == len(keys) and tuple(product(*parts)) == keys:
+            inside = (write_keys(part, element) for part, element in zip(parts, type_.elements, strict=True))
+            return f"product({', '.join(inside)})"
+    return f"[{', '.join(map(write_constant, keys))}]"
+
+
+def _product_size(parts: list[tuple[Value, ...]]) -> int:
+    size = 1
+    for part in parts:
+        size *= len(part)
+    return size
+
+
+_EPSILON = SinkParameter("epsilon", "epsilon")
+_OVER = SinkParameter("over", "keys")
+_CLAMPED = (
+    _EPSILON,
+    SinkParameter("value", "function"),
+    SinkParameter("lower", "real"),
+    SinkParameter("upper", "real"),
+)
+
+
+def _count(query: Query, epsilon: Fraction, over: list[Any] | None = None) -> Measurement:
+    return query.noisy_count(epsilon, over)
+
+
+def _most_common(query: Query, epsilon: Fraction, over: list[Any]) -> Measurement:
+    return query.most_common(epsilon, over)
+
+
+def _median(query: Query, epsilon: Fraction, over: list[Any]) -> Measurement:
+    return query.median(epsilon, over)
+
+
+def _quantile(query: Query, epsilon: Fraction, q: Fraction, over: list[Any]) -> Measurement:
+    return query.quantile(epsilon, q, over)
+
+
+SINKS: dict[str, SinkSyntax] = {
+    "NoisyCount": SinkSyntax((_EPSILON, SinkParameter("over", "keys", optional=True)), _count, _write_count),
+    "NoisySum": SinkSyntax(_CLAMPED, Query.noisy_sum, _write_clamped(NoisySum)),
+    "NoisyAverage": SinkSyntax(_CLAMPED, Query.noisy_average, _write_clamped(NoisyAverage)),
+    "MostCommon": SinkSyntax((_EPSILON, _OVER), _most_common, _write_choice("weight", None)),
+    "Median": SinkSyntax((_EPSILON, _OVER), _median, _write_choice("quantile", Fraction(1, 2))),
+    "Quantile": SinkSyntax((_EPSILON, SinkParameter("q", "number"), _OVER), _quantile, _write_choice("quantile", None)),
+}
+"""Every release by its name in text, in the order in which the printer tries them."""

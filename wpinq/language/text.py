@@ -1,0 +1,91 @@
+"""The text of a program: its limits, and errors that show the line with a caret."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable
+
+from wpinq.errors import LanguageError
+
+TEXT_LIMIT = 200_000
+"""The most characters of a program."""
+
+_WINDOW = 100
+_MESSAGE = 1_500
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+class Text:
+    """A program's text and name: where errors come from."""
+
+    __slots__ = ("name", "text")
+
+    def __init__(self, text: str, name: str) -> None:
+        self.text = text
+        self.name = name
+
+    def check(self) -> None:
+        """Refuse text that is too long, or that does not read as it looks."""
+        if len(self.text) > TEXT_LIMIT:
+            raise LanguageError(
+                f"{self.name}: a program has at most {TEXT_LIMIT:,} characters, not {len(self.text):,}; "
+                "split it into several"
+            )
+        for position, character in enumerate(self.text):
+            if character < "\x7f" and (character >= " " or character in "\n\r\t"):
+                continue
+            if character in _BIDI or unicodedata.category(character) in ("Cc", "Cs", "Co", "Cn", "Zl", "Zp"):
+                code = ord(character)
+                escape = f"\\u{code:04x}" if code < 0x10000 else f"U+{code:X}"
+                raise self.error(
+                    f"the character {escape} does not show, or changes how the text around it shows; "
+                    'remove it, or write it in a string as an escape such as "\\u202e"',
+                    position,
+                )
+
+    def error(self, message: str, position: int) -> LanguageError:
+        """The error at a position: line and column, the message, the line and a caret under it."""
+        position = min(position, len(self.text))
+        before = self.text[:position]
+        line = before.count("\n") + 1
+        start = before.rfind("\n") + 1
+        end = self.text.find("\n", position)
+        column = position - start + 1
+        shown, caret = _cut(self.text[start : len(self.text) if end < 0 else end], column - 1)
+        where = f"{self.name}, line {line}, column {column}"
+        message = message if len(message) <= _MESSAGE else message[: _MESSAGE - 1] + "…"
+        return LanguageError(f"{where}: {message}\n    {shown}\n    {' ' * caret}^", line, column)
+
+
+def _cut(line: str, caret: int) -> tuple[str, int]:
+    """The part of a line around a position, and the position in it; one column for each character."""
+    first = 0 if len(line) <= _WINDOW else max(0, min(caret - _WINDOW // 2, len(line) - _WINDOW))
+    shown = "".join(c if c.isprintable() else " " for c in line[first : first + _WINDOW])
+    if first > 0:
+        shown = "…" + shown[1:]
+    if first + _WINDOW < len(line):
+        shown = shown[:-1] + "…"
+    return shown.rstrip(), min(caret - first, _WINDOW)
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """The names nearest to a misspelt one, as the end of a message; all of them where none is near."""
+    by_folded: dict[str, str] = {}
+    for candidate in known:
+        by_folded.setdefault(candidate.casefold().replace("_", ""), candidate)
+    folded = name[:100].casefold().replace("_", "")
+    matches = difflib.get_close_matches(folded, by_folded, n=3, cutoff=0.6)
+    near = [by_folded[match] for match in matches or [name for name in by_folded if name.startswith(folded)][:3]]
+    if near:
+        return f"did you mean {' or '.join(f'`{match}`' for match in near)}?"
+    names = sorted(by_folded.values())
+    if not names:
+        return "there is none"
+    rest = f" and {len(names) - 40} more" if len(names) > 40 else ""
+    return f"there is {', '.join(names[:40])}{rest}"
+
+
+def shorten(name: str) -> str:
+    """A name as a message quotes it."""
+    return name if len(name) <= 60 else name[:57] + "…"

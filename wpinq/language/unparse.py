@@ -1,0 +1,279 @@
+"""From plans to text: any plan, however it was written first, as a program that means the same.
+
+Named queries and what is used more than once become variables; the rest is chained. Plans are DAGs of any depth,
+so nothing here recurses over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from inspect import signature
+from itertools import count
+
+from wpinq.errors import LanguageError
+from wpinq.expr.format import RESERVED, TooDeep, quote, write, write_constant
+from wpinq.expr.nodes import Constant, Lambda
+from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
+from wpinq.language.sinks import SINKS
+from wpinq.language.text import TEXT_LIMIT, shorten
+from wpinq.measurement import Measurement
+from wpinq.plan.node import Node, topological
+from wpinq.plan.node import sources as check_sources
+from wpinq.plan.operator import Operator
+from wpinq.plan.operators import Source
+from wpinq.privacy.epsilon import format_epsilon
+from wpinq.query import DEFAULT_CAP, Query, source
+
+DEFAULT_UNIT = signature(source).parameters["unit"].default
+
+NESTING = 2
+"""How deep chains stand inside one another's arguments; what is deeper becomes a variable."""
+
+LINE = 100
+"""Statements longer than this are broken, one operator a line."""
+
+
+def unparse(named: Mapping[str, Query | Measurement]) -> str:
+    """The program that defines these queries and measurements.
+
+    Parameters
+    ----------
+    named : mapping
+        Variable name to query or measurement.
+
+    Returns
+    -------
+    str
+        A program that parses to equal plans and equal measurements. What several of them share is named `q1`, `q2`, ….
+
+    Raises
+    ------
+    LanguageError
+        When a name cannot stand in a program, or an expression is too deep or too long to be written.
+    PlanError
+        When one source is declared in two ways.
+
+    Notes
+    -----
+    Privacy cost: none; plans hold no data.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> print(unparse({"nodes": edges.select(lambda e: e.src).shave(0.5).where(lambda x, i: i == 0)}))
+    source edges(src: int, dst: int);
+    var nodes = edges.Select(e => e.src).Shave(0.5).Where(record => record.index == 0);
+    <BLANKLINE>
+    """
+    return print_program(named, {})
+
+
+def print_program(named: Mapping[str, Query | Measurement], declared: Mapping[str, Query]) -> str:
+    """The program that defines `named`, with every source of `declared` whether used or not."""
+    for name in named:
+        if not (name.isidentifier() and name.isascii()) or name in RESERVED:
+            raise LanguageError(f"{shorten(name)!r} cannot name a variable: take ASCII letters, digits, underscores")
+    try:
+        text = _print(named, declared)
+    except TooDeep:
+        raise LanguageError(
+            "an expression of this plan nests deeper, or is longer, than a program may be; split it over several Select"
+        ) from None
+    if len(text) > TEXT_LIMIT:
+        raise LanguageError(f"the program would have {len(text):,} characters; at most {TEXT_LIMIT:,} can be read back")
+    return text
+
+
+def _print(named: Mapping[str, Query | Measurement], declared: Mapping[str, Query]) -> str:
+    while True:
+        try:
+            return _Printer(named, declared).print()
+        except _Hidden as hidden:
+            named = {hidden.name: Query(hidden.source), **named}
+
+
+class _Hidden(Exception):
+    """A source is needed after a variable has taken its name: it must be kept under a free one."""
+
+    def __init__(self, name: str, source: Node) -> None:
+        self.name = name
+        self.source = source
+
+
+class _Release:
+    """A measurement as it is written: the plan that it is called on, and the call."""
+
+    def __init__(self, measurement: Measurement) -> None:
+        for name, sink in SINKS.items():
+            written = sink.write(measurement)
+            if written is not None:
+                self.plan, arguments = written
+                self.call = f".{name}({', '.join([format_epsilon(measurement.epsilon), *arguments])})"
+                break
+        else:
+            raise LanguageError(f"this {measurement.sink.name} was not made by a query's method and cannot be written")
+        self.reading = measurement.reading
+
+
+class _Printer:
+    def __init__(self, named: Mapping[str, Query | Measurement], declared: Mapping[str, Query]) -> None:
+        self.named = {name: _Release(v) if isinstance(v, Measurement) else v for name, v in named.items()}
+        roots = [value.plan for value in (*declared.values(), *self.named.values())]
+        check_sources(roots)
+        self.order = list(topological(roots))
+        self.sources = {node.operator.source: node for node in self.order if isinstance(node.operator, Source)}
+        self.first_names: dict[bytes, str] = {}
+        for name, value in self.named.items():
+            if isinstance(value, Query) and not isinstance(value.plan.operator, Source):
+                self.first_names.setdefault(value.plan.digest, name)
+        self.variables = self._choose_variables()
+        taken = {*self.named, *self.sources}
+        self.fresh = (name for name in (f"q{i}" for i in count(1)) if name not in taken)
+        self.meaning = {name: node.digest for name, node in self.sources.items()}
+        self.names: dict[bytes, list[str]] = {digest: [name] for name, digest in self.meaning.items()}
+        self.readings: dict[str, str] = {}
+        self.lines: list[str] = []
+
+    def _choose_variables(self) -> set[bytes]:
+        """The nodes that get a statement of their own: named, used twice or more, or nested too deep."""
+        uses: dict[bytes, int] = {}
+        for node in self.order:
+            for child in node.inputs:
+                uses[child.digest] = uses.get(child.digest, 0) + 1
+        for value in self.named.values():
+            uses[value.plan.digest] = uses.get(value.plan.digest, 0) + 1
+        variables = {digest for digest, times in uses.items() if times > 1} | set(self.first_names)
+        nesting: dict[bytes, int] = {}
+        for node in self.order:
+            depth = 0
+            for position, child in enumerate(node.inputs):
+                if child.digest in variables or not child.inputs:
+                    continue
+                if position and nesting[child.digest] >= NESTING:
+                    variables.add(child.digest)
+                else:
+                    depth = max(depth, nesting[child.digest] + (1 if position else 0))
+            nesting[node.digest] = depth
+        return variables
+
+    def print(self) -> str:
+        for node in self.sources.values():
+            self.lines.append(write_source(node.operator))
+        place = {node.digest: index for index, node in enumerate(self.order)}
+        done = 0
+        for name, value in self.named.items():
+            reached = place[value.plan.digest] + 1
+            for node in self.order[done:reached]:
+                if node.digest in self.variables and node.inputs:
+                    self._define(node)
+            done = max(done, reached)
+            if isinstance(value, _Release):
+                base = self._reference(value.plan)
+                self._bind(name, self._read_as(base, value.reading), value.call)
+                self.meaning[name] = b"a release"
+            elif self.first_names.get(value.plan.digest) != name:
+                self._bind(name, self._read_as(self._reference(value.plan), value.reading))
+                self.meaning[name] = value.plan.digest
+                self.names[value.plan.digest].append(name)
+                self.readings[name] = value.reading
+        return "".join(f"{line}\n" for line in self.lines)
+
+    def _define(self, node: Node) -> None:
+        """The statement of a variable."""
+        name = self.first_names.get(node.digest) or next(self.fresh)
+        value = self.named.get(name)
+        reading = value.reading if isinstance(value, Query) else ""
+        self._bind(name, self._read_as(self._chain(node), reading))
+        self.meaning[name] = node.digest
+        self.names.setdefault(node.digest, []).append(name)
+        self.readings[name] = reading
+
+    def _bind(self, name: str, steps: list[str], *more: str) -> None:
+        steps = [*steps, *more]
+        line = f"var {name} = {''.join(steps)};"
+        if len(line) > LINE and len(steps) > 2:
+            line = f"var {name} = {steps[0]}" + "".join(f"\n    {step}" for step in steps[1:]) + ";"
+        self.lines.append(line)
+
+    def _read_as(self, steps: list[str], reading: str) -> list[str]:
+        """The steps with the note on how to read the weights, unless they carry it already."""
+        carried = self.readings.get(steps[0], "") if len(steps) == 1 else ""
+        return steps if carried == reading else [*steps, f".ReadAs({quote(reading)})"]
+
+    def _reference(self, node: Node) -> list[str]:
+        """The name of a node, or the chain that makes it."""
+        if node.digest in self.names:
+            for name in self.names[node.digest]:
+                if self.meaning[name] == node.digest:
+                    return [name]
+            assert isinstance(node.operator, Source)
+            raise _Hidden(next(self.fresh), node)
+        return self._chain(node)
+
+    def _chain(self, node: Node) -> list[str]:
+        steps = []
+        while True:
+            steps.append(self._step(node))
+            (node,) = node.inputs[:1]
+            if node.digest in self.names:
+                return [*self._reference(node), *reversed(steps)]
+
+    def _step(self, node: Node) -> str:
+        others = iter(node.inputs[1:])
+        inside = []
+        for parameter in node.operator.parameters:
+            if parameter.kind == "query":
+                inside.append("".join(self._reference(next(others))))
+                continue
+            value = getattr(node.operator, parameter.name)
+            if value is not None:
+                text = _argument(value)
+                inside.append(f"{parameter.name}: {text}" if parameter.kind in ("limit", "constant") else text)
+        return f".{node.operator.name}({', '.join(inside)})"
+
+
+def _argument(value: object) -> str:
+    if isinstance(value, Lambda):
+        return write(value)
+    if isinstance(value, Constant):
+        return write_constant(value.value)
+    return repr(value)
+
+
+def write_source(source: Operator) -> str:
+    """The statement that declares a source."""
+    assert isinstance(source, Source)
+    record = source.record
+    named = isinstance(record, TupleOf) and None not in record.names and record.names and not record.nullable
+    text = f"source {source.source}{write_type(record) if named else ': ' + write_type(record)}"
+    options = []
+    if source.unit != DEFAULT_UNIT:
+        options.append(f"unit = {quote(source.unit)}")
+    if source.unit_weight != 1:
+        options.append(f"unit_weight = {format_epsilon(source.unit_weight)}")
+    if source.cap != DEFAULT_CAP:
+        options.append(f"cap = {format_epsilon(source.cap)}")
+    if source.facts:
+        options.append(f"facts = [{', '.join(source.facts)}]")
+    return f"{text}{' with ' + ', '.join(options) if options else ''};"
+
+
+def write_type(type_: Type) -> str:
+    """A record type as programs declare it."""
+    if isinstance(type_, ListOf):
+        bound = "" if type_.bound is None else f", {type_.bound}"
+        text = f"list[{write_type(type_.element)}{bound}]"
+    elif isinstance(type_, TupleOf):
+        text = _write_fields(zip(type_.names, type_.elements, strict=True))
+    elif isinstance(type_, Scalar) and type_.name != "null":
+        text = type_.name
+    else:
+        raise LanguageError(f"a source of type {type_} cannot be declared in a program")
+    return f"{text}?" if type_.nullable else text
+
+
+def _write_fields(pairs: Iterable[tuple[str | None, Type]]) -> str:
+    pairs = tuple(pairs)
+    parts = [write_type(type_) if name is None else f"{name}: {write_type(type_)}" for name, type_ in pairs]
+    return f"({parts[0]},)" if len(pairs) == 1 and pairs[0][0] is None else f"({', '.join(parts)})"

@@ -1,0 +1,383 @@
+"""Sessions: the only owners of protected data. Price, debit, evaluate, add noise, store, answer: in this order.
+
+What a release reveals depends on the plan, the ledger and the noise alone. The debit is durable before the data
+are looked at, and never given back. Once it stands, whatever goes wrong is one constant error.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Concatenate, NoReturn, ParamSpec, TypeVar, overload
+
+import numpy as np
+
+from wpinq.answers import Answers
+from wpinq.bill import Bill
+from wpinq.errors import EpsilonError, EvaluationFailed, SessionError
+from wpinq.expr.nodes import digest_of
+from wpinq.expr.values import Value, canonical_bytes
+from wpinq.ingest import read_source
+from wpinq.measurement import SINKS, Choose, Measurement, check_domain
+from wpinq.plan.analysis import demand, slack, uses
+from wpinq.plan.arithmetic import FLOAT, Weights
+from wpinq.plan.node import Node, sources
+from wpinq.plan.operators.source import Source
+from wpinq.privacy.epsilon import NANO, from_nano, parse_epsilon, to_nano
+from wpinq.privacy.ledger import Ledger, Pricing
+from wpinq.privacy.noise import LaplaceNoise, laplace_scale
+from wpinq.privacy.selection import select, selection_scale
+from wpinq.public import DEFAULT_ENGINE, find_engine
+from wpinq.query import Query
+from wpinq.release import Release
+
+FAILED = "the evaluation failed after the debit; the budget stays spent, and nothing of the reason can be shown"
+_CHOICE = b"choice"
+_CHANGED = "the source was protected anew since this was paid for: release the measurement again, over the new data"
+_NOT_MEASURED = "release takes measurements: end the query with .noisy_count(epsilon=...) or another sink"
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class _Protected:
+    """A source with its data, and the version that tells its releases from those of other data."""
+
+    source: Source
+    version: str
+    weights: Mapping[Value, float]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class _Order:
+    """A measurement made ready to release: its ledger digest, the data it was paid for, its certified noise scale."""
+
+    measurement: Measurement
+    digest: str
+    versions: tuple[tuple[str, str], ...]
+    scale: float
+    slack: Fraction
+    distances: tuple[Fraction, ...]
+
+
+class Session:
+    """Holds protected data, spends their budgets, and releases noisy answers.
+
+    Parameters
+    ----------
+    ledger : path, Ledger or None
+        Where budgets are kept. A path makes them durable and shared between processes; None keeps them in memory,
+        for as long as the session lives.
+    engine : str
+        What evaluates plans.
+    on_step : callable, optional
+        Told the name of each operator before it runs, for progress displays; never a count or a size.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> with wp.Session() as session:
+    ...     session.protect(edges, [(1, 2), (2, 3)], budget=1.0)
+    ...     answers = session.release(edges.select(lambda e: e.src % 2).noisy_count(epsilon=0.5))
+    ...     session.remaining("edges")
+    Fraction(1, 2)
+    >>> answers.keys
+    (0, 1)
+    """
+
+    def __init__(
+        self,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        *,
+        engine: str = DEFAULT_ENGINE,
+        on_step: Callable[[str], None] | None = None,
+    ) -> None:
+        self._evaluate = find_engine(engine)
+        self._ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        self._owns_ledger = not isinstance(ledger, Ledger)
+        self._on_step = on_step
+        self._protected: dict[str, _Protected] = {}
+        self._open_outputs: dict[str, Weights] = {}  # of Releases, which answer key by key from one evaluation
+        self._closed = False
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Session protecting {', '.join(self._protected) or 'nothing'}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise SessionError("a session holds protected data and cannot be pickled or copied; save answers instead")
+
+    def close(self) -> None:
+        """Let go of the data and of the ledger. Releases of this session stop answering."""
+        self._closed = True
+        self._protected.clear()
+        self._open_outputs.clear()
+        if self._owns_ledger:
+            self._ledger.close()
+
+    def protect(
+        self, source: Query, data: object, budget: object, *, unit: str | None = None, version: str | None = None
+    ) -> None:
+        """Take data under protection, as a source with a budget.
+
+        Parameters
+        ----------
+        source : Query
+            A query made by `wp.source` (or a program's source).
+        data : rows, mapping, data frame or path
+            Rows, each of weight 1; a mapping from record to weight; a pandas, polars or Arrow table; a path to a
+            csv, parquet or edge-list file; an `EdgeList`. Refused as a whole when any part is unfit.
+        budget : number
+            The total epsilon that releases may ever spend on this source. Where the ledger knows the source, what
+            was spent stays spent and the budget must be the one it knows: `set_budget` changes it, on record.
+        unit : str, optional
+            What one protected unit is, in words, when the declaration does not say.
+        version : str, optional
+            The curator's word for this state of the data. Releases replay for free under the same version, in later
+            sessions too, so it must change whenever the data do. Without it nothing replays beyond this call.
+
+        Raises
+        ------
+        SourceRejected
+            When the data are unfit; with the positions of the first offending rows.
+        EpsilonError
+            When the budget is no epsilon, or below 1e-9: it is kept in whole nano-epsilon, rounded down.
+        LedgerError
+            When the ledger knows the source with another schema, unit or budget.
+        """
+        self._check_open()
+        declared = source.plan.operator if isinstance(source, Query) else None
+        if not isinstance(declared, Source):
+            raise SessionError("protect takes a source made by wp.source(name, ...), not a query over one")
+        weights = read_source(
+            data,
+            declared.record,
+            unit_weight=declared.unit_weight,
+            cap=declared.cap,
+            facts=frozenset(declared.facts),
+        )
+        label = f"new {secrets.token_hex(16)}" if version is None else f"declared {version}"
+        held = self._protected.get(declared.source)
+        if held is not None and held.version == label and held.weights != weights:
+            raise SessionError(
+                f"the data for {declared.source!r} differ from those protected under version {version!r}; "
+                "give the new data a new version"
+            )
+        self._ledger.open_account(
+            declared.source,
+            schema=declared.schema,
+            unit=declared.unit if unit is None else unit,
+            unit_weight=declared.unit_weight,
+            budget=_nano_budget(budget),
+        )
+        self._protected[declared.source] = _Protected(declared, label, weights)
+        self._open_outputs.clear()
+
+    def set_budget(self, source: str, budget: object) -> None:
+        """Change a source's budget: a recorded act of the curator, never below what is spent."""
+        self._check_open()
+        self._ledger.set_budget(source, _nano_budget(budget))
+
+    def remaining(self, source: str) -> Fraction:
+        """The epsilon that is left of a source's budget."""
+        self._check_open()
+        return from_nano(self._ledger.account(source).remaining)
+
+    def spent(self, source: str) -> Fraction:
+        """The epsilon that was spent on a source, ever."""
+        self._check_open()
+        return from_nano(self._ledger.account(source).spent)
+
+    @overload
+    def release(self, measurements: Measurement, *, fresh: bool = False) -> Answers | Release: ...
+
+    @overload
+    def release(self, measurements: Sequence[Measurement], *, fresh: bool = False) -> list[Answers | Release]: ...
+
+    def release(
+        self, measurements: Measurement | Sequence[Measurement], *, fresh: bool = False
+    ) -> Answers | Release | list[Answers | Release]:
+        """Debit the ledger, evaluate, and answer; several measurements together are one atomic debit.
+
+        Parameters
+        ----------
+        measurements : Measurement or sequence of Measurement
+            What to release.
+        fresh : bool
+            Whether to draw new noise, at full cost, where the same measurement was released before.
+
+        Returns
+        -------
+        Answers or Release, or a list of them
+            Answers for a measurement with a domain; otherwise a Release, which answers for keys as they are asked.
+
+        Raises
+        ------
+        BudgetExceeded
+            When a budget does not cover the bill; nothing is spent then.
+        EvaluationFailed
+            When the engine failed. The debit stands.
+
+        Notes
+        -----
+        Privacy cost: the bill, except for measurements that the ledger holds already for the same versions of
+        the data: those are answered from there, key by key, at no cost.
+        """
+        self._check_open()
+        protected = dict(self._protected)  # one state of things for the whole batch, whatever other threads protect
+        orders = [_prepare(measurement, protected, fresh) for measurement in _batch(measurements)]
+        if not orders:
+            raise SessionError("nothing to release: give one measurement or several")
+        self._debit(orders)
+        released = [self._release(order) for order in orders]
+        return released[0] if isinstance(measurements, Measurement) else released
+
+    def bill(self, measurements: Measurement | Sequence[Measurement]) -> Bill:
+        """What measurements would cost, before replay and earlier releases of partitions lower it."""
+        return Bill(_batch(measurements))
+
+    # --- the way of a release ---------------------------------------------------------------------------------------
+
+    def _debit(self, orders: Sequence[_Order]) -> None:
+        by_digest = {order.digest: order for order in orders}
+        versions = dict(pair for order in orders for pair in order.versions)
+        units = {n: d.unit_weight for n, d in sources(order.measurement.plan for order in orders).items()}
+
+        def scope(split: Node) -> str:
+            return repr(sorted((name, versions[name]) for name in sources([split])))
+
+        def price(new: frozenset[str], parts_of: Callable[[str], Mapping[str, Fraction]]) -> Pricing:
+            bought = [by_digest[digest].measurement for digest in by_digest if digest in new]
+            asked = demand([(m.plan, m.epsilon) for m in bought], parts_of, scope)
+            return Pricing({name: to_nano(owed * units[name]) for name, owed in asked.sources.items()}, asked.parts)
+
+        self._ledger.debit({digest: order.measurement.description for digest, order in by_digest.items()}, price)
+
+    def _release(self, order: _Order) -> Answers | Release:
+        measurement = order.measurement
+        if isinstance(measurement.sink, Choose):
+            return self._choose(order)
+        if measurement.domain is None:
+            return Release(measurement, lambda keys: self._answer(order, keys))
+        return self._answer(order, measurement.domain)
+
+    def _answer(self, order: _Order, keys: tuple[Value, ...]) -> Answers:
+        self._check_open()
+        type_, factor = order.measurement.plan.type, float(order.measurement.sink.factor)
+        encoded = [canonical_bytes(key, type_) for key in keys]
+        stored = self._ledger.answers(order.digest, encoded)
+        missing = [(key, code) for key, code in zip(keys, encoded, strict=True) if code not in stored]
+        if missing:
+            noisy = self._guarded(self._draw, order, [key for key, _ in missing])
+            drawn = {code: number for (_, code), number in zip(missing, noisy, strict=True)}
+            stored |= self._ledger.store_answers(order.digest, drawn)
+        values = np.array([stored[code] for code in encoded]) * factor
+        return Answers(replace(order.measurement, domain=keys), order.scale * factor, values)
+
+    def _choose(self, order: _Order) -> Answers:
+        domain = order.measurement.domain
+        assert domain is not None
+        stored = self._ledger.answers(order.digest, [_CHOICE])
+        if not stored:
+            index = self._guarded(self._pick, order)
+            stored = self._ledger.store_answers(order.digest, {_CHOICE: float(index)})
+        values = np.zeros(len(domain))
+        values[int(stored[_CHOICE])] = 1.0
+        return Answers(order.measurement, 0.0, values)
+
+    # --- what sees protected data: called through _guarded only -------------------------------------------------------
+
+    def _draw(self, order: _Order, held: Sequence[_Protected], keys: Sequence[Value]) -> list[float]:
+        weights = self._outputs(order, held)
+        return LaplaceNoise(order.scale).add([weights.get(key, 0.0) for key in keys])
+
+    def _pick(self, order: _Order, held: Sequence[_Protected]) -> int:
+        sink, domain = order.measurement.sink, order.measurement.domain
+        assert isinstance(sink, Choose)
+        assert domain is not None
+        scores = sink.scores(self._outputs(order, held), domain)
+        return select(scores, order.measurement.epsilon, order.slack, order.distances)
+
+    def _outputs(self, order: _Order, held: Sequence[_Protected]) -> Weights:
+        known = self._open_outputs.get(order.digest)
+        if known is not None:
+            return known
+        data = {protected.source.source: protected.weights for protected in held}
+        weights = self._evaluate(order.measurement.plan, data, FLOAT, self._on_step)
+        if order.measurement.domain is None:
+            self._open_outputs[order.digest] = weights
+        return weights
+
+    def _guarded(
+        self,
+        function: Callable[Concatenate[_Order, list[_Protected], P], T],
+        order: _Order,
+        *args: P.args,
+        **kw: P.kwargs,
+    ) -> T:
+        """Show a function the data that an order paid for; whatever it raises becomes one constant error."""
+        found = [self._protected.get(name) for name, _ in order.versions]
+        held = [protected for protected in found if protected is not None]
+        if tuple((protected.source.source, protected.version) for protected in held) != order.versions:
+            raise SessionError(_CHANGED)
+        try:
+            return function(order, held, *args, **kw)
+        except Exception:
+            pass
+        # Outside of the handler, so that neither the error nor the frames that hold data hang on to this one.
+        raise EvaluationFailed(FAILED)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SessionError("this session is closed")
+
+
+def _batch(measurements: Measurement | Sequence[Measurement]) -> list[Measurement]:
+    if isinstance(measurements, Query):
+        raise SessionError(_NOT_MEASURED)
+    return [measurements] if isinstance(measurements, Measurement) else list(measurements)
+
+
+def _nano_budget(budget: object) -> int:
+    """A budget in whole nano-epsilon, rounded down: never more than was said."""
+    nano = math.floor(parse_epsilon(budget) * NANO)
+    if nano == 0:
+        raise EpsilonError("a budget is kept in whole nano-epsilon: give at least 1e-9")
+    return nano
+
+
+def _prepare(measurement: Measurement, protected: Mapping[str, _Protected], fresh: bool) -> _Order:
+    if not isinstance(measurement, Measurement):
+        raise SessionError(_NOT_MEASURED)
+    if type(measurement.sink) not in SINKS.values():
+        raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
+    if measurement.domain is not None:  # before the debit: a Measurement can be made by hand
+        measurement = replace(measurement, domain=check_domain(measurement.domain, measurement.plan.type))
+    declarations = sources([measurement.plan])
+    versions = []
+    for name, declared in declarations.items():
+        held = protected.get(name)
+        if held is None:
+            raise SessionError(f"the source {name!r} is not protected in this session; call protect first")
+        if held.source != declared:
+            raise SessionError(f"the source {name!r} was protected under another declaration than the query uses")
+        versions.append((name, held.version))
+    choice = isinstance(measurement.sink, Choose)
+    widening = slack(measurement.plan, readouts=1 if choice else 0)
+    distances = tuple(count * declarations[name].unit_weight for name, count in uses(measurement.plan).items())
+    certify = selection_scale if choice else laplace_scale
+    scale = certify(measurement.epsilon, widening, distances)
+    nonce = secrets.token_bytes(16) if fresh else b""
+    digest = digest_of("release", measurement.digest, repr(scale), repr(sorted(versions)), nonce)
+    return _Order(measurement, digest.hex(), tuple(versions), scale, widening, distances)
