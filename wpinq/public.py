@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.answers import Answers
+from wpinq.dataset import WeightedDataset
 from wpinq.engines import reference
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
@@ -20,7 +21,6 @@ from wpinq.plan.node import sources
 from wpinq.privacy.noise import simulate_laplace
 from wpinq.privacy.selection import simulate_select
 from wpinq.query import Query
-from wpinq.dataset import WeightedDataset
 
 Engine = Callable[..., Weights]
 ENGINES: dict[str, Engine] = {"reference": reference.evaluate}
