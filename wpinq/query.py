@@ -10,9 +10,9 @@ from typing import Any
 from wpinq.bill import Bill
 from wpinq.display.explain import explain_plan
 from wpinq.errors import PlanError
-from wpinq.expr import build
+from wpinq.expr import build, catalogue
 from wpinq.expr.facts import FACTS
-from wpinq.expr.nodes import Constant, Lambda, make_lambda
+from wpinq.expr.nodes import Constant, Expr, Lambda, make_lambda
 from wpinq.expr.trace import Symbol, lift, trace
 from wpinq.expr.types import FLOAT, INT, Type, check_field_name, type_from_annotation
 from wpinq.expr.values import Value
@@ -250,7 +250,7 @@ class Query:
 
         def share(record: Symbol) -> Any:
             clamped = _clamped(value, record, low, high)
-            return [Symbol(build.apply("weighted", build.constant("sum"), build.divide(clamped, _number(magnitude))))]
+            return [_weighted("sum", build.divide(clamped, _number(magnitude)))]
 
         plan = self.select_many(share).plan
         return Measurement(plan, NoisySum(low, high), parse_epsilon(epsilon), ("sum",), self.reading)
@@ -278,13 +278,9 @@ class Query:
         def shares(record: Symbol) -> Any:
             clamped = _clamped(value, record, low, high)
             offset = build.divide(build.arithmetic("subtract", clamped, _number(middle)), _number(half))
-            present = build.apply("where", build.apply("is_null", clamped), _number(0.0), _number(0.5))
-            return [
-                Symbol(
-                    build.apply("weighted", build.constant("sum"), build.arithmetic("multiply", offset, _number(0.5)))
-                ),
-                Symbol(build.apply("weighted", build.constant("count"), present)),
-            ]
+            present = catalogue.apply("where", catalogue.apply("is_null", clamped), _number(0.0), _number(0.5))
+            half_offset = build.arithmetic("multiply", offset, _number(0.5))
+            return [_weighted("sum", half_offset), _weighted("count", present)]
 
         plan = self.select_many(shares).plan
         return Measurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
@@ -373,6 +369,10 @@ def _convert(value: Any, types: tuple[Type, ...]) -> Lambda:
     return trace(value, types)
 
 
+def _weighted(name: str, weight: Expr) -> Symbol:
+    return Symbol(catalogue.apply("weighted", build.constant(name), weight))
+
+
 def _number(value: float) -> Constant:
     return build.constant(float(value))
 
@@ -388,4 +388,4 @@ def _clamped(value: Function, record: Symbol, low: float, high: float) -> Any:
     number = lift(value(record))
     if number.type not in (INT, FLOAT):
         raise PlanError(f"a sum or an average needs a function to numbers, not to {number.type}")
-    return build.apply("max", build.apply("min", build.to_float(number), _number(high)), _number(low))
+    return catalogue.apply("max", catalogue.apply("min", build.to_float(number), _number(high)), _number(low))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from wpinq.expr.build import FUNCTIONS, LIST_LIMIT, SORT_LIMIT, SUBSET_LIMIT
+from wpinq.expr.catalogue import FUNCTIONS, LIST_LIMIT, SORT_LIMIT, SUBSET_LIMIT
 from wpinq.expr.primitives import TEXT_LIMIT
 from wpinq.expr.types import PARTS_LIMIT, TYPE_DEPTH_LIMIT, VALUES_LIMIT
 

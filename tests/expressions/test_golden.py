@@ -6,7 +6,7 @@ import pytest
 
 import wpinq as wp
 from tests.expressions.golden import GOLDEN, WEIGHTED, Case
-from wpinq.expr.build import _OPERATORS, FUNCTIONS
+from wpinq.expr.catalogue import _OPERATORS, FUNCTIONS
 from wpinq.expr.compile import compile_iterator, compile_lambda
 from wpinq.expr.nodes import Call, Lambda, walk
 from wpinq.expr.primitives import PRIMITIVES

@@ -11,7 +11,7 @@ import pytest
 import wpinq as wp
 from tests.support.plans import OPERATORS, random_case
 from wpinq.errors import LanguageError
-from wpinq.expr.build import FUNCTIONS
+from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.expr.types import INT, STR, ListOf
 from wpinq.language import parse, unparse
 from wpinq.language.sinks import SINKS

@@ -30,6 +30,7 @@ Data = dict[str, Weights]
 
 OPERATORS = tuple(REGISTRY)
 LEAST_DEPTH = 4
+TRIES = 20_000
 MOST_RECORDS = 24
 
 EDGES = {"src": int, "dst": int}
@@ -328,12 +329,13 @@ def random_operands(rng: Random) -> tuple[Data, tuple[Node, Node, Node]]:
 
 def random_cases(rng: Random, roots: tuple[str, ...], weights: tuple[Fraction, ...] = WEIGHTS) -> list[Case]:
     """Plans of depth at least four that share what is below their roots, one for each of these operators."""
-    while True:
+    for _ in range(TRIES):
         grower = _Grower(rng, weights)
         grown = [grower.grow(root) for root in roots]
         if None not in grown:
             nodes = [live.node for live in grown if live is not None]
             return [Case(node, {name: grower.data[name] for name in sources([node])}) for node in nodes]
+    raise AssertionError(f"no plan with {' or '.join(roots)} at its root can be drawn: give it a rule in `apply`")
 
 
 def random_case(rng: Random, root: str, weights: tuple[Fraction, ...] = WEIGHTS) -> Case:

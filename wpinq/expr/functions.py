@@ -9,23 +9,23 @@ from collections.abc import Callable
 from typing import Any
 
 from wpinq.errors import ExpressionError
-from wpinq.expr import build
+from wpinq.expr import build, catalogue
 from wpinq.expr.nodes import Expr
 from wpinq.expr.trace import Symbol, lift, trace
 from wpinq.expr.types import ListOf
 
 
 def _apply(name: str, *arguments: object) -> Any:
-    return Symbol(build.apply(name, *(lift(argument) for argument in arguments)))
+    return Symbol(catalogue.apply(name, *(lift(argument) for argument in arguments)))
 
 
 def _over_elements(name: str, items: object, function: Callable[..., Any] | None) -> Any:
     expr = lift(items)
     if function is None:
-        return Symbol(build.apply(name, expr))
+        return Symbol(catalogue.apply(name, expr))
     if not isinstance(expr.type, ListOf):
         raise ExpressionError(f"{name} with a function takes a list, not {expr.type}")
-    return Symbol(build.apply(name, expr, trace(function, (expr.type.element,))))
+    return Symbol(catalogue.apply(name, expr, trace(function, (expr.type.element,))))
 
 
 def record(**fields: object) -> Any:

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import Any, NoReturn
 
 from wpinq.errors import ExpressionError
-from wpinq.expr import build
+from wpinq.expr import build, catalogue
 from wpinq.expr.binding import NESTING_LIMIT
 from wpinq.expr.format import show
 from wpinq.expr.nodes import Expr, Lambda, Variable, make_lambda
@@ -62,7 +62,7 @@ class Symbol:
             return Symbol(build.field(value, index % count))
         if value.type == STR:
             _refuse(self, "is a string", "use wp.substring(text, start, length)")
-        return Symbol(build.apply("element", value, lift(index)))
+        return Symbol(catalogue.apply("element", value, lift(index)))
 
     def __add__(self, other: object) -> Symbol:
         return _infix(build.arithmetic, self, other, "add")
@@ -137,7 +137,7 @@ class Symbol:
         return Symbol(build.call("not", expr_of(self)))
 
     def __abs__(self) -> Symbol:
-        return Symbol(build.apply("absolute", expr_of(self)))
+        return Symbol(catalogue.apply("absolute", expr_of(self)))
 
     def __bool__(self) -> NoReturn:
         _refuse(self, "has no truth value while the query is written", "use & | ~ and wp.where(condition, a, b)")
@@ -253,7 +253,7 @@ def _lift_parts(value: tuple[Any, ...] | list[Any] | dict[Any, Any], depth: int,
         names = getattr(value, "_fields", (None,) * len(value))
         return build.record(tuple(names), tuple(_lift(item, depth + 1, lifted) for item in value))
     if isinstance(value, list):
-        return build.apply("list", *(_lift(item, depth + 1, lifted) for item in value))
+        return catalogue.apply("list", *(_lift(item, depth + 1, lifted) for item in value))
     for name in value:
         if not isinstance(name, str):
             raise ExpressionError("a dict in a lambda is a record: its keys must be field names")

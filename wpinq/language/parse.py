@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wpinq.errors import LanguageError, WpinqError
-from wpinq.expr.build import FUNCTIONS
+from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.expr.facts import FACTS
 from wpinq.expr.format import RESERVED
 from wpinq.language.chains import Chains

@@ -9,7 +9,7 @@ from fractions import Fraction
 from inspect import Parameter, Signature
 
 from wpinq.errors import ExpressionError
-from wpinq.expr import build
+from wpinq.expr import build, catalogue
 from wpinq.expr.format import DEPTH_LIMIT
 from wpinq.expr.nodes import Expr
 from wpinq.expr.trace import lift, trace
@@ -129,7 +129,7 @@ class Scalars:
         if isinstance(node, Prefix):
             return build.negate(below(node.operand)) if node.operator == "-" else build.call("not", below(node.operand))
         if isinstance(node, Choice):
-            return build.apply("where", below(node.condition), below(node.yes), below(node.no))
+            return catalogue.apply("where", below(node.condition), below(node.yes), below(node.no))
         if isinstance(node, Tuple):
             return build.record((None,) * len(node.items), tuple(below(item) for item in node.items))
         if isinstance(node, List):
@@ -168,7 +168,7 @@ class Scalars:
 
     def _index(self, subject: Expr, node: Index, below: Callable[[Syntax], Expr]) -> Expr:
         if not isinstance(subject.type, TupleOf):
-            return build.apply("element", subject, below(node.index))
+            return catalogue.apply("element", subject, below(node.index))
         count = len(subject.type.elements)
         index = node.index.value if isinstance(node.index, Literal) else None
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
@@ -179,13 +179,13 @@ class Scalars:
 
     def _infix(self, operator: str, left: Expr, right: Expr) -> Expr:
         if operator != "/":
-            return build.rebuild(_INFIX[operator], (left, right))
+            return catalogue.rebuild(_INFIX[operator], (left, right))
         if left.type in (INT, NULL) and right.type in (INT, NULL):  # as in the paper's `l.Count()/k`
             return build.call("floor_divide", left, right)
         return build.divide(left, right)
 
     def _list(self, node: List, below: Callable[[Syntax], Expr]) -> Expr:
-        built = build.apply("list", *(below(item) for item in node.items))
+        built = catalogue.apply("list", *(below(item) for item in node.items))
         name = node.element
         if name is None or name in self.functions:
             return built
@@ -219,8 +219,8 @@ class Scalars:
         if node.subject is None and node.name in self.functions:
             return self._inline(node, environment, depth)
         name = snake(node.name)
-        if node.new or name not in build.FUNCTIONS:
-            known = self.functions if node.new else [*self.functions, *build.FUNCTIONS]
+        if node.new or name not in catalogue.FUNCTIONS:
+            known = self.functions if node.new else [*self.functions, *catalogue.FUNCTIONS]
             declare = f"; or declare it: function {shorten(node.name)}(x) => …;" if node.subject is None else ""
             raise self.text.error(
                 f"there is no function `{shorten(node.name)}`; {suggest(node.name, known)}{declare}", node.position
@@ -228,7 +228,7 @@ class Scalars:
         written = list(node.arguments) if node.subject is None else [Argument(None, node.subject), *node.arguments]
         arguments: list[Expr] = []
         for position, argument in enumerate(written):
-            if isinstance(argument.value, Function) and position == 1 and build.FUNCTIONS[name].takes_function:
+            if isinstance(argument.value, Function) and position == 1 and catalogue.FUNCTIONS[name].takes_function:
                 items = arguments[0].type
                 if not isinstance(items, ListOf):
                     raise self.text.error(f"{name} with a function takes a list, not {items}", node.position)
@@ -236,7 +236,7 @@ class Scalars:
                 arguments.append(trace(inner, (items.element,)))
             else:
                 arguments.append(self.expression(argument.value, environment, depth))
-        return build.apply(name, *arguments)
+        return catalogue.apply(name, *arguments)
 
     def _inline(self, node: Call, environment: Environment, depth: int) -> Expr:
         function = self.functions[node.name]

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.errors import PlanError, WpinqError
-from wpinq.expr import build
+from wpinq.expr import catalogue
 from wpinq.expr.facts import FACTS
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
 from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, Scalar, TupleOf, Type, check_field_name
@@ -182,7 +182,7 @@ def _expression_from_json(table: list[Json]) -> Expr:
             built.append(make_lambda(variables, built[_place(item["body"])], level))
         else:
             arguments = tuple(built[_place(i)] for i in item["arguments"])
-            built.append(build.rebuild(item["call"], arguments, tuple(item["attributes"])))
+            built.append(catalogue.rebuild(item["call"], arguments, tuple(item["attributes"])))
     return built[-1]
 
 
