@@ -3,7 +3,10 @@
 After Proserpio, Goldberg and McSherry, *Calibrating Data to Sensitivity in Private Data Analysis*, VLDB 2014.
 """
 
-from wpinq import graphs
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from wpinq.answers import Answers
 from wpinq.bill import Bill, bill, fit_to_budget
 from wpinq.dataset import WeightedDataset
@@ -59,6 +62,9 @@ from wpinq.query import Query, source
 from wpinq.release import Release
 from wpinq.session import Session
 
+if TYPE_CHECKING:
+    from wpinq import graphs, histograms
+
 __all__ = [
     "Answers",
     "AnswersError",
@@ -95,6 +101,7 @@ __all__ = [
     "flatten",
     "floor",
     "graphs",
+    "histograms",
     "is_null",
     "length",
     "lower",
@@ -118,3 +125,10 @@ __all__ = [
     "weighted",
     "where",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """`wp.graphs` and `wp.histograms` load when first used."""
+    if name in ("graphs", "histograms"):
+        return importlib.import_module(f"wpinq.{name}")
+    raise AttributeError(f"module 'wpinq' has no attribute {name!r}")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.types import TupleOf
 from wpinq.expr.values import Value
-from wpinq.measurement import SINKS, Choose, Measurement, NoisyCount, check_domain, half_width
+from wpinq.measurement import SINKS, Choose, GeometricCount, Measurement, NoisyCount, check_domain
 from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
 from wpinq.plan.node import Node
 from wpinq.privacy.epsilon import format_epsilon, parse_epsilon
@@ -118,7 +118,7 @@ class Answers:
         """
         if isinstance(self.measurement.sink, Choose):
             raise AnswersError("a choice among candidates has no interval")
-        number, half = self[key], half_width(self.scale, confidence)
+        number, half = self[key], self.measurement.sink.half_width(self.scale, confidence)
         return number - half, number + half
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -209,8 +209,9 @@ def _read(data: Any) -> Answers:
     plan = plan_from_json(data["plan"])
     sink_data = dict(data["sink"])
     sink_class = SINKS[sink_data.pop("name")]
-    if sink_data.get("quantile") is not None:
-        sink_data["quantile"] = Fraction(sink_data["quantile"])
+    for name in ("quantile", "step"):
+        if sink_data.get(name) is not None:
+            sink_data[name] = Fraction(sink_data[name])
     keys = check_domain((value_from_json(key, plan.type) for key in data["keys"]), plan.type)
     measurement = Measurement(plan, sink_class(**sink_data), parse_epsilon(data["epsilon"]), keys, str(data["reading"]))
     values = np.array(data["values"], dtype=np.float64)
@@ -218,6 +219,6 @@ def _read(data: Any) -> Answers:
     if not (np.isfinite(values).all() and values.shape == (len(data["keys"]),) and 0 <= scale < math.inf):
         raise AnswersError("these answers hold numbers that are not finite, or not one for each key")
     answers = Answers(measurement, scale, values, bool(data["simulated"]))
-    if not isinstance(measurement.sink, NoisyCount):
+    if not isinstance(measurement.sink, (NoisyCount, GeometricCount)):
         _ = answers.value  # fails unless keys and values are those of the sink
     return answers

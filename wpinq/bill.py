@@ -78,6 +78,8 @@ class Bill(Mapping[str, Fraction]):
                 times += f" x {format_epsilon(source.unit_weight)}"
             often = "once" if count == 1 else f"{count} times"
             yield f"  {label} uses it {often}: {times} = {format_epsilon(cost)}"
+        for proviso in dict.fromkeys(m.sink.proviso for m in self.measurements if m.sink.proviso):
+            yield f"  {proviso}"
         if itemised != self._costs[name]:
             yield f"  parts of one partition cost the largest of them, not {format_epsilon(itemised)} in sum"
 

@@ -1,8 +1,8 @@
 """Measurements: what is to be released, with which epsilon, over which public keys. Pure data.
 
-Four sinks: NoisyCount releases weights; NoisySum and NoisyAverage release weights of a query made for them;
-Choose is the exponential mechanism. The first three are Laplace noise on the weights of a plan, the last a noisy
-choice by scores that the weights determine.
+Five sinks: NoisyCount releases weights with Laplace noise, GeometricCount weights that lie on a lattice with
+double-geometric noise; NoisySum and NoisyAverage release weights of a query made for them, with Laplace noise; Choose
+is the exponential mechanism, a noisy choice by scores that the weights determine.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ from wpinq.ingest.columns import plain
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node
 from wpinq.privacy.epsilon import format_epsilon, parse_epsilon
+from wpinq.privacy.geometric import GeometricNoise
 
 
 class Sink(ABC):
     """How a plan's output is released."""
 
     name: ClassVar[str]
+    proviso: ClassVar[str] = ""
+    """What narrows the promise of this release beyond its sources' declarations; bills print it."""
 
     @abstractmethod
     def identity(self) -> tuple[bytes | str, ...]:
@@ -49,8 +52,12 @@ class Sink(ABC):
     def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
         """The interval around `value`."""
         number = self.value(numbers)
-        half = half_width(scale, confidence)
+        half = self.half_width(scale, confidence)
         return number - half, number + half
+
+    def half_width(self, scale: float, confidence: float) -> float:
+        """The half-width of the interval around one answer whose noise has this scale."""
+        return half_width(scale, confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,33 @@ class NoisyCount(Sink):
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("laplace",)
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricCount(Sink):
+    """Every weight plus double-geometric noise on the lattice g that the plan proves, `Pr[g·k] ∝ exp(−ε·g·|k|)`.
+
+    Answers are multiples of g, and their error is less than Laplace noise of the same epsilon would make.
+    """
+
+    name: ClassVar[str] = "GeometricCount"
+    proviso: ClassVar[str] = "the promise of GeometricCount is for neighbours whose outputs lie on the same lattice"
+    step: Fraction
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.step, Fraction) or self.step <= 0:
+            raise PlanError("a lattice is a Fraction of more than 0: query.geometric_count(...) derives it")
+
+    def identity(self) -> tuple[bytes | str, ...]:
+        return ("geometric", str(self.step))
+
+    @property
+    def factor(self) -> Fraction:
+        return self.step
+
+    def half_width(self, scale: float, confidence: float) -> float:
+        step = float(self.step)
+        return GeometricNoise(scale / step).interval(confidence) * step
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +199,9 @@ class Choose(Sink):
         raise AnswersError("a choice among candidates has no interval")
 
 
-SINKS: dict[str, type[Sink]] = {sink.name: sink for sink in (NoisyCount, NoisySum, NoisyAverage, Choose)}
+SINKS: dict[str, type[Sink]] = {
+    sink.name: sink for sink in (NoisyCount, GeometricCount, NoisySum, NoisyAverage, Choose)
+}
 """Every sink by its name: all that a promise covers."""
 
 

@@ -14,10 +14,11 @@ from wpinq.engines import reference
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize
-from wpinq.measurement import Choose, Measurement
+from wpinq.measurement import Choose, GeometricCount, Measurement
 from wpinq.plan.analysis import slack
 from wpinq.plan.arithmetic import EXACT, FLOAT, Weights
 from wpinq.plan.node import sources
+from wpinq.privacy.geometric import on_lattice, simulate_geometric
 from wpinq.privacy.noise import simulate_laplace
 from wpinq.privacy.selection import simulate_select
 from wpinq.query import Query
@@ -136,6 +137,11 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
         index = simulate_select(sink.scores(weights, measurement.domain), measurement.epsilon, seed)
         values = [float(i == index) for i in range(len(measurement.domain))]
         return Answers(measurement, 0.0, np.array(values), simulated=True)
+    if isinstance(sink, GeometricCount):
+        steps = on_lattice([float(weights[key]) for key in measurement.domain], sink.step)
+        scale = float(1 / (measurement.epsilon * sink.step))
+        drawn = simulate_geometric(steps, scale, seed)
+        return Answers(measurement, scale * float(sink.step), np.array(drawn) * float(sink.step), simulated=True)
     scale = float(widening / measurement.epsilon)
     noisy = simulate_laplace([float(weights[key]) for key in measurement.domain], scale, seed)
     factor = float(sink.factor)

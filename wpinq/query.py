@@ -18,6 +18,7 @@ from wpinq.expr.types import FLOAT, INT, Type, check_field_name, type_from_annot
 from wpinq.expr.values import Value
 from wpinq.measurement import (
     Choose,
+    GeometricCount,
     Measurement,
     NoisyAverage,
     NoisyCount,
@@ -28,6 +29,7 @@ from wpinq.measurement import (
 from wpinq.plan.analysis import slack, uses
 from wpinq.plan.domain import infer_domain
 from wpinq.plan.format import plan_from_json, plan_to_json
+from wpinq.plan.lattice import require_lattice
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import (
@@ -230,6 +232,40 @@ class Query:
         """
         domain = infer_domain(self.plan) if over is None else check_domain(over, self.plan.type)
         return Measurement(self.plan, NoisyCount(), parse_epsilon(epsilon), domain, self.reading)
+
+    def geometric_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
+        """Every weight plus double-geometric noise, where the plan proves that all weights lie on a lattice.
+
+        `out(x) = A(x) + g·k` with `Pr[k] ∝ exp(−ε·g·|k|)`, g the largest rational that the plan and the facts of its
+        sources prove to divide every weight (Ghosh, Roughgarden, Sundararajan 2009).
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0.
+        over : iterable, optional
+            The public keys, as for `noisy_count`.
+
+        Returns
+        -------
+        Measurement
+            Privacy cost: as for `noisy_count`; the promise is for neighbours whose outputs lie on the same lattice.
+
+        Raises
+        ------
+        PlanError
+            When the plan proves no lattice; it names the step that breaks it.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> people = wp.source("people", age=int, facts=["unit_weights"])
+        >>> people.select(lambda p: p.age // 10).geometric_count(epsilon=0.5, over=range(10)).sink.factor
+        Fraction(1, 1)
+        """
+        domain = infer_domain(self.plan) if over is None else check_domain(over, self.plan.type)
+        sink = GeometricCount(require_lattice(self.plan))
+        return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
     def noisy_sum(self, epsilon: object, value: Function, lower: float, upper: float) -> Measurement:
         """The sum over records of weight times clamped value, plus noise.

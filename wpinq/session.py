@@ -22,12 +22,14 @@ from wpinq.errors import EpsilonError, EvaluationFailed, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value, canonical_bytes
 from wpinq.ingest import read_source
-from wpinq.measurement import SINKS, Choose, Measurement, check_domain
-from wpinq.plan.analysis import demand, slack, uses
+from wpinq.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
+from wpinq.plan.analysis import demand, masses, rounding_error, slack, uses
 from wpinq.plan.arithmetic import FLOAT, Weights
+from wpinq.plan.lattice import require_lattice
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 from wpinq.privacy.epsilon import NANO, from_nano, parse_epsilon, to_nano
+from wpinq.privacy.geometric import GeometricNoise, check_exact, geometric_scale, on_lattice
 from wpinq.privacy.ledger import Ledger, Pricing
 from wpinq.privacy.noise import LaplaceNoise, laplace_scale
 from wpinq.privacy.selection import select, selection_scale
@@ -299,8 +301,11 @@ class Session:
     # --- what sees protected data: called through _guarded only -------------------------------------------------------
 
     def _draw(self, order: _Order, held: Sequence[_Protected], keys: Sequence[Value]) -> list[float]:
-        weights = self._outputs(order, held)
-        return LaplaceNoise(order.scale).add([weights.get(key, 0.0) for key in keys])
+        outputs, sink = self._outputs(order, held), order.measurement.sink
+        weights = [outputs.get(key, 0.0) for key in keys]
+        if isinstance(sink, GeometricCount):
+            return [float(steps) for steps in GeometricNoise(order.scale).add(on_lattice(weights, sink.step))]
+        return LaplaceNoise(order.scale).add(weights)
 
     def _pick(self, order: _Order, held: Sequence[_Protected]) -> int:
         sink, domain = order.measurement.sink, order.measurement.domain
@@ -376,8 +381,19 @@ def _prepare(measurement: Measurement, protected: Mapping[str, _Protected], fres
     choice = isinstance(measurement.sink, Choose)
     widening = slack(measurement.plan, readouts=1 if choice else 0)
     distances = tuple(count * declarations[name].unit_weight for name, count in uses(measurement.plan).items())
-    certify = selection_scale if choice else laplace_scale
-    scale = certify(measurement.epsilon, widening, distances)
+    if isinstance(measurement.sink, GeometricCount):
+        scale = _geometric_scale(measurement, measurement.sink.step, distances)
+    else:
+        scale = (selection_scale if choice else laplace_scale)(measurement.epsilon, widening, distances)
     nonce = secrets.token_bytes(16) if fresh else b""
     digest = digest_of("release", measurement.digest, repr(scale), repr(sorted(versions)), nonce)
     return _Order(measurement, digest.hex(), tuple(versions), scale, widening, distances)
+
+
+def _geometric_scale(measurement: Measurement, step: Fraction, distances: tuple[Fraction, ...]) -> float:
+    """The certified scale in steps, where the plan proves the lattice and floats hold it exactly."""
+    plan = measurement.plan
+    if require_lattice(plan) != step:  # a Measurement can be made by hand, or read from a file
+        raise SessionError("the plan proves another lattice than the measurement says: use query.geometric_count(...)")
+    check_exact(step, rounding_error(plan), masses(plan)[plan.digest])
+    return geometric_scale(measurement.epsilon, step, distances)

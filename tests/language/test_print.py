@@ -123,6 +123,7 @@ def test_weighted_elements() -> None:
 
 SINK_TEXTS = {
     "NoisyCount": "NoisyCount(0.1, over: range(0, 10))",
+    "GeometricCount": "GeometricCount(0.1, over: range(0, 5))",
     "NoisySum": "NoisySum(0.1, record => record * 2, lower: -1.0, upper: 5.0)",
     "NoisyAverage": "NoisyAverage(1/3, record => to_float(record) / 2.0, lower: 0.0, upper: 1.0)",
     "MostCommon": "MostCommon(2, over: [1, 2, 3, 5])",
@@ -133,7 +134,7 @@ SINK_TEXTS = {
 
 @pytest.mark.parametrize("name", SINKS)
 def test_every_release_can_be_written_and_is_printed_as_written(name: str) -> None:
-    text = f"source numbers: int;\nvar m = numbers.{SINK_TEXTS[name]};\n"
+    text = f"source numbers: int with facts = [unit_weights];\nvar m = numbers.{SINK_TEXTS[name]};\n"
     assert str(parse(text)) == text
 
 

@@ -12,7 +12,7 @@ from wpinq.expr.format import write, write_constant
 from wpinq.expr.nodes import Call, Lambda, make_lambda
 from wpinq.expr.types import INT, TupleOf, Type
 from wpinq.expr.values import Value
-from wpinq.measurement import Choose, Measurement, NoisyAverage, NoisyCount, NoisySum
+from wpinq.measurement import Choose, GeometricCount, Measurement, NoisyAverage, NoisyCount, NoisySum
 from wpinq.plan.domain import infer_domain
 from wpinq.plan.node import Node
 from wpinq.privacy.epsilon import format_epsilon
@@ -43,8 +43,15 @@ class SinkSyntax:
 def _write_count(m: Measurement) -> tuple[Node, list[str]] | None:
     if not isinstance(m.sink, NoisyCount):
         return None
-    inferred = infer_domain(m.plan)
-    return m.plan, [] if m.domain == inferred or m.domain is None else [_over(m)]
+    return m.plan, _keys_unless_inferred(m)
+
+
+def _write_geometric(m: Measurement) -> tuple[Node, list[str]] | None:
+    return (m.plan, _keys_unless_inferred(m)) if isinstance(m.sink, GeometricCount) else None
+
+
+def _keys_unless_inferred(m: Measurement) -> list[str]:
+    return [] if m.domain is None or m.domain == infer_domain(m.plan) else [_over(m)]
 
 
 def _write_clamped(sink: type[NoisySum | NoisyAverage]) -> Callable[[Measurement], tuple[Node, list[str]] | None]:
@@ -116,6 +123,7 @@ def _product_size(parts: list[tuple[Value, ...]]) -> int:
 
 _EPSILON = SinkParameter("epsilon", "epsilon")
 _OVER = SinkParameter("over", "keys")
+_COUNTED = (_EPSILON, SinkParameter("over", "keys", optional=True))
 _CLAMPED = (
     _EPSILON,
     SinkParameter("value", "function"),
@@ -126,6 +134,10 @@ _CLAMPED = (
 
 def _count(query: Query, epsilon: Fraction, over: list[Any] | None = None) -> Measurement:
     return query.noisy_count(epsilon, over)
+
+
+def _geometric(query: Query, epsilon: Fraction, over: list[Any] | None = None) -> Measurement:
+    return query.geometric_count(epsilon, over)
 
 
 def _most_common(query: Query, epsilon: Fraction, over: list[Any]) -> Measurement:
@@ -141,7 +153,8 @@ def _quantile(query: Query, epsilon: Fraction, q: Fraction, over: list[Any]) -> 
 
 
 SINKS: dict[str, SinkSyntax] = {
-    "NoisyCount": SinkSyntax((_EPSILON, SinkParameter("over", "keys", optional=True)), _count, _write_count),
+    "NoisyCount": SinkSyntax(_COUNTED, _count, _write_count),
+    "GeometricCount": SinkSyntax(_COUNTED, _geometric, _write_geometric),
     "NoisySum": SinkSyntax(_CLAMPED, Query.noisy_sum, _write_clamped(NoisySum)),
     "NoisyAverage": SinkSyntax(_CLAMPED, Query.noisy_average, _write_clamped(NoisyAverage)),
     "MostCommon": SinkSyntax((_EPSILON, _OVER), _most_common, _write_choice("weight", None)),

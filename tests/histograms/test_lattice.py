@@ -1,0 +1,150 @@
+"""The lattice that a plan proves, and noise on it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wpinq as wp
+from wpinq.errors import AnswersError, EpsilonError, EvaluationFailed, PlanError
+from wpinq.histograms import CountOfCounts, Hierarchical, HierarchicalCounts, Identity, Sorted, Tree, Wavelet
+from wpinq.plan.analysis import rounding_error
+from wpinq.plan.lattice import common_divisor, lattice, require_lattice
+from wpinq.privacy.geometric import (
+    GeometricNoise,
+    check_exact,
+    geometric_scale,
+    on_lattice,
+    simulate_geometric,
+)
+
+items = wp.source("items", group=int, bin=int, facts=["unit_weights"])
+plain = wp.source("plain", group=int, bin=int)
+bins = items.select(lambda r: r.bin)
+
+
+def by_bin(r):
+    return r.bin
+
+
+PLANS = {
+    "identity": (Identity(8).query(items, by_bin), Fraction(1)),
+    "sorted": (Sorted(8).query(items, by_bin), Fraction(1)),
+    "hierarchical": (Hierarchical(8).query(items, by_bin), Fraction(1, 4)),
+    "wavelet": (Wavelet(8).query(items, by_bin), Fraction(1, 4)),
+    "naive": (CountOfCounts(4, 9, "naive").query(items, lambda r: r.group), Fraction(1, 2)),
+    "H_c": (CountOfCounts(4, 9, "cumulative").query(items, lambda r: r.group), Fraction(1)),
+    "H_g": (CountOfCounts(4, 9, "unattributed").query(items, lambda r: r.group), Fraction(1)),
+    "tree": (
+        HierarchicalCounts(Tree([[2]]), [3, 3], 9).query(items, 0, lambda r: r.group, lambda r: r.bin % 2),
+        Fraction(1),
+    ),
+    "halves": (bins.concat(bins.select_many(lambda x: [x, x + 1])), Fraction(1, 2)),
+    "thirds": (bins.difference(bins.select_many(lambda x: [x, x, 0])), Fraction(1, 3)),
+    "shaved": (bins.shave(0.75), Fraction(1, 4)),
+    "widths": (bins.shave(lambda x: [0.5, 2.0]), Fraction(1, 2)),
+    "ranges": (bins.select_many(lambda x: wp.range(0, x, limit=4)), Fraction(1, 12)),
+    "weights": (bins.select_many(lambda x: [wp.weighted(x, 2.0), wp.weighted(0, 6.0)]), Fraction(1, 4)),
+    "extremes": (bins.union(bins.select_many(lambda x: [x, 0])).intersect(bins.where(lambda x: x > 1)), Fraction(1, 2)),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_lattice_that_is_proven(name):
+    query, expected = PLANS[name]
+    assert lattice(query.plan) == expected
+
+
+@pytest.mark.parametrize("name", PLANS)
+@settings(max_examples=25, deadline=None)
+@given(data=st.sets(st.tuples(st.integers(0, 3), st.integers(-1, 8)), max_size=12))
+def test_every_output_weight_is_a_multiple_of_it(name, data):
+    query, expected = PLANS[name]
+    weights = wp.evaluate(query, {"items": data}, exact=True)
+    assert all((weight / expected).denominator == 1 for weight in weights.values())
+    floats = wp.evaluate(query, {"items": data})
+    assert on_lattice([floats[key] for key in weights], expected) == [weights[key] / expected for key in weights]
+
+
+BROKEN = {
+    "Source": plain,
+    "Join": items.join(items, lambda r: r.bin, lambda r: r.bin, lambda a, b: a.group),
+    "SelectMany": bins.select_many(lambda x: [wp.weighted(0, x)]),
+    "merge": bins.select_many(lambda x: [wp.weighted(x, 1.0), wp.weighted(0, -1.0)]),
+    "limit": bins.select_many(lambda x: wp.range(0, x, limit=1000)),
+    "Shave": bins.shave(lambda x: [x, 1]),
+    "in place": bins.select_many(lambda x: wp.map(wp.range(0, x, limit=3), lambda i: wp.weighted(i, 1.0))),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_step_that_breaks_it_is_named(name):
+    query = BROKEN[name].select(lambda r: 1)  # the step below is named, not this one
+    assert lattice(query.plan) is None
+    with pytest.raises(PlanError, match=name):
+        require_lattice(query.plan)
+
+
+def test_common_divisor():
+    assert common_divisor(Fraction(2, 3), Fraction(1, 2)) == Fraction(1, 6)
+    assert common_divisor(Fraction(4)) == 4
+
+
+def test_scale_is_at_least_the_inverse_of_epsilon_times_step():
+    for epsilon in (Fraction(1, 10), Fraction(1, 3), Fraction(7)):
+        for step in (Fraction(1), Fraction(1, 2), Fraction(1, 12)):
+            scale = geometric_scale(epsilon, step, [Fraction(1), Fraction(3)])
+            assert 1 <= Fraction(scale) * epsilon * step <= 1 + Fraction(1, 10**14)
+    with pytest.raises(EpsilonError):
+        geometric_scale(Fraction(1), Fraction(0), [Fraction(1)])
+    with pytest.raises(EpsilonError):
+        geometric_scale(Fraction(1), Fraction(1), [])
+    with pytest.raises(EpsilonError):
+        geometric_scale(Fraction(1, 2**70), Fraction(1), [Fraction(1)])
+
+
+def test_the_draws_have_the_probabilities_of_the_formula():
+    noise, draws = GeometricNoise(2.0), 20_000
+    for sample in (noise.add([5] * draws), simulate_geometric([5] * draws, 2.0, seed=3)):
+        counts = Counter(k - 5 for k in sample)
+        a = math.exp(-0.5)
+        for k in range(-4, 5):
+            chance = (1 - a) / (1 + a) * a ** abs(k)
+            deviation = math.sqrt(draws * chance * (1 - chance))
+            assert abs(counts[k] - draws * chance) < 6 * deviation  # 18 checks at 6 sigma: a false alarm in 10^7
+        variance = np.var(sample)
+        assert abs(variance / noise.variance - 1) < 0.15
+
+
+def test_survival_and_interval_are_exact():
+    noise = GeometricNoise(3.0)
+    a = noise.ratio
+    chance = {k: (1 - a) / (1 + a) * a ** abs(k) for k in range(-400, 401)}
+    for t in (-7, -2, -1, 0, 1, 9):
+        assert noise.survival(t) == pytest.approx(sum(p for k, p in chance.items() if k > t), abs=1e-12)
+    for confidence in (0.01, 0.5, 0.9, 0.95, 0.999):
+        m = noise.interval(confidence)
+        assert sum(p for k, p in chance.items() if abs(k) <= m) >= confidence
+        assert m == 0 or sum(p for k, p in chance.items() if abs(k) <= m - 1) < confidence
+    assert noise.variance == pytest.approx(sum(k * k * p for k, p in chance.items()))
+    with pytest.raises(AnswersError):
+        noise.interval(1.0)
+
+
+def test_failures_are_silent_and_lattices_too_fine_are_refused():
+    with pytest.raises(EvaluationFailed) as caught:
+        GeometricNoise(1.0).add([2**70])
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert str(2**70) not in str(caught.value)
+    with pytest.raises(EpsilonError):
+        GeometricNoise(0.0)
+    check_exact(Fraction(1), rounding_error(PLANS["H_g"][0].plan), Fraction(2**30))
+    with pytest.raises(EpsilonError, match="too fine"):
+        check_exact(Fraction(1, 10**9), rounding_error(PLANS["H_g"][0].plan), Fraction(2**30))

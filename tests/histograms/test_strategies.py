@@ -1,0 +1,333 @@
+"""Strategies: what their query programs weigh, what their estimates are, and what they predict."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+import wpinq as wp
+from wpinq.errors import AnswersError, EpsilonError, PlanError
+from wpinq.histograms import (
+    AllRanges,
+    Bins,
+    Hierarchical,
+    Identity,
+    Kronecker,
+    LinearStrategy,
+    Matrix,
+    MatrixMechanism,
+    PIdentity,
+    Prefixes,
+    Product,
+    Ranges,
+    Sorted,
+    Wavelet,
+    choose,
+    optimise,
+)
+
+ages = wp.source("ages", name=str, age=int, region=int)
+RNG = np.random.default_rng(7)
+MATRIX = np.array(
+    [[1, 1, 1, 1, 1], [2, 0, -1, 0, 0], [0, 1, 0, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 1, 3], [0, 1, 0, 0, 1]]
+)
+STRATEGIES: list[LinearStrategy] = [
+    Identity(5),
+    *(Hierarchical(n, k) for n in (1, 2, 5, 8, 9) for k in (2, 3)),
+    *(Wavelet(n) for n in (1, 2, 5, 8, 13)),
+    MatrixMechanism(MATRIX),
+    MatrixMechanism(csr_matrix(MATRIX)),
+    MatrixMechanism(RNG.normal(size=(9, 6))),
+    MatrixMechanism(RNG.normal(size=(9, 6)) / 1000),
+    MatrixMechanism(csr_matrix(np.eye(20)[::-1] * np.arange(1, 21))),
+    PIdentity(RNG.uniform(0, 2, (3, 7))),
+    Product(Hierarchical(4), Identity(3)),
+    Product(Wavelet(3), Hierarchical(3, 3), MatrixMechanism(MATRIX)),
+]
+
+
+def matrix_of(strategy: LinearStrategy) -> np.ndarray:
+    return strategy.apply(np.eye(strategy.domain))
+
+
+def source_of(strategy):
+    if isinstance(strategy, Product):
+        return wp.source("s", cap=10**6, **{f"a{i}": int for i in range(len(strategy.sizes))})
+    return wp.source("s", int, cap=10**6)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+def test_the_query_program_weighs_the_matrix_over_the_sensitivity_exactly(strategy):
+    query, a = strategy.query(source_of(strategy)), matrix_of(strategy)
+    shape = strategy.sizes if isinstance(strategy, Product) else (strategy.domain,)
+    for column in {0, 1 % strategy.domain, strategy.domain // 2, strategy.domain - 1}:
+        record = tuple(int(i) for i in np.unravel_index(column, shape))
+        weights = wp.evaluate(query, {"s": [record if len(shape) > 1 else record[0]]}, exact=True)
+        released = [Fraction(weights[key]) * strategy.sensitivity for key in strategy.keys]
+        if isinstance(strategy, Product):
+            np.testing.assert_allclose([float(w) for w in released], a[:, column], atol=1e-12)
+        else:
+            assert released == [Fraction(float(w)) for w in a[:, column]]
+        assert sum(abs(w) for w in released) <= strategy.sensitivity
+        assert weights.norm() <= 1
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+def test_sensitivity_is_the_largest_column_norm_as_a_fraction(strategy):
+    norms = [sum(Fraction(float(w)) for w in column) for column in np.abs(matrix_of(strategy)).T]
+    largest = max(norms)
+    assert strategy.sensitivity == (largest if largest.denominator < 2**60 else strategy.sensitivity)
+    assert float(strategy.sensitivity) == pytest.approx(float(largest), rel=1e-12)
+
+
+def test_classical_sensitivities():
+    assert Identity(4096).sensitivity == 1
+    assert Hierarchical(4096).sensitivity == 13
+    assert Hierarchical(4096, 8).sensitivity == 5
+    assert Wavelet(4096).sensitivity == 13
+    assert Sorted(10).sensitivity == 1
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+def test_every_strategy_uses_its_source_once_and_its_noise_scale_is_the_classical_one(strategy):
+    source = source_of(strategy)
+    measurement = strategy.measure(source, Fraction(1, 10))
+    assert wp.bill([measurement])["s"] == Fraction(1, 10)
+    zero = (0,) * len(strategy.sizes) if isinstance(strategy, Product) else 0
+    answers = wp.simulate(measurement, {"s": [zero]}, seed=1)
+    nominal = strategy.sensitivity / Fraction(1, 10)
+    assert nominal <= Fraction(answers.scale) * strategy.sensitivity <= nominal * (1 + Fraction(1, 10**6))
+    assert strategy.answers_of(answers).shape == (len(strategy.keys),)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+def test_linear_maps_agree_with_the_matrix(strategy):
+    a = matrix_of(strategy)
+    m, n = a.shape
+    assert m == len(strategy.keys)
+    inverse = strategy.estimate(np.eye(m))
+    np.testing.assert_allclose(inverse @ a @ inverse, inverse, atol=1e-8)
+    if n == np.linalg.matrix_rank(a):
+        np.testing.assert_allclose(inverse @ a, np.eye(n), atol=1e-8)  # unbiased
+    power_of_two = not isinstance(strategy, Wavelet) or n & (n - 1) == 0
+    ragged = isinstance(strategy, Product) and any(isinstance(s, Wavelet) for s in strategy.strategies)
+    if power_of_two and not ragged:
+        np.testing.assert_allclose(inverse, np.linalg.pinv(a), atol=1e-7)  # least squares
+    np.testing.assert_allclose(strategy.coefficients(np.eye(n)), inverse.T, atol=1e-7)
+    np.testing.assert_allclose(strategy.transpose(np.eye(m)), a.T, atol=1e-12)
+
+
+def workloads(n: int) -> list:
+    rng = np.random.default_rng(n)
+    starts = rng.integers(0, n, 9)
+    return [Bins(n), AllRanges(n), Prefixes(n), Ranges(n, starts, rng.integers(starts, n) + 1), rng.normal(size=(3, n))]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+def test_expected_error_is_the_formula(strategy):
+    inverse = strategy.estimate(np.eye(len(strategy.keys)))
+    for workload in workloads(strategy.domain):
+        w = workload if isinstance(workload, np.ndarray) else workload.answer(np.eye(strategy.domain))
+        if np.abs(w @ inverse @ matrix_of(strategy) - w).max() > 1e-6:
+            continue
+        wanted = 2 * float(strategy.sensitivity) ** 2 / 0.25 * ((w @ inverse) ** 2).sum()
+        assert strategy.expected_error(workload, 0.5) == pytest.approx(wanted, rel=1e-7)
+
+
+def test_expected_error_is_what_draws_show():
+    strategy, workload = Hierarchical(16, 4), Prefixes(16)
+    truth = np.arange(16.0)
+    rng = np.random.default_rng(11)
+    noise = rng.laplace(0, float(strategy.sensitivity) / 0.5, (len(strategy.keys), 20_000))
+    estimates = strategy.estimate(strategy.apply(truth)[:, None] + noise)
+    squared = ((workload.answer(estimates) - workload.answer(truth)[:, None]) ** 2).sum(axis=0)
+    deviation = squared.std() / math.sqrt(squared.size)
+    assert abs(squared.mean() - strategy.expected_error(workload, 0.5)) < 5 * deviation  # 5 sigma
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 12])
+def test_workloads_agree_with_their_matrices(n):
+    kron = [Kronecker(Prefixes(n), Bins(2), AllRanges(2))]
+    x = np.random.default_rng(n).normal(size=(n, 2))
+    for workload in [*workloads(n)[:4], Matrix(np.random.default_rng(1).normal(size=(4, n))), *kron]:
+        w = workload.answer(np.eye(workload.domain))
+        assert w.shape == (workload.queries, workload.domain)
+        np.testing.assert_allclose(workload.transpose(np.eye(workload.queries)), w.T, atol=1e-12)
+        np.testing.assert_allclose(workload.gram_diagonal(), (w**2).sum(axis=0), atol=1e-9)
+        y = np.random.default_rng(2).normal(size=(workload.domain, 3))
+        np.testing.assert_allclose(workload.gram(y), w.T @ w @ y, atol=1e-9)
+    assert AllRanges(n).answer(x[:, 0]).shape == (n * (n + 1) // 2,)
+    everything = np.array([[a <= i <= b for i in range(n)] for a in range(n) for b in range(a, n)], dtype=float)
+    np.testing.assert_allclose(AllRanges(n).answer(np.eye(n)), everything)
+
+
+# --- worked examples and programs over records --------------------------------------------------------------------
+
+
+def test_the_running_example_of_hay():
+    h = Hierarchical(4)
+    assert h.apply(np.array([2.0, 0.0, 10.0, 2.0])).tolist() == [14, 2, 12, 2, 0, 10, 2]
+    np.testing.assert_allclose(np.concatenate(h.nodes([13, 3, 11, 4, 1, 12, 1])), [14, 3, 11, 3, 0, 11, 0], atol=1e-12)
+    packets = wp.source("packets", src=int, dst=int)
+    data = {"packets": {(0, 1): 2.0, (2, 1): 10.0, (3, 5): 2.0, (9, 9): 4.0}}
+    weights = wp.evaluate(h.query(packets, bin=lambda r: r.src), data, exact=True)
+    assert [weights[key] * 3 for key in h.keys] == [14, 2, 12, 2, 0, 10, 2]
+    s = wp.evaluate(Sorted(4).query(packets, bin=lambda r: r.src), data, exact=True)
+    assert [s[key] for key in Sorted(4).keys] == [0, 2, 2, 10]
+
+
+def test_the_gain_on_all_but_the_ends():
+    # Hay et al. 2010, theorem 4 (iv): k = 2, five levels, at least (2(l − 1)(k − 1) − k) / 3 = 2
+    h = Hierarchical(16)
+    ends = Ranges(16, [1], [15])
+    plain = 2 * (len(h.tree.sizes) - 2) * 5**2 * 2  # six nodes of variance 2 l²
+    assert plain / h.expected_error(ends, 1) == pytest.approx(3.76, abs=0.005)
+
+
+def test_bins_outside_of_the_domain_and_null_are_left_out():
+    source = wp.source("s", int | None)
+    data = {"s": [0, 1, 1, -1, 7, None]}
+    for strategy in (Identity(2), Hierarchical(2), Wavelet(2), MatrixMechanism(np.eye(2))):
+        weights = wp.evaluate(strategy.query(source), data, exact=True)
+        released = np.array([float(weights[key]) for key in strategy.keys]) * float(strategy.sensitivity)
+        assert strategy.infer(released).round(9).tolist() == [1.0, 2.0]
+        assert set(weights) <= {*strategy.keys}
+
+
+def test_answers_go_in_as_they_come_out():
+    strategy = Hierarchical(8)
+    people = {"ages": [("a", 3, 0), ("b", 3, 0), ("c", 5, 1)]}
+    measurement = strategy.measure(ages, 10**6, bin=lambda r: r.age)
+    answers = wp.simulate(measurement, people, seed=1)
+    assert strategy.infer(answers).round(2).tolist() == [0, 0, 0, 2, 0, 1, 0, 0]
+    shuffled = strategy.query(ages, bin=lambda r: r.age).noisy_count(10**6, over=strategy.keys[::-1])
+    again = strategy.infer(wp.simulate(shuffled, people, seed=1))
+    assert again.round(2).tolist() == [0, 0, 0, 2, 0, 1, 0, 0]
+    with pytest.raises(AnswersError, match="not among those released"):
+        Hierarchical(16).infer(answers)
+    s = Sorted(4)
+    answers = wp.simulate(s.measure(ages, 10**6, bin=lambda r: r.age - 2), people, seed=1)
+    assert s.infer(answers).round(2).tolist() == [0, 0, 1, 2]
+
+
+def test_products_over_two_attributes():
+    strategy = Product(Hierarchical(4), Identity(2))
+    people = {"ages": [("a", 3, 0), ("b", 3, 1), ("c", 0, 1), ("d", 9, 1)]}
+    answers = wp.simulate(strategy.measure(ages, 10**6, bin=lambda r: (r.age, r.region)), people, seed=1)
+    assert strategy.infer(answers).reshape(4, 2).round(2).tolist() == [[0, 1], [0, 0], [0, 0], [1, 1]]
+    workload = Kronecker(AllRanges(4), Bins(2))
+    dense = Matrix(workload.answer(np.eye(8)))
+    assert strategy.expected_error(workload, 1) == pytest.approx(strategy.expected_error(dense, 1))
+
+
+def test_nonnegative_ways():
+    from scipy.optimize import nnls
+
+    h = Hierarchical(9, 3)
+    noisy = np.random.default_rng(4).normal(size=len(h.keys)) * 3
+    np.testing.assert_allclose(h.infer(noisy, "least squares"), nnls(matrix_of(h), noisy)[0], atol=1e-4)
+    assert (h.infer(noisy, "subtrees") >= 0).all()
+    for strategy in (h, Wavelet(9)):
+        noisy = np.random.default_rng(4).normal(size=len(strategy.keys)) * 3
+        plain, kept = strategy.infer(noisy), strategy.infer(noisy, "top down")
+        assert (kept >= 0).all()
+        assert kept.sum() == pytest.approx(max(plain.sum(), 0.0))
+    noisy = h.apply(np.array([1.0, -1, 5, 2, 2, -3, 0, 0, 4]))
+    assert h.infer(noisy, "top down").round(9).tolist() == [0.5, 0, 4.5, 0.5, 0.5, 0, 0, 0, 4]
+    with pytest.raises(AnswersError, match="nonnegative"):
+        h.infer(noisy, "no such way")
+
+
+def test_exact_intervals_cover():
+    strategy = Hierarchical(8)
+    query = np.array([0, 1, 1, 1, 1, 1, 1, 0.0])
+    truth = np.arange(8.0)
+    rng = np.random.default_rng(2)
+    hits, draws = 0, 400
+    lower, upper = strategy.interval(strategy.apply(truth), query, epsilon=0.5, confidence=0.8)
+    half = (upper - lower) / 2
+    for _ in range(draws):
+        noisy = strategy.apply(truth) + rng.laplace(0, 4 / 0.5, len(strategy.keys))
+        hits += abs(query @ strategy.infer(noisy) - query @ truth) <= half
+    assert abs(hits / draws - 0.8) < 4 * math.sqrt(0.16 / draws)  # 4 sigma: a false alarm in 16,000
+
+
+# --- choosing and optimising --------------------------------------------------------------------------------------
+
+
+def test_optimise_beats_the_fixed_strategies():
+    workload = AllRanges(64)
+    best = optimise(workload)
+    fixed = [s.expected_error(workload, 1) for s in (Identity(64), Hierarchical(64), Hierarchical(64, 8), Wavelet(64))]
+    assert best.expected_error(workload, 1) < 0.8 * min(fixed)
+    assert optimise(workload, seed=0).expected_error(workload, 1) == best.expected_error(workload, 1)
+    product = optimise(Kronecker(AllRanges(16), Prefixes(16)))
+    assert isinstance(product, Product)
+    whole = Kronecker(AllRanges(16), Prefixes(16))
+    assert product.expected_error(whole, 1) < Product(Identity(16), Identity(16)).expected_error(whole, 1)
+
+
+def test_choose_ranks_by_expected_error():
+    ranking = choose(AllRanges(64), 0.1)
+    errors = [choice.error for choice in ranking.choices]
+    assert errors == sorted(errors)
+    for choice in ranking.choices:
+        assert choice.error == pytest.approx(choice.strategy.expected_error(AllRanges(64), 0.1))
+        assert choice.mean == choice.error / AllRanges(64).queries
+    assert isinstance(choose(Bins(64), 0.1).best, Identity)
+    assert "sensitivity" in str(ranking)
+    assert choose([[1, 0, 0], [0, 1, 0]], 1).choices[0].strategy.domain == 3
+    with pytest.raises(PlanError, match="over 3 bins"):
+        choose([[1, 0, 0]], 1, domain=4)
+    several = choose(Kronecker(AllRanges(8), Bins(4)), 1)
+    assert {type(choice.strategy) for choice in several.choices} == {Product}
+
+
+# --- bad input, before any budget ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", [0, -4, True, 2.0, "8"])
+def test_domains_that_are_none(domain):
+    for make in (Identity, Sorted, Hierarchical, Wavelet, AllRanges, Bins, Prefixes):
+        with pytest.raises(PlanError):
+            make(domain)
+
+
+def test_typed_errors():
+    with pytest.raises(PlanError, match="integers"):
+        Identity(4).query(ages, bin=lambda r: r.name)
+    with pytest.raises(PlanError, match="integers"):
+        Product(Identity(2), Identity(2)).query(ages, bin=lambda r: r.age)
+    with pytest.raises(PlanError, match="program over a query"):
+        Identity(4).query([1, 2])
+    with pytest.raises(PlanError, match="over 5 bins"):
+        Identity(4).expected_error(AllRanges(5), 1)
+    with pytest.raises(PlanError, match="matrix"):
+        Identity(4).expected_error([1.0, 2.0], 1)
+    with pytest.raises(EpsilonError):
+        Identity(4).expected_error(AllRanges(4), 0)
+    with pytest.raises(PlanError, match="row space"):
+        MatrixMechanism([[1, 1, 0]], workload=Bins(3))
+    with pytest.raises(PlanError, match="row space"):
+        MatrixMechanism(csr_matrix([[1, 1, 0]]), workload=[[1, 0, 0]])
+    MatrixMechanism([[1, 1, 0]], workload=[[2, 2, 0]])
+    with pytest.raises(PlanError, match="finite"):
+        MatrixMechanism([[math.nan]])
+    with pytest.raises(PlanError, match="not 0"):
+        MatrixMechanism([[0.0]])
+    with pytest.raises(PlanError, match="0 <= start"):
+        Ranges(4, [3], [2])
+    with pytest.raises(PlanError, match="at least one query"):
+        Ranges(4, [], [])
+    with pytest.raises(PlanError, match="depends on the data"):
+        Sorted(4).expected_error(Bins(4), 1)
+    with pytest.raises(AnswersError, match="expected 4"):
+        Identity(4).infer([1.0, 2.0])
+    with pytest.raises(PlanError, match="candidate"):
+        choose(Bins(4), 1, candidates=[Identity(5)])
+    with pytest.raises(PlanError):
+        optimise(AllRanges(8), sums=0)

@@ -1,0 +1,73 @@
+"""Histogram strategies as query programs, and the inference that makes their answers sharp."""
+
+from wpinq.histograms.choose import Choice, Ranking, choose
+from wpinq.histograms.inference.bayes import bayes_count, out_of_range_probability
+from wpinq.histograms.inference.intervals import Bootstrap, bootstrap, laplace_sum_survival, linear_half_width
+from wpinq.histograms.inference.isotonic import isotonic_l1, isotonic_l2
+from wpinq.histograms.inference.least_squares import least_squares
+from wpinq.histograms.inference.matching import consistent_sizes, match_sizes, merge_estimates
+from wpinq.histograms.inference.nonnegative import nonnegative_least_squares, project_to_total, project_tree
+from wpinq.histograms.inference.ranges import median, quantile, range_sums
+from wpinq.histograms.inference.rounding import round_to_total, round_tree
+from wpinq.histograms.inference.tree import Tree, tree_least_squares, zero_subtrees
+from wpinq.histograms.strategies.count_of_counts import CountOfCounts, earth_movers_distance
+from wpinq.histograms.strategies.hierarchical import Hierarchical
+from wpinq.histograms.strategies.identity import Identity
+from wpinq.histograms.strategies.location_counts import HierarchicalCounts, bottom_up
+from wpinq.histograms.strategies.matrix import MatrixMechanism
+from wpinq.histograms.strategies.optimised import PIdentity, optimise
+from wpinq.histograms.strategies.product import Product
+from wpinq.histograms.strategies.sorted import Sorted
+from wpinq.histograms.strategies.strategy import LinearStrategy, Strategy
+from wpinq.histograms.strategies.wavelet import Wavelet
+from wpinq.histograms.workload import AllRanges, Bins, Kronecker, Matrix, Prefixes, Ranges, Workload
+
+__all__ = [
+    "AllRanges",
+    "Bins",
+    "Bootstrap",
+    "Choice",
+    "CountOfCounts",
+    "Hierarchical",
+    "HierarchicalCounts",
+    "Identity",
+    "Kronecker",
+    "LinearStrategy",
+    "Matrix",
+    "MatrixMechanism",
+    "PIdentity",
+    "Prefixes",
+    "Product",
+    "Ranges",
+    "Ranking",
+    "Sorted",
+    "Strategy",
+    "Tree",
+    "Wavelet",
+    "Workload",
+    "bayes_count",
+    "bootstrap",
+    "bottom_up",
+    "choose",
+    "consistent_sizes",
+    "earth_movers_distance",
+    "isotonic_l1",
+    "isotonic_l2",
+    "laplace_sum_survival",
+    "least_squares",
+    "linear_half_width",
+    "match_sizes",
+    "median",
+    "merge_estimates",
+    "nonnegative_least_squares",
+    "optimise",
+    "out_of_range_probability",
+    "project_to_total",
+    "project_tree",
+    "quantile",
+    "range_sums",
+    "round_to_total",
+    "round_tree",
+    "tree_least_squares",
+    "zero_subtrees",
+]

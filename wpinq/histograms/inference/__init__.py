@@ -1,0 +1,1 @@
+"""Inference over released numbers: pure functions of public arrays, free of privacy cost."""

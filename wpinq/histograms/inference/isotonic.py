@@ -1,0 +1,139 @@
+"""Isotonic regression: the non-decreasing sequence nearest to noisy numbers, in squares or in absolute values."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import Any
+
+import numpy as np
+
+from wpinq.errors import AnswersError
+from wpinq.histograms.inference.arrays import Floats, Integers, vector
+
+
+def isotonic_l2(values: Any, lower: float = -math.inf, upper: float = math.inf, weights: Any | None = None) -> Floats:
+    """The non-decreasing sequence within bounds that is nearest in squares.
+
+    `argmin Σ_i w_i (s_i − values_i)²` subject to `lower ≤ s_1 ≤ … ≤ s_n ≤ upper`. Without bounds it is
+    `s_k = min_{j ≥ k} max_{i ≤ j} mean(values_i … values_j)`; bounds clip that, which is the bounded optimum.
+
+    Parameters
+    ----------
+    values : array-like
+        Released numbers.
+    lower, upper : float
+        Public bounds, lower ≤ upper.
+    weights : array-like, optional
+        More than 0, the inverse variances; all 1 when left out.
+
+    Returns
+    -------
+    numpy array of float64
+        The fit.
+
+    Raises
+    ------
+    AnswersError
+        When the arguments are not that.
+
+    Notes
+    -----
+    Privacy cost: none, it is post-processing. Linear time, by pool-adjacent-violators.
+
+    Source: Hay, Rastogi, Miklau, Suciu, PVLDB 3(1), 2010, section 3, theorem 1.
+
+    Examples
+    --------
+    >>> isotonic_l2([14, 9, 10, 15])
+    array([11., 11., 11., 15.])
+    """
+    from scipy.optimize import isotonic_regression
+
+    numbers = vector(values, "values")
+    _check_bounds(lower, upper)
+    if not len(numbers):
+        return numbers
+    given = None if weights is None else vector(weights, "weights", len(numbers))
+    if given is not None and not (given > 0).all():
+        raise AnswersError("weights must be more than 0: leave out what does not count")
+    return np.asarray(np.clip(isotonic_regression(numbers, weights=given).x, lower, upper))
+
+
+def isotonic_l1(values: Any, lower: float = -math.inf, upper: float = math.inf) -> Floats:
+    """A non-decreasing sequence within bounds that is nearest in absolute values.
+
+    `argmin Σ_i |s_i − values_i|` subject to `lower ≤ s_1 ≤ … ≤ s_n ≤ upper`. Of the many optima it takes one whose
+    values are all among those given (or a bound): integers give integers.
+
+    Parameters
+    ----------
+    values : array-like
+        Released numbers.
+    lower, upper : float
+        Public bounds, lower ≤ upper.
+
+    Returns
+    -------
+    numpy array of float64
+        The fit.
+
+    Raises
+    ------
+    AnswersError
+        When the arguments are not that.
+
+    Notes
+    -----
+    Privacy cost: none. Time `O(n log n)` by slope trick: the cost of the best fit to a prefix, as a function of
+    its last value, is convex and piecewise linear; the heap holds the places where its slope changes, and its
+    top is the least last value that is optimal. A pass from the right turns those into the fit.
+
+    Source: Kuo et al., PVLDB 11(11), 2018, sections 4.2 and 4.3, for its use on counts.
+
+    Examples
+    --------
+    >>> isotonic_l1([14, 9, 10, 15])
+    array([ 9.,  9., 10., 15.])
+    """
+    numbers = vector(values, "values")
+    _check_bounds(lower, upper)
+    heap: list[float] = []
+    tops: list[float] = []
+    for negated in (-numbers).tolist():
+        heapq.heappush(heap, negated)
+        if heap[0] < negated:
+            heapq.heapreplace(heap, negated)
+        tops.append(heap[0])
+    fit = np.minimum.accumulate(-np.array(tops, dtype=np.float64)[::-1])[::-1]
+    return np.clip(fit, lower, upper)
+
+
+def isotonic(values: Any, p: int, lower: float = -math.inf, upper: float = math.inf) -> Floats:
+    """`isotonic_l1` for p = 1, `isotonic_l2` for p = 2; AnswersError for another p.
+
+    Examples
+    --------
+    >>> isotonic([9, 14, 10], p=2)
+    array([ 9., 12., 12.])
+    """
+    if p not in (1, 2):
+        raise AnswersError(f"isotonic regression is offered for p = 1 and p = 2, not {p!r}")
+    return isotonic_l1(values, lower, upper) if p == 1 else isotonic_l2(values, lower, upper)
+
+
+def pool_sizes(fit: Any) -> Integers:
+    """For each value of a non-decreasing fit, how many share it: the size of its pool.
+
+    Examples
+    --------
+    >>> pool_sizes([11.0, 11.0, 11.0, 15.0])
+    array([3, 3, 3, 1])
+    """
+    _, inverse, counts = np.unique(vector(fit, "the fit"), return_inverse=True, return_counts=True)
+    return np.asarray(counts[inverse], dtype=np.int64)
+
+
+def _check_bounds(lower: float, upper: float) -> None:
+    if not lower <= upper:
+        raise AnswersError(f"the bounds must be numbers lower <= upper, not {lower!r} and {upper!r}")

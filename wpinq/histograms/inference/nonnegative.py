@@ -1,0 +1,171 @@
+"""Non-negative fits: projections, and least squares under x ≥ 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wpinq.errors import AnswersError
+from wpinq.histograms.inference.arrays import Floats, vector
+from wpinq.histograms.inference.tree import Tree
+
+_DENSE_LIMIT = 600
+
+
+def project_to_total(values: Any, total: float, at_most: bool = False) -> Floats:
+    """The nearest non-negative vector with a given sum.
+
+    `argmin ‖x − values‖₂` subject to `x ≥ 0` and `Σ x = total`: all values move by one amount and those that fall
+    below 0 become 0.
+
+    Parameters
+    ----------
+    values : array-like
+        Released numbers, at least one.
+    total : float
+        The public sum, at least 0.
+    at_most : bool
+        Whether the sum may be less.
+
+    Returns
+    -------
+    numpy array of float64
+        The fit.
+
+    Raises
+    ------
+    AnswersError
+        When there are no values, or the total is not a finite number of at least 0.
+
+    Notes
+    -----
+    Privacy cost: none. Time `O(n log n)`. Source: Kuo et al. 2018, section 4.1, whose quadratic programme this is.
+
+    Examples
+    --------
+    >>> project_to_total([3.0, 1.0, -2.0], 2.0)
+    array([2., 0., 0.])
+    """
+    numbers = vector(values, "values")
+    if not (len(numbers) and math.isfinite(total) and total >= 0):
+        raise AnswersError("a projection needs at least one value and a finite total of at least 0")
+    if at_most and np.maximum(numbers, 0.0).sum() <= total:
+        return np.asarray(np.maximum(numbers, 0.0))
+    descending = np.sort(numbers)[::-1]
+    shifts = (np.cumsum(descending) - total) / np.arange(1, len(numbers) + 1)
+    positive = np.flatnonzero(descending > shifts)
+    shift = shifts[positive[-1]] if len(positive) else descending[0]
+    return np.asarray(np.maximum(numbers - shift, 0.0))
+
+
+def project_tree(tree: Tree, levels: Sequence[Floats]) -> list[Floats]:
+    """A consistent tree made non-negative from the top down, every node keeping its total.
+
+    The root is cut at 0; then, family by family, the children become the nearest non-negative numbers that sum to
+    their parent: `project_to_total`. Cutting the leaves alone would add up to a large bias on long ranges.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    levels : sequence of arrays
+        A consistent estimate, level by level, root first.
+
+    Returns
+    -------
+    list of numpy arrays of float64
+        Non-negative and consistent.
+
+    Notes
+    -----
+    Privacy cost: none. Linear time but for sorting each family.
+
+    Examples
+    --------
+    >>> tree = Tree.uniform(4, 2)
+    >>> [level.tolist() for level in project_tree(tree, tree.totals(np.array([3.0, -4.0, 11.0, 0.0])))]
+    [[10.0], [0.0, 10.0], [0.0, 0.0, 10.0, 0.0]]
+    """
+    kept = [np.maximum(levels[0], 0.0)]
+    for counts, below in zip(tree.children, levels[1:], strict=True):
+        inside = np.arange(counts.max()) < counts[:, None]
+        family = np.full(inside.shape, -np.inf)
+        family[inside] = below
+        descending = -np.sort(-family, axis=1)
+        finite = np.where(np.isfinite(descending), descending, 0.0)
+        shifts = (np.cumsum(finite, axis=1) - kept[-1][:, None]) / np.arange(1, inside.shape[1] + 1)
+        positive = (descending > shifts).sum(axis=1)  # of the largest, how many stay above 0
+        last = np.maximum(positive - 1, 0)[:, None]
+        shift = np.where(positive[:, None] > 0, np.take_along_axis(shifts, last, axis=1), descending[:, :1])
+        kept.append(np.maximum(family - shift, 0.0)[inside])
+    return kept
+
+
+def nonnegative_least_squares(matrix: Any, values: Any, tolerance: float = 1e-8) -> Floats:
+    """Least squares under `x ≥ 0`: `argmin ‖matrix · x − values‖₂`.
+
+    Parameters
+    ----------
+    matrix : numpy array or scipy sparse matrix or LinearOperator, shape (m, n)
+        The strategy.
+    values : array-like, shape (m,)
+        Noisy answers.
+    tolerance : float
+        For large or sparse matrices: the largest violation of the optimality conditions, relative to ‖Aᵀy‖∞.
+
+    Returns
+    -------
+    numpy array of float64, shape (n,)
+        The fit: exact (Lawson and Hanson) for small dense matrices, by bounded quasi-Newton steps otherwise.
+
+    Raises
+    ------
+    AnswersError
+        When the shapes do not fit, or the iteration does not reach the tolerance.
+
+    Notes
+    -----
+    Privacy cost: none. Non-negative fits are biased upwards where the true counts are near 0.
+
+    Examples
+    --------
+    >>> nonnegative_least_squares(np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]), [1.0, 2.0, -1.0])
+    array([1.5, 0. ])
+    """
+    from scipy.optimize import minimize, nnls
+    from scipy.sparse.linalg import aslinearoperator
+
+    numbers = vector(values, "values")
+    if len(np.shape(matrix)) != 2 or matrix.shape[0] != len(numbers):
+        raise AnswersError(f"a matrix of shape {np.shape(matrix)} does not fit {len(numbers)} answers")
+    if isinstance(matrix, np.ndarray) and matrix.shape[1] <= _DENSE_LIMIT:
+        return np.asarray(nnls(matrix, numbers)[0], dtype=np.float64)
+    operator = aslinearoperator(matrix)
+    target = operator.rmatvec(numbers)
+    size = max(float(np.abs(target).max()), 1e-300)
+
+    def loss(x: Floats) -> tuple[float, Floats]:
+        residual = operator.matvec(x) - numbers
+        return float(residual @ residual) / (2 * size), operator.rmatvec(residual) / size
+
+    options = {"maxiter": 20_000, "maxfun": 200_000, "ftol": 0.0, "gtol": tolerance / 10, "maxcor": 30}
+    found = minimize(
+        loss,
+        np.zeros(operator.shape[1]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, None)] * operator.shape[1],
+        options=options,
+    )
+    fit = np.asarray(found.x, dtype=np.float64)
+    gradient = loss(fit)[1]
+    violation = np.where(fit > 0, np.abs(gradient), np.maximum(-gradient, 0.0)).max()
+    if violation > tolerance:
+        raise AnswersError(
+            f"non-negative least squares stopped at a violation of {violation:.2g}, above the tolerance of "
+            f"{tolerance:.2g}: allow a larger tolerance"
+        )
+    return fit

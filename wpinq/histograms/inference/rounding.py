@@ -1,0 +1,113 @@
+"""Integers that keep their totals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wpinq.errors import AnswersError
+from wpinq.histograms.inference.arrays import Floats, Integers, vector
+from wpinq.histograms.inference.tree import Tree
+
+_CLOSE = 1e-6
+
+
+def round_to_total(values: Any, total: int) -> Integers:
+    """Non-negative integers with a given sum, each within 1 of the value: the largest fractions are rounded up.
+
+    `r = total − Σ ⌊x_i⌋`; the r values with the largest fractional parts go up, the others down.
+
+    Parameters
+    ----------
+    values : array-like
+        Non-negative, with the sum `total` up to rounding: `project_to_total` gives such.
+    total : int
+        The sum, at least 0.
+
+    Returns
+    -------
+    numpy array of int64
+        The integers.
+
+    Raises
+    ------
+    AnswersError
+        When a value is negative or the values do not have that sum.
+
+    Notes
+    -----
+    Privacy cost: none. Source: Kuo et al. 2018, section 4.1.
+
+    Examples
+    --------
+    >>> round_to_total([0.25, 1.5, 1.25], 3)
+    array([0, 2, 1])
+    """
+    numbers = vector(values, "values")
+    close = _CLOSE * max(1.0, abs(total))
+    if (numbers < 0).any() or abs(float(numbers.sum()) - total) > close:
+        raise AnswersError("values must be at least 0 and have the total as their sum: project_to_total makes them so")
+    tree = Tree([[len(numbers)]]) if len(numbers) else None
+    if tree is None:
+        return np.zeros(0, dtype=np.int64)
+    return _down(tree, 0, np.array([total], dtype=np.int64), numbers)
+
+
+def round_tree(tree: Tree, levels: Sequence[Floats]) -> list[Integers]:
+    """A consistent, non-negative tree as integers that are consistent too.
+
+    The root is rounded to the nearest integer; then, family by family, the children with the largest fractions go
+    up as often as their parent's integer needs. Every node moves by less than 1.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    levels : sequence of arrays
+        Level by level, root first; each node the sum of its children up to rounding, all at least 0.
+
+    Returns
+    -------
+    list of numpy arrays of int64
+        Level by level.
+
+    Raises
+    ------
+    AnswersError
+        When the levels are not consistent or not non-negative.
+
+    Notes
+    -----
+    Privacy cost: none.
+
+    Examples
+    --------
+    >>> tree = Tree.uniform(4, 2)
+    >>> [level.tolist() for level in round_tree(tree, tree.totals(np.array([0.5, 0.5, 1.75, 0.5])))]
+    [[3], [1, 2], [1, 0, 2, 0]]
+    """
+    if any((level < 0).any() for level in levels):
+        raise AnswersError("the tree holds negative values: make it non-negative first")
+    rounded = [np.rint(levels[0]).astype(np.int64)]
+    for level in range(tree.levels - 1):
+        gap = np.abs(tree.sum_children(level, levels[level + 1]) - levels[level])
+        if (gap > _CLOSE * np.maximum(1.0, levels[level])).any():
+            raise AnswersError("the tree is not consistent: rounding keeps totals that are there")
+        rounded.append(_down(tree, level, rounded[-1], levels[level + 1]))
+    return rounded
+
+
+def _down(tree: Tree, level: int, parents: Integers, values: Floats) -> Integers:
+    """Children's integers that sum to their parents'."""
+    nearest = np.rint(values)
+    values = np.where(np.abs(values - nearest) < _CLOSE, nearest, values)  # so that an integer stays one
+    floors = np.floor(values)
+    missing = parents - np.rint(tree.sum_children(level, floors)).astype(np.int64)
+    counts = tree.children[level]
+    family = np.repeat(np.arange(len(counts)), counts)
+    order = np.lexsort((-(values - floors), family))
+    rank = np.empty(len(values), dtype=np.int64)
+    rank[order] = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return floors.astype(np.int64) + (rank < missing[family])

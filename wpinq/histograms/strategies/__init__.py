@@ -1,0 +1,1 @@
+"""Strategies: each a query program and its inference, one strategy a file."""

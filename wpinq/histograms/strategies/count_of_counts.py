@@ -1,0 +1,213 @@
+"""Counts of counts: how many groups there are of each size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from wpinq.errors import PlanError
+from wpinq.expr import functions as wp
+from wpinq.expr.values import Value
+from wpinq.histograms.inference.arrays import Floats, Integers, vector
+from wpinq.histograms.inference.isotonic import isotonic, pool_sizes
+from wpinq.histograms.inference.nonnegative import project_to_total
+from wpinq.histograms.inference.rounding import round_to_total
+from wpinq.histograms.strategies.strategy import Function, Strategy
+from wpinq.privacy.epsilon import parse_epsilon
+from wpinq.query import Query
+
+Method = Literal["naive", "cumulative", "unattributed"]
+METHODS: tuple[Method, ...] = ("naive", "cumulative", "unattributed")
+
+
+@dataclass(frozen=True)
+class CountOfCounts(Strategy):
+    """How many groups have each size 0 … largest, when the number of groups is public.
+
+    | method | query program | a record weighs | sensitivity |
+    | --- | --- | --- | --- |
+    | naive | `GroupBy(group, count).Select(size)` | half the number of groups of that size, from 1 on | 2 |
+    | cumulative, H_c | `Select(group).Shave(1).Select(index)` | i: the number of groups of size > i | 1 |
+    | unattributed, H_g | that, then `Shave(1).Select(index)` | j: the (j + 1)-th largest size | 1 |
+
+    Parameters
+    ----------
+    groups : int
+        The public number G of groups, empty ones included.
+    largest : int
+        The public bound K on sizes, at least 1; a larger group counts as one of size K.
+    method : {"cumulative", "unattributed", "naive"}
+        What is measured. Cumulative does better where sizes are dense, unattributed where they are sparse; naive
+        is there to compare with.
+    p : {1, 2}, optional
+        Isotonic fit in absolute values or in squares; when left out, squares for the unattributed method, whose pools
+        then give variances, and absolute values for the cumulative one.
+
+    Notes
+    -----
+    Source: Kuo, Chiu, Kifer, Hay, Machanavajjhala, *Differentially private hierarchical count-of-counts histograms*,
+    PVLDB 11(11), 2018. Protects one item of weight 1; groups are public.
+
+    Examples
+    --------
+    >>> CountOfCounts(groups=4, largest=4).infer([0.2, 1.8, 3.1, 2.9])
+    array([0, 2, 1, 0, 1])
+    """
+
+    groups: int
+    largest: int
+    method: Method = "cumulative"
+    p: int | None = None
+
+    def __post_init__(self) -> None:
+        for what, number in (("the number of groups", self.groups), ("the largest size", self.largest)):
+            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+                raise PlanError(f"{what} is a public integer of at least 1, not {number!r}")
+        if self.method not in METHODS:
+            raise PlanError(f"a method is one of {', '.join(METHODS)}, not {self.method!r}")
+        if self.p is None:
+            object.__setattr__(self, "p", 2 if self.method == "unattributed" else 1)
+        if self.p not in (1, 2):
+            raise PlanError(f"p is 1 or 2, not {self.p!r}")
+
+    @property
+    def domain(self) -> int:  # type: ignore[override]  # the sizes
+        """The number of sizes, `largest + 1`."""
+        return self.largest + 1
+
+    @property
+    def sensitivity(self) -> Fraction:
+        return Fraction(2 if self.method == "naive" else 1)
+
+    @property
+    def keys(self) -> tuple[Value, ...]:
+        if self.method == "naive":
+            return tuple(range(1, self.largest + 1))
+        if self.method == "cumulative":
+            return tuple(range(self.largest))
+        return tuple(range(self.groups - 1, -1, -1))
+
+    def query(self, source: Query, bin: Function | None = None) -> Query:
+        """The query program over items; `bin` gives an item's group, of any type. Uses of the source: 1."""
+        if not isinstance(source, Query):
+            raise PlanError(f"a strategy is a program over a query, not over a {type(source).__name__}")
+        group = (lambda record: record) if bin is None else bin
+        if self.method == "naive":
+            sizes = source.group_by(group, lambda items: wp.count(items))
+            return sizes.select(lambda g: wp.min(g.val, self.largest))
+        above = source.select(group).shave(1.0).select(lambda piece: piece.index)
+        if self.method == "cumulative":
+            return above
+        bounded = above.where(lambda i: i < self.largest)
+        return bounded.shave(1.0).select(lambda piece: piece.index)
+
+    def answers_of(self, answers: Any) -> Floats:
+        """The noisy numbers as they are fitted: H from size 1 on, H_c from size 0 to K − 1, H_g ascending.
+
+        Of Answers of the cumulative method, `H_c[i] = G − weight of i`. A vector stays as it is.
+        """
+        from wpinq.answers import Answers
+
+        values = super().answers_of(answers)
+        return self.groups - values if isinstance(answers, Answers) and self.method == "cumulative" else values
+
+    def infer(self, answers: Any) -> Integers:
+        """The number of groups of each size.
+
+        Parameters
+        ----------
+        answers : Answers or array-like
+            Answers of `measure`, or noisy numbers as `answers_of` gives them.
+
+        Returns
+        -------
+        numpy array of int64, of K + 1 numbers
+            Non-negative, of sum G.
+
+        Notes
+        -----
+        Privacy cost: none.
+        """
+        return self._histogram(self.answers_of(answers))
+
+    def _histogram(self, noisy: Floats) -> Integers:
+        if self.method == "naive":
+            above = project_to_total(noisy, self.groups, at_most=True)
+            fitted = np.concatenate(([max(0.0, self.groups - float(above.sum()))], above))
+            return round_to_total(fitted, self.groups)
+        if self.method == "cumulative":
+            fit = np.rint(isotonic(noisy, self.p or 1, 0.0, self.groups)).astype(np.int64)
+            return np.diff(np.concatenate(([0], fit, [self.groups])))
+        return np.bincount(self._sizes(noisy)[0], minlength=self.largest + 1).astype(np.int64)
+
+    def _sizes(self, noisy: Floats) -> tuple[Integers, Integers]:
+        fit = isotonic(noisy, self.p or 2, 0.0, self.largest)
+        return np.rint(fit).astype(np.int64), pool_sizes(fit)
+
+    def sizes(self, answers: Any, epsilon: object) -> tuple[Integers, Floats]:
+        """The sizes of the groups, ascending, and the estimated variance of each.
+
+        H_g: `2 / (|S_i| ε²)`, S_i the pool of i. H_c: `4 / (ε² · estimated groups of that size)`. Naive: as H_c with
+        the naive noise, `16 / (…)`.
+
+        Parameters
+        ----------
+        answers : Answers or array-like
+            As for `infer`.
+        epsilon : number
+            That of the measurement.
+
+        Returns
+        -------
+        sizes : numpy array of int64
+            G sizes.
+        variances : numpy array of float64
+            Of each, as weights for merging; not exact.
+
+        Notes
+        -----
+        Privacy cost: none. Source: Kuo et al. 2018, section 5.1.
+        """
+        spent = float(parse_epsilon(epsilon))
+        noisy = self.answers_of(answers)
+        if self.method == "unattributed":
+            sizes, pools = self._sizes(noisy)
+            return sizes, 2 / (pools * spent**2)
+        histogram = self._histogram(noisy)
+        sizes = np.repeat(np.arange(self.largest + 1), histogram)
+        factor = 16.0 if self.method == "naive" else 4.0
+        return sizes, np.asarray(factor / (spent**2 * histogram[sizes]), dtype=np.float64)
+
+
+def earth_movers_distance(first: Any, second: Any) -> float:
+    """The least number of items to add or remove to turn one histogram of sizes into another, `‖H_c − H_c'‖₁`.
+
+    Parameters
+    ----------
+    first, second : array-like
+        Numbers of groups of each size 0, 1, …; of equal sum.
+
+    Returns
+    -------
+    float
+        The distance.
+
+    Raises
+    ------
+    AnswersError
+        When they are no rows of numbers of one length.
+
+    Notes
+    -----
+    Privacy cost: none; between two estimates. Against protected data it is a query of its own.
+
+    Examples
+    --------
+    >>> earth_movers_distance([0, 2, 1, 0, 1], [0, 2, 0, 1, 1])
+    1.0
+    """
+    one = vector(first, "a histogram")
+    return float(np.abs(np.cumsum(one - vector(second, "a histogram", len(one)))).sum())

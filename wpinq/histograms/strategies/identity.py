@@ -1,0 +1,71 @@
+"""Identity: every bin by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from wpinq.expr.values import Value
+from wpinq.histograms.inference.arrays import Floats
+from wpinq.histograms.strategies.strategy import Element, Function, LinearStrategy, bins_of
+from wpinq.histograms.workload import Workload, check_domain_size
+from wpinq.query import Query
+
+
+@dataclass(frozen=True)
+class Identity(LinearStrategy):
+    """Every bin by itself, L: `Select(bin)`. Sensitivity 1.
+
+    Best for bins one by one; the noise of a range grows with its length.
+
+    Parameters
+    ----------
+    domain : int
+        The number of bins.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> people = wp.source("people", age=int)
+    >>> strategy = Identity(100)
+    >>> strategy.query(people, bin=lambda p: p.age).uses()
+    {'people': 1}
+    """
+
+    domain: int
+
+    def __post_init__(self) -> None:
+        check_domain_size(self.domain)
+
+    @property
+    def sensitivity(self) -> Fraction:
+        return Fraction(1)
+
+    @property
+    def keys(self) -> tuple[Value, ...]:
+        return tuple(range(self.domain))
+
+    def query(self, source: Query, bin: Function | None = None) -> Query:
+        """The query program: `Select(bin)`, bins outside of the domain left out. Uses of the source: 1."""
+        return bins_of(source, bin, self.domain)
+
+    def elements(self, bin: Any) -> list[Element]:
+        return [(bin, 1.0)]
+
+    def apply(self, histogram: Floats) -> Floats:
+        return np.asarray(histogram, dtype=np.float64)
+
+    def transpose(self, answers: Floats) -> Floats:
+        return self.apply(answers)
+
+    def estimate(self, answers: Floats) -> Floats:
+        return self.apply(answers)
+
+    def coefficients(self, queries: Floats) -> Floats:
+        return self.apply(queries)
+
+    def squared_norm(self, workload: Workload) -> float:
+        return float(workload.gram_diagonal().sum())

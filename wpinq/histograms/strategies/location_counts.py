@@ -1,0 +1,199 @@
+"""Counts of counts over a tree of locations, with a budget for each level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wpinq.answers import Answers
+from wpinq.errors import AnswersError, PlanError
+from wpinq.expr import functions as wp
+from wpinq.expr.types import INT
+from wpinq.expr.values import Value
+from wpinq.histograms.inference.arrays import Floats, Integers
+from wpinq.histograms.inference.matching import consistent_sizes
+from wpinq.histograms.inference.tree import Tree
+from wpinq.histograms.strategies.count_of_counts import CountOfCounts, Method
+from wpinq.histograms.strategies.strategy import Function
+from wpinq.measurement import Measurement
+from wpinq.privacy.epsilon import parse_epsilon
+from wpinq.query import Query
+
+
+@dataclass(frozen=True, eq=False)
+class HierarchicalCounts:
+    """How many groups of each size there are in every node of a tree of locations, consistently.
+
+    One measurement a level. Nodes of a level hold different items, so that they share one use of the source: a
+    level costs its epsilon, all levels their sum.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree of locations; every group lies in one leaf.
+    groups : sequence of int
+        The public number of groups of each leaf, at least 1.
+    largest : int
+        The public bound K on sizes; a larger group counts as one of size K.
+    methods : str or sequence of str
+        "cumulative" or "unattributed", for all levels or for each.
+    p : {1, 2}, optional
+        The isotonic fit, as for `CountOfCounts`.
+
+    Raises
+    ------
+    PlanError
+        When these do not fit together, or are not public numbers of that kind.
+
+    Notes
+    -----
+    Source: Kuo et al., PVLDB 11(11), 2018, section 5.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> persons = wp.source("persons", name=str, group=int, location=int)
+    >>> strategy = HierarchicalCounts(Tree([[2]]), groups=[2, 2], largest=8)
+    >>> levels = strategy.measure(persons, [0.5, 0.5], group=lambda r: r.group, location=lambda r: r.location)
+    >>> wp.bill(levels)["persons"]
+    Fraction(1, 1)
+    """
+
+    tree: Tree
+    groups: Sequence[int]
+    largest: int
+    methods: Method | Sequence[Method] = "cumulative"
+    p: int | None = None
+    nodes: tuple[tuple[CountOfCounts, ...], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        counts = np.asarray(self.groups)
+        leaves = self.tree.sizes[-1]
+        if counts.shape != (leaves,) or not np.issubdtype(counts.dtype, np.integer) or (counts < 1).any():
+            raise PlanError(
+                f"the numbers of groups must be public: an integer of at least 1 for each of the {leaves} leaves"
+            )
+        methods = [self.methods] * self.tree.levels if isinstance(self.methods, str) else list(self.methods)
+        if len(methods) != self.tree.levels or not set(methods) <= {"cumulative", "unattributed"}:
+            raise PlanError(f"methods are 'cumulative' or 'unattributed', for each of the {self.tree.levels} levels")
+        totals = self.tree.totals(counts)
+        nodes = tuple(
+            tuple(CountOfCounts(int(total), self.largest, method, self.p) for total in level)
+            for level, method in zip(totals, methods, strict=True)
+        )
+        object.__setattr__(self, "nodes", nodes)
+
+    def keys(self, level: int) -> tuple[Value, ...]:
+        """The public records of a level: (node, key of that node's strategy)."""
+        return tuple((i, key) for i, node in enumerate(self.nodes[level]) for key in node.keys)
+
+    def query(self, source: Query, level: int, group: Function, location: Function) -> Query:
+        """The query program of one level: the strategy of all its nodes side by side. Uses of the source: 1.
+
+        Parameters
+        ----------
+        source : Query
+            Items.
+        level : int
+            From 0, the root.
+        group, location : function
+            From an item to its group, of any type, and to its leaf, an int from 0. Items of other leaves are left out.
+        """
+        if not isinstance(source, Query):
+            raise PlanError(f"a strategy is a program over a query, not over a {type(source).__name__}")
+        leaves = self.tree.sizes[-1]
+        placed = source.select(lambda r: (location(r), group(r)))
+        if placed.plan.type.elements[0] != INT:  # type: ignore[attr-defined]  # a pair
+            raise PlanError(f"a location is the number of a leaf, an int from 0 to {leaves - 1}")
+        node = self._ancestors(level)
+        inside = placed.where(lambda r: (r[0] >= 0) & (r[0] < leaves))
+        pieces = inside.select(lambda r: (wp.element(node, r[0]), r[1])).shave(1.0)
+        above = pieces.select(lambda piece: (piece.record[0], piece.index))
+        if self.nodes[level][0].method == "cumulative":
+            return above
+        bounded = above.where(lambda r: r[1] < self.largest).shave(1.0)
+        return bounded.select(lambda piece: (piece.record[0], piece.index))
+
+    def _ancestors(self, level: int) -> list[int]:
+        ids = np.arange(self.tree.sizes[level])
+        for counts in self.tree.children[level:]:
+            ids = np.repeat(ids, counts)
+        return [int(i) for i in ids]
+
+    def measure(
+        self, source: Query, epsilons: Sequence[object], group: Function, location: Function
+    ) -> tuple[Measurement, ...]:
+        """A measurement for each level with its own epsilon. Privacy cost: the sum of the epsilons a use.
+
+        Parameters
+        ----------
+        source : Query
+            Items.
+        epsilons : sequence of numbers
+            One for each level, root first.
+        group, location : function
+            As for `query`.
+        """
+        if len(epsilons) != self.tree.levels:
+            raise PlanError(f"the tree has {self.tree.levels} levels: give an epsilon for each")
+        return tuple(
+            self.query(source, level, group, location).noisy_count(epsilon, over=self.keys(level))
+            for level, epsilon in enumerate(epsilons)
+        )
+
+    def answers_of(self, level: int, answers: Any) -> list[Floats]:
+        """The noisy numbers of each node of a level, as its `CountOfCounts` fits them."""
+        if not isinstance(answers, Answers):
+            if len(answers) != self.tree.sizes[level]:
+                raise AnswersError(f"level {level} has {self.tree.sizes[level]} nodes: give a vector for each")
+            return [node.answers_of(given) for node, given in zip(self.nodes[level], answers, strict=True)]
+        values = answers.values if answers.keys == self.keys(level) else answers.at(self.keys(level))
+        parts = np.split(values, np.cumsum([len(node.keys) for node in self.nodes[level]])[:-1])
+        pairs = zip(self.nodes[level], parts, strict=True)
+        return [node.groups - part if node.method == "cumulative" else np.asarray(part) for node, part in pairs]
+
+    def infer(self, answers: Sequence[Any], epsilons: Sequence[object], weighted: bool = True) -> list[list[Integers]]:
+        """The number of groups of each size in every node: children sum to their parent.
+
+        Parameters
+        ----------
+        answers : sequence, one of each level, root first
+            Answers of `measure`, or for each node a vector of noisy numbers.
+        epsilons : sequence of numbers
+            Those of the measurements.
+        weighted : bool
+            Merge by inverse variance; otherwise by plain averages, to compare with.
+
+        Returns
+        -------
+        list of lists of numpy arrays of int64
+            For each node of each level, K + 1 non-negative numbers of sum G.
+
+        Notes
+        -----
+        Privacy cost: none.
+        """
+        if len(answers) != self.tree.levels or len(epsilons) != self.tree.levels:
+            raise AnswersError(f"the tree has {self.tree.levels} levels: give answers and an epsilon for each")
+        sizes, variances = [], []
+        for level, (given, epsilon) in enumerate(zip(answers, epsilons, strict=True)):
+            numbers = self.answers_of(level, given)
+            pairs = [n.sizes(part, parse_epsilon(epsilon)) for n, part in zip(self.nodes[level], numbers, strict=True)]
+            sizes.append([pair[0] for pair in pairs])
+            variances.append([pair[1] for pair in pairs])
+        merged = consistent_sizes(self.tree, sizes, variances if weighted else None)
+        return [[np.bincount(node, minlength=self.largest + 1) for node in level] for level in merged]
+
+
+def bottom_up(tree: Tree, leaves: Sequence[Integers]) -> list[list[Integers]]:
+    """Every node as the sum of its leaves: the baseline that spends everything at the leaves.
+
+    Examples
+    --------
+    >>> [[h.tolist() for h in level] for level in bottom_up(Tree([[2]]), [np.array([1, 0]), np.array([0, 2])])]
+    [[[1, 2]], [[1, 0], [0, 2]]]
+    """
+    return [[np.asarray(node, dtype=np.int64) for node in level] for level in tree.totals(np.array(leaves))]

@@ -1,0 +1,170 @@
+"""Matrix mechanism: a strategy given as a matrix."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from wpinq.errors import PlanError
+from wpinq.expr import functions as wp
+from wpinq.expr.values import Value
+from wpinq.histograms.inference.arrays import Floats
+from wpinq.histograms.strategies.strategy import Element, LinearStrategy
+from wpinq.histograms.workload import Workload, as_workload, check_matrix
+
+_GRID_BITS = 48
+_ROW_SPACE = 1e-7
+_SLACK_ROW = -1
+
+
+class MatrixMechanism(LinearStrategy):
+    """The rows of a given matrix A as queries. Sensitivity ‖A‖₁, the largest column norm.
+
+    `SelectMany(bin → column of A / ‖A‖₁)`: record i weighs `(A x)_i / ‖A‖₁`. Columns of smaller norm give what
+    they lack to a record that is not released. The estimate is least squares, `A⁺ y`.
+
+    Parameters
+    ----------
+    matrix : numpy array or scipy sparse matrix, shape (m, n)
+        The strategy. Coefficients that are no integers are rounded to 48 bits below ‖A‖₁, so that sums are exact:
+        `matrix` is what is asked.
+    workload : Workload or matrix, optional
+        Checked to lie in the row space of A.
+
+    Raises
+    ------
+    PlanError
+        When the matrix is not finite, or all 0, or the workload has queries that the strategy does not determine.
+
+    Notes
+    -----
+    The query holds a table of the nonzero coefficients: m · n numbers, or twice the domain times the most
+    nonzeros of a column if that is less. Structured strategies (`Hierarchical`, `Wavelet`, `Product`) need none.
+
+    Source: Li et al., *Optimizing linear counting queries under differential privacy*, PODS 2010.
+
+    Examples
+    --------
+    >>> strategy = MatrixMechanism([[1, 1, 1], [1, 0, 0], [0, 0, 2]])
+    >>> strategy.sensitivity
+    Fraction(3, 1)
+    >>> strategy.infer([6, 1, 6]).round(6)
+    array([1., 2., 3.])
+    """
+
+    def __init__(self, matrix: Any, workload: Any | None = None) -> None:
+        given = check_matrix(matrix, "a strategy")
+        self.sparse = hasattr(given, "tocsr")
+        data = given.data if self.sparse else given
+        norms = np.asarray(abs(given).sum(axis=0), dtype=np.float64).ravel()
+        largest = float(norms.max())
+        if not 0 < largest < 2.0**500:
+            raise PlanError("a strategy needs a coefficient that is not 0, and none beyond 2**500")
+        if not (np.rint(data) == data).all() or largest >= 2.0**_GRID_BITS:
+            grid = 2.0 ** (math.frexp(largest)[1] - _GRID_BITS)
+            data[...] = np.rint(data / grid) * grid
+            norms = np.asarray(abs(given).sum(axis=0), dtype=np.float64).ravel()
+        if self.sparse:
+            given.eliminate_zeros()
+        self.matrix = given
+        self.domain = given.shape[1]
+        self._norms = norms  # exact: integers, or multiples of the grid below 2**53 of it
+        if workload is not None:
+            self.check(workload)
+
+    def __repr__(self) -> str:
+        kind = "sparse" if self.sparse else "dense"
+        return f"<MatrixMechanism: {self.matrix.shape[0]} × {self.domain}, {kind}>"
+
+    @property
+    def sensitivity(self) -> Fraction:
+        return Fraction(float(self._norms.max()))
+
+    @cached_property
+    def keys(self) -> tuple[Value, ...]:
+        return tuple(range(self.matrix.shape[0]))
+
+    def elements(self, bin: Any) -> list[Element]:
+        # SelectMany divides by the norm from 1 on: a power of two, which rounds nothing, brings a smaller one there
+        largest = float(self._norms.max())
+        factor = 2.0 ** max(0, 1 - math.frexp(largest)[1])
+        lacking = ((largest - self._norms) * factor).tolist()
+        slack = [(_SLACK_ROW, wp.element(lacking, bin))] if any(lacking) else []
+        columns = self.matrix.tocsc() if self.sparse else None
+        counts = np.diff(columns.indptr) if columns is not None else np.count_nonzero(self.matrix, axis=0)
+        rows, most = self.matrix.shape[0], int(counts.max())
+        if 2 * most >= rows:
+            dense = self.matrix.toarray() if self.sparse else self.matrix
+            return [(i, wp.element((dense[i] * factor).tolist(), bin)) for i in range(rows)] + slack
+        places = np.full((most, self.domain), _SLACK_ROW, dtype=np.int64)
+        weights = np.zeros((most, self.domain))
+        for column in range(self.domain):
+            if columns is not None:
+                inside = slice(columns.indptr[column], columns.indptr[column + 1])
+                nonzero, values = columns.indices[inside], columns.data[inside]
+            else:
+                nonzero = np.flatnonzero(self.matrix[:, column])
+                values = self.matrix[nonzero, column]
+            places[: len(nonzero), column], weights[: len(nonzero), column] = nonzero, values * factor
+        tables = zip(places.tolist(), weights.tolist(), strict=True)
+        return [(wp.element(place, bin), wp.element(weight, bin)) for place, weight in tables] + slack
+
+    def apply(self, histogram: Floats) -> Floats:
+        return np.asarray(self.matrix @ histogram)
+
+    def transpose(self, answers: Floats) -> Floats:
+        return np.asarray(self.matrix.T @ answers)
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        return np.asarray(np.linalg.pinv(self.matrix, rcond=1e-10))
+
+    def estimate(self, answers: Floats) -> Floats:
+        return self._iterate(self.matrix, answers) if self.sparse else np.asarray(self._inverse @ answers)
+
+    def coefficients(self, queries: Floats) -> Floats:
+        return self._iterate(self.matrix.T, queries) if self.sparse else np.asarray(self._inverse.T @ queries)
+
+    @staticmethod
+    def _iterate(matrix: Any, vectors: Floats) -> Floats:
+        from wpinq.histograms.inference.least_squares import least_squares
+
+        if vectors.ndim == 1:
+            return least_squares(matrix.tocsr(), vectors)
+        flat = vectors.reshape(len(vectors), -1)
+        solved = np.stack([least_squares(matrix.tocsr(), column) for column in flat.T], axis=1)
+        return solved.reshape(len(solved), *vectors.shape[1:])
+
+    def check(self, workload: Any) -> Workload:
+        """The workload, if it lies in the row space, `W A⁺ A = W`; PlanError if not.
+
+        Examples
+        --------
+        >>> MatrixMechanism([[1, 1]]).check([[2, 2]])
+        <Matrix: 1 queries over 2 bins>
+        """
+        wanted = as_workload(workload, self.domain)
+        size = max(float(wanted.gram_diagonal().sum()), 1e-300)
+        outside = 0.0
+        for start in range(0, wanted.queries if wanted.queries < self.domain else self.domain, 128):
+            if wanted.queries < self.domain:
+                unit = np.eye(wanted.queries, min(128, wanted.queries - start), -start)
+                rows = wanted.transpose(unit)
+                outside += float(((rows - self.transpose(self.coefficients(rows))) ** 2).sum())
+            else:  # trace of (I − A⁺A) WᵀW
+                unit = np.eye(self.domain, min(128, self.domain - start), -start)
+                rest = unit - self.estimate(self.apply(unit))
+                outside += float((rest * wanted.gram(unit)).sum())
+        if outside > _ROW_SPACE * size:
+            raise PlanError(
+                "the strategy does not determine every query of the workload: add queries to it until the workload "
+                "lies in its row space (the rows of the identity always do)"
+            )
+        return wanted
+
+    def squared_norm(self, workload: Workload) -> float:
+        return super().squared_norm(self.check(workload))
