@@ -10,6 +10,7 @@ from wpinq.histograms.inference.nonnegative import nonnegative_least_squares, pr
 from wpinq.histograms.inference.ranges import median, quantile, range_sums
 from wpinq.histograms.inference.rounding import round_to_total, round_tree
 from wpinq.histograms.inference.tree import Tree, tree_least_squares, zero_subtrees
+from wpinq.histograms.plots import plot_error_by_range_size, plot_estimate, plot_tree
 from wpinq.histograms.strategies.count_of_counts import CountOfCounts, earth_movers_distance
 from wpinq.histograms.strategies.hierarchical import Hierarchical
 from wpinq.histograms.strategies.identity import Identity
@@ -62,6 +63,9 @@ __all__ = [
     "nonnegative_least_squares",
     "optimise",
     "out_of_range_probability",
+    "plot_error_by_range_size",
+    "plot_estimate",
+    "plot_tree",
     "project_to_total",
     "project_tree",
     "quantile",

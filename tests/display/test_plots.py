@@ -1,0 +1,354 @@
+"""Plots, by what they hold: positions, heights, ends and labels. Nothing needs a display."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import wpinq as wp
+from wpinq import histograms as h
+from wpinq.answers import Answers
+from wpinq.display.plots import STAMP, plot_answers
+from wpinq.errors import AnswersError, EpsilonError, PlanError
+from wpinq.histograms.plots import plot_error_by_range_size, plot_estimate, plot_tree
+
+people = wp.source("people", age=int, town=str)
+DATA = {"people": [(30 + i % 7, "York" if i % 3 else "Leeds") for i in range(60)]}
+ages = people.select(lambda p: p.age)
+towns = people.select(lambda p: p.town)
+
+
+def simulated(measurement: Any) -> Answers:
+    return wp.simulate(measurement, DATA, seed=7)
+
+
+def released(measurement: Any) -> Answers:
+    """As a session releases them: without the stamp of a simulation."""
+    found = simulated(measurement)
+    return Answers(found.measurement, found.scale, found.values)
+
+
+def texts(axes: Any) -> list[str]:
+    return [text.get_text() for text in axes.texts]
+
+
+def legend(axes: Any) -> list[str]:
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def bars(axes: Any) -> np.ndarray:
+    """The vertical bars of an error-bar plot: (x, low, high) of each."""
+    (container,) = axes.containers
+    (lines,) = container.lines[2]
+    return np.array([[s[0, 0], s[0, 1], s[1, 1]] for s in lines.get_segments()])
+
+
+def tick_labels(axes: Any) -> list[str]:
+    axes.figure.canvas.draw()
+    return [label.get_text() for label in axes.get_xticklabels()]
+
+
+def draws(axes: Any) -> bool:
+    stream = io.BytesIO()
+    axes.figure.savefig(stream)
+    return stream.getvalue().startswith(b"\x89PNG")
+
+
+# answers
+
+
+def test_answers_lie_at_their_keys_with_their_intervals() -> None:
+    answers = released(ages.noisy_count(0.5, over=[36, 30, 33]))
+    axes = plot_answers(answers, confidence=0.9)
+    wanted = [[key, *answers.interval(key, 0.9)] for key in answers.keys]
+    np.testing.assert_allclose(bars(axes), wanted)
+    np.testing.assert_array_equal(axes.containers[0].lines[0].get_ydata(), answers.values)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("key", "noisy weight, 90 % interval")
+    assert axes.get_title() == "NoisyCount(0.5)"
+    assert draws(axes)
+
+
+def test_keys_that_are_no_numbers_stand_side_by_side() -> None:
+    answers = released(towns.noisy_count(1, over=["York", "Leeds", "$a_$b"]))
+    axes = plot_answers(answers)
+    assert list(bars(axes)[:, 0]) == [0, 1, 2]
+    assert tick_labels(axes) == ['"York"', '"Leeds"', r'"\$a_\$b"']
+    assert axes.xaxis.get_major_formatter()(17, None) == ""
+    assert draws(axes)
+
+
+def test_records_are_named_by_their_fields() -> None:
+    axes = plot_answers(released(people.noisy_count(1, over=[(30, "York"), (31, "Leeds")])))
+    assert axes.get_xlabel() == "(age, town)"
+    assert tick_labels(axes) == ['(30, "York")', '(31, "Leeds")']
+
+
+def test_booleans_are_not_numbers() -> None:
+    axes = plot_answers(released(people.select(lambda p: p.age > 32).noisy_count(1, over=[False, True])))
+    assert tick_labels(axes) == ["false", "true"]
+
+
+def test_of_many_names_every_answer_is_drawn_and_some_names_are_written() -> None:
+    names = [f"town {i} " + "x" * 40 for i in range(100)]
+    axes = plot_answers(released(towns.noisy_count(1, over=names)))
+    assert len(bars(axes)) == 100
+    written = tick_labels(axes)
+    assert 10 <= len(written) <= 20
+    assert written[0] == '"town 0 xxxxxxxxxxxxxxx…'
+
+
+def test_an_average_is_one_point_with_its_own_interval() -> None:
+    answers = released(people.noisy_average(1, lambda p: p.age, lower=0, upper=100))
+    axes = plot_answers(answers)
+    np.testing.assert_allclose(bars(axes), [[0, *answers.value_interval(0.95)]])
+    assert tick_labels(axes) == ["average"]
+    assert axes.get_ylabel() == "noisy average, 95 % interval"
+
+
+def test_a_sum_is_called_a_sum() -> None:
+    answers = released(people.noisy_sum(1, lambda p: p.age, lower=0, upper=100))
+    axes = plot_answers(answers)
+    assert axes.get_ylabel() == "noisy sum, 95 % interval"
+    np.testing.assert_allclose(bars(axes)[:, 1:], [answers.value_interval(0.95)])
+
+
+def test_simulated_answers_are_stamped_and_released_ones_are_not() -> None:
+    count = ages.noisy_count(1, over=range(30, 37))
+    assert texts(plot_answers(simulated(count))) == [STAMP]
+    assert texts(plot_answers(released(count))) == []
+
+
+@pytest.mark.parametrize("what", ["choice", "none", "number", "confidence", "axes"])
+def test_what_cannot_be_drawn_is_refused(what: str) -> None:
+    count = simulated(ages.noisy_count(1, over=[30]))
+    calls = {
+        "choice": lambda: plot_answers(simulated(towns.most_common(1, ["York", "Leeds"]))),
+        "none": lambda: plot_answers(simulated(ages.noisy_count(1, over=[]))),
+        "number": lambda: plot_answers(3.0),  # type: ignore[arg-type]
+        "confidence": lambda: plot_answers(count, confidence=1.0),
+        "axes": lambda: plot_answers(count, axes=Figure()),
+    }
+    with pytest.raises(AnswersError):
+        calls[what]()
+
+
+# all of them
+
+PLOTS: dict[str, Any] = {
+    "answers": lambda axes=None: plot_answers(released(ages.noisy_count(1, over=[30])), axes=axes),
+    "estimate": lambda axes=None: plot_estimate([1.0, 2.0], axes=axes),
+    "error": lambda axes=None: plot_error_by_range_size([h.Identity(4)], 1, axes=axes),
+    "tree": lambda axes=None: plot_tree([2, 1, 1], 2, axes=axes),
+}
+every_plot = pytest.mark.parametrize("plot", PLOTS.values(), ids=PLOTS.keys())
+
+
+@every_plot
+def test_every_plot_draws_on_the_axes_given_or_on_its_own(plot: Any) -> None:
+    axes = Figure().add_subplot()
+    assert plot(axes) is axes
+    own = plot()
+    assert own.figure is not axes.figure
+    assert own.get_xlabel() and own.get_ylabel()
+
+
+def test_no_plot_touches_pyplot() -> None:
+    code = (
+        "import sys, wpinq.histograms.plots as p; assert 'matplotlib' not in sys.modules;"
+        "p.plot_tree([2, 1, 1], 2).figure.savefig(sys.stdout.buffer);"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    root = Path(wp.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.startswith(b"\x89PNG")
+
+
+@every_plot
+def test_without_matplotlib_the_error_names_the_extra(plot: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
+    with pytest.raises(AnswersError, match=r"wpinq\[plots\]"):
+        plot()
+
+
+# estimates
+
+
+def test_an_estimate_is_drawn_with_interval_and_public_truth() -> None:
+    estimate, lower, upper, truth = [3.0, -0.5, 11.0], [1.0, -2.0, 9.0], [5.0, 3.0, 13.0], [4, 0, 10]
+    axes = plot_estimate(estimate, (lower, upper), truth)
+    band, true_counts, counts = axes.patches
+    edges = [-0.5, 0.5, 1.5, 2.5]
+    for patch, values, baseline in ((band, upper, lower), (true_counts, truth, None), (counts, estimate, None)):
+        data = patch.get_data()
+        np.testing.assert_array_equal(data.values, values)
+        np.testing.assert_array_equal(data.edges, edges)
+        assert (data.baseline is None) == (baseline is None)
+    np.testing.assert_array_equal(band.get_data().baseline, lower)
+    assert legend(axes) == ["interval", "truth (public data)", "estimate"]
+    assert draws(axes)
+
+
+def test_a_bootstrap_is_labelled_as_one() -> None:
+    strategy = h.Sorted(4)
+    noisy = [1.0, 3.0, 2.5, 9.0]
+    found = strategy.interval(noisy, epsilon=1, seed=3)
+    axes = plot_estimate(strategy.infer(noisy), found)
+    assert legend(axes) == ["interval (parametric bootstrap)", "estimate"]
+    np.testing.assert_array_equal(axes.patches[0].get_data().values, found.upper)
+    np.testing.assert_array_equal(axes.patches[0].get_data().baseline, found.lower)
+
+
+def test_an_estimate_of_simulated_answers_is_stamped() -> None:
+    strategy = h.Hierarchical(8)
+    answers = simulated(strategy.measure(people, 1, bin=lambda p: p.age - 30))
+    axes = plot_estimate(strategy.infer(answers), answers=answers)
+    assert texts(axes) == [STAMP]
+    assert axes.get_title() == "NoisyCount(1)"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"estimate": []},
+        {"estimate": [1.0, float("nan")]},
+        {"estimate": [[1.0], [2.0]]},
+        {"estimate": "abc"},
+        {"estimate": [1.0, 2.0], "truth": [1.0]},
+        {"estimate": [1.0, 2.0], "interval": ([0.0], [3.0])},
+        {"estimate": [1.0, 2.0], "interval": ([0.0, 3.0], [3.0, 2.0])},
+        {"estimate": [1.0, 2.0], "interval": 3},
+        {"estimate": [1.0, 2.0], "answers": [1.0, 2.0]},
+    ],
+    ids=["empty", "nan", "table", "text", "truth", "short", "upside down", "no pair", "no answers"],
+)
+def test_an_unfit_estimate_is_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(AnswersError):
+        plot_estimate(**arguments)
+
+
+# error by range size
+
+
+def test_error_by_range_size_is_the_mean_over_all_places() -> None:
+    strategies = {"tree": h.Hierarchical(12, 3), "wavelet": h.Wavelet(12)}
+    axes = plot_error_by_range_size(strategies, epsilon=0.5)
+    assert legend(axes) == ["tree", "wavelet"]
+    for line, strategy in zip(axes.get_lines(), strategies.values(), strict=True):
+        assert list(line.get_xdata()) == [1, 2, 4, 8]
+        inverse = np.linalg.pinv(np.array([strategy.apply(row) for row in np.eye(12)]).T)
+        for size, error in zip(line.get_xdata(), line.get_ydata(), strict=True):
+            ranges = [np.isin(np.arange(12), range(i, i + size)) for i in range(12 - size + 1)]
+            # a padded wavelet is inverted by its own transform, which is not the pseudo-inverse
+            rows = [r @ (inverse if line.get_label() == "tree" else strategy.estimate(np.eye(16))) for r in ranges]
+            variance = 2 * float(strategy.sensitivity / 0.5) ** 2
+            assert error == pytest.approx(variance * np.mean([row @ row for row in rows]))
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert axes.get_title() == "12 bins, epsilon 0.5"
+    assert draws(axes)
+
+
+def test_chosen_sizes_and_names_from_a_list() -> None:
+    axes = plot_error_by_range_size([h.Identity(10)], 1, sizes=[10, 3, 3])
+    (line,) = axes.get_lines()
+    assert list(line.get_xdata()) == [3, 10]
+    assert list(line.get_ydata()) == [6.0, 20.0]
+    assert legend(axes) == ["Identity(domain=10)"]
+
+
+@pytest.mark.parametrize(
+    ("strategies", "sizes"),
+    [
+        ([], None),
+        ([h.Sorted(4)], None),
+        ([h.Identity(4), h.Identity(5)], None),
+        (h.Identity(4), None),
+        ([h.Identity(4)], [0]),
+        ([h.Identity(4)], [5]),
+        ([h.Identity(4)], [1.5]),
+        ([h.Identity(4)], []),
+    ],
+    ids=["none", "sorted", "domains", "no list", "size 0", "size 5", "size 1.5", "no sizes"],
+)
+def test_unfit_strategies_and_sizes_are_refused(strategies: Any, sizes: Any) -> None:
+    with pytest.raises(PlanError):
+        plot_error_by_range_size(strategies, 1, sizes=sizes)
+
+
+def test_an_unfit_epsilon_is_refused() -> None:
+    with pytest.raises(EpsilonError):
+        plot_error_by_range_size([h.Identity(4)], 0)
+
+
+# the tree
+
+
+def rectangles(axes: Any) -> list[tuple[float, float, float]]:
+    """(left, right, height) of every node, root first."""
+    (nodes,) = axes.collections
+    return [
+        (path.vertices[:, 0].min(), path.vertices[:, 0].max(), path.vertices[:, 1].min()) for path in nodes.get_paths()
+    ]
+
+
+def test_nodes_span_their_bins_also_when_the_last_ones_are_cut() -> None:
+    strategy = h.Hierarchical(5, 3)
+    levels = strategy.tree.totals(np.array([1.0, 2.0, 3.0, 4.0, 6.0]))
+    axes = plot_tree(levels, branching=3)
+    bins = [(0, 5), (0, 3), (3, 5), (0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]
+    heights = [2, 1, 1, 0, 0, 0, 0, 0]
+    assert rectangles(axes) == [(a - 0.5, b - 0.5, height) for (a, b), height in zip(bins, heights, strict=True)]
+    np.testing.assert_allclose(axes.collections[0].get_array(), [16 / 5, 2, 5, 1, 2, 3, 4, 6])
+    assert texts(axes) == ["16", "6", "10", "1", "2", "3", "4", "6"]
+    assert [axis.get_ylabel() for axis in axes.figure.axes] == ["height", "count per bin"]
+    assert draws(axes)
+
+
+def test_one_row_is_the_same_tree_as_levels() -> None:
+    row, levels = plot_tree(np.array([14, 3, 11, 3, 0, 11, 0]), 2), plot_tree([[14], [3, 11], [3, 0, 11, 0]], 2)
+    assert rectangles(row) == rectangles(levels)
+    assert texts(row) == texts(levels) == ["14", "3", "11", "3", "0", "11", "0"]
+
+
+def test_answers_are_drawn_as_counts_and_stamped() -> None:
+    strategy = h.Hierarchical(8)
+    answers = simulated(strategy.measure(people, 1, bin=lambda p: p.age - 30))
+    axes = plot_tree(answers, 2)
+    *numbers, stamp = texts(axes)
+    assert numbers == [f"{value:.4g}" for value in strategy.answers_of(answers)]
+    assert stamp == STAMP
+    consistent = plot_tree(strategy.nodes(answers), 2, answers=answers)
+    assert texts(consistent)[-1] == STAMP
+    assert texts(consistent)[0] != numbers[0]
+
+
+def test_wide_levels_are_coloured_without_numbers() -> None:
+    strategy = h.Hierarchical(64)
+    axes = plot_tree(strategy.apply(np.ones(64)), 2)
+    assert len(rectangles(axes)) == 127
+    assert len(texts(axes)) == 1 + 2 + 4 + 8
+    np.testing.assert_allclose(axes.collections[0].get_array(), 1.0)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[], [1.0] * 4, [1.0, float("inf"), 2.0], [[1.0], [[2.0], [3.0, 4.0]]], "abc", [None], np.ones((3, 1))],
+    ids=["empty", "no tree", "infinite", "ragged", "text", "null", "table"],
+)
+def test_unfit_node_values_are_refused(values: Any) -> None:
+    with pytest.raises(AnswersError):
+        plot_tree(values, 2)
+
+
+def test_an_unfit_branching_and_answers_of_another_query_are_refused() -> None:
+    with pytest.raises(PlanError):
+        plot_tree([2, 1, 1], 1)
+    with pytest.raises((AnswersError, PlanError)):
+        plot_tree(simulated(ages.noisy_count(1, over=[30, 31, 32])), 2)

@@ -1,0 +1,167 @@
+"""Answers as a plot, and what all plots share: axes without global state, labels, the stamp of simulated answers.
+
+matplotlib is an optional extra, `pip install 'wpinq[plots]'`, and is imported when a plot is drawn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wpinq.answers import Answers
+from wpinq.errors import AnswersError
+from wpinq.expr.format import write_constant
+from wpinq.expr.types import TupleOf
+from wpinq.measurement import Choose, NoisyAverage, NoisySum, half_width
+from wpinq.privacy.epsilon import format_epsilon
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STAMP = "SIMULATED: protects nothing"
+_LONGEST_LABEL = 24
+_MOST_LABELS = 20
+_MOST_CHARACTERS = 60
+
+
+def plot_answers(answers: Answers, confidence: float = 0.95, axes: Axes | None = None) -> Axes:
+    """Every answer with its interval.
+
+    Numbers are placed at their value, other keys side by side in the order of `answers.keys`. The bars are
+    `value ± scale · ln(1/(1 − confidence))`, as `Answers.interval` gives them, each for itself: of many answers, a
+    share of 1 − confidence is expected to lie outside. The answers of an average are drawn as that one average.
+
+    Parameters
+    ----------
+    answers : Answers
+        What was released.
+    confidence : float
+        Strictly between 0 and 1.
+    axes : matplotlib Axes, optional
+        Where to draw. A new figure, outside of pyplot, when left out.
+
+    Returns
+    -------
+    matplotlib Axes
+        `axes.figure.savefig(path)` writes it. When there are more than 20 keys that are no numbers, only some have
+        their label written.
+
+    Raises
+    ------
+    AnswersError
+        When there are no answers to draw, when they are a choice, or when matplotlib is missing.
+
+    Notes
+    -----
+    Privacy cost: none. A plot shows what was released; simulated answers are stamped, for they protect nothing.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> bits = wp.source("bits", bool)
+    >>> answers = wp.simulate(bits.noisy_count(epsilon=1), {"bits": [True, True, False]}, seed=1)
+    >>> plot_answers(answers).get_ylabel()
+    'noisy weight, 95 % interval'
+    """
+    if not isinstance(answers, Answers):
+        raise AnswersError(
+            f"plot_answers draws Answers, not a {type(answers).__name__}: of a Release, take release.at(keys)"
+        )
+    sink = answers.measurement.sink
+    if isinstance(sink, Choose):
+        raise AnswersError("a choice among candidates has no interval to draw: show answers.value")
+    if not len(answers):
+        raise AnswersError("there are no answers to draw: release some keys with over=…")
+    half = half_width(answers.scale, confidence)
+    if isinstance(sink, NoisyAverage):
+        keys: tuple[Any, ...] = ("average",)
+        values = np.array([answers.value])
+        low, high = answers.value_interval(confidence)
+        bars: Any = [[answers.value - low], [high - answers.value]]
+        labels = ["average"]
+    else:
+        keys, values, bars = answers.keys, answers.values, half
+        labels = [write_constant(key) for key in keys]
+    drawn = axes_or_new(axes)
+    numeric = all(type(key) in (int, float) for key in keys)
+    places = np.array(keys, dtype=np.float64) if numeric else np.arange(len(keys), dtype=np.float64)
+    if not isinstance(sink, NoisyAverage):
+        drawn.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
+    name = f"{sink.name}({format_epsilon(answers.epsilon)})"
+    drawn.errorbar(places, values, yerr=bars, fmt="o", markersize=3, linewidth=1, label=name)
+    if not numeric:
+        _name_places(drawn, labels)
+    drawn.set_xlabel("" if isinstance(sink, NoisyAverage) else _key_name(answers))
+    quantity = {NoisySum: "noisy sum", NoisyAverage: "noisy average"}.get(type(sink), "noisy weight")
+    drawn.set_ylabel(f"{quantity}, {100 * confidence:.10g} % interval")
+    provenance(drawn, answers)
+    return drawn
+
+
+def axes_or_new(axes: Any) -> Axes:
+    """The axes to draw on: those given, or the only ones of a new figure that pyplot does not know of.
+
+    Raises
+    ------
+    AnswersError
+        When matplotlib is missing, or what is given are no axes.
+    """
+    try:
+        from matplotlib.axes import Axes
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as reason:
+        raise AnswersError(
+            f"plots need matplotlib, and the module {reason.name} is not installed: pip install 'wpinq[plots]'"
+        ) from None
+    if axes is None:
+        return Figure(figsize=(7.0, 4.0), layout="constrained").add_subplot()
+    if not isinstance(axes, Axes):
+        raise AnswersError(f"axes are matplotlib Axes, such as fig.add_subplot() gives, not a {type(axes).__name__}")
+    return axes
+
+
+def provenance(axes: Axes, answers: Answers | None) -> None:
+    """Say on the plot which release it comes from; simulated answers are stamped across it."""
+    if answers is None:
+        return
+    if not isinstance(answers, Answers):
+        raise AnswersError(f"answers are the Answers that the plot comes from, not a {type(answers).__name__}")
+    measurement = answers.measurement
+    axes.set_title(f"{measurement.sink.name}({format_epsilon(answers.epsilon)})")
+    if answers.simulated:
+        from matplotlib.patheffects import withStroke
+
+        # inside of the plot: a title can be cropped or replaced
+        axes.text(
+            0.5, 0.5, STAMP, transform=axes.transAxes, color="tab:red", alpha=0.6, fontsize=18, rotation=15,
+            ha="center", va="center", zorder=10, path_effects=[withStroke(linewidth=2, foreground="white")],
+        )  # fmt: skip
+
+
+def plain_text(text: str) -> str:
+    """Text that matplotlib shows as it is: a pair of dollars would be read as a formula."""
+    return text.replace("$", r"\$")
+
+
+def _key_name(answers: Answers) -> str:
+    type_ = answers.plan.type
+    if isinstance(type_, TupleOf) and all(type_.names):
+        return plain_text(f"({', '.join(map(str, type_.names))})")
+    return "key"
+
+
+def _name_places(axes: Axes, labels: list[str]) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter
+
+    short = [text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…" for text in labels]
+    axes.xaxis.set_major_locator(FixedLocator(range(len(short)), nbins=_MOST_LABELS))
+
+    def name(place: float, _: object) -> str:
+        index = round(place)  # a pointer outside of the plot asks for names too
+        return plain_text(short[index]) if 0 <= index < len(short) else ""
+
+    axes.xaxis.set_major_formatter(FuncFormatter(name))
+    if sum(map(len, short[:_MOST_LABELS])) > _MOST_CHARACTERS:
+        axes.tick_params(axis="x", rotation=90)
+    axes.set_xlim(-0.5, len(short) - 0.5)
