@@ -12,7 +12,7 @@ from wpinq.measurement import Measurement
 from wpinq.plan.analysis import demand, uses
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
-from wpinq.privacy.epsilon import format_epsilon, parse_epsilon
+from wpinq.privacy.epsilon import budget_to_nano, format_epsilon, from_nano, parse_epsilon
 
 
 class Bill(Mapping[str, Fraction]):
@@ -32,7 +32,12 @@ class Bill(Mapping[str, Fraction]):
       NoisyCount(0.1) uses it 2 times: 0.1 x 2 = 0.2
     """
 
-    def __init__(self, measurements: Sequence[Measurement] | Mapping[str, Measurement]) -> None:
+    def __init__(
+        self,
+        measurements: Sequence[Measurement] | Mapping[str, Measurement],
+        units: Mapping[str, str] | None = None,
+    ) -> None:
+        self._units = dict(units or {})
         if isinstance(measurements, Mapping):
             self.labels = tuple(f"{name}: {m.description}" for name, m in measurements.items())
             measurements = tuple(measurements.values())
@@ -41,7 +46,8 @@ class Bill(Mapping[str, Fraction]):
         plans = [measurement.plan for measurement in measurements]
         self.measurements = tuple(measurements)
         self.sources: dict[str, Source] = sources(plans)
-        asked = demand([(m.plan, m.epsilon) for m in measurements]).sources
+        distinct = {measurement.digest: measurement for measurement in measurements}  # the same one is paid for once
+        asked = demand([(m.plan, m.epsilon) for m in distinct.values()]).sources
         self._costs = {name: asked[name] * source.unit_weight for name, source in self.sources.items()}
 
     def __getitem__(self, source: str) -> Fraction:
@@ -63,14 +69,19 @@ class Bill(Mapping[str, Fraction]):
     def _lines(self, name: str) -> Iterator[str]:
         source = self.sources[name]
         yield f"{name}: {format_epsilon(self._costs[name])}"
-        yield f"  protects {source.unit}, of weight {format_epsilon(source.unit_weight)}"
+        yield f"  protects {self._units.get(name, source.unit)}, of weight {format_epsilon(source.unit_weight)}"
         for fact in source.facts:
             yield f"  promised of it: {FACTS[fact]}"
         itemised = Fraction(0)
+        listed: set[bytes] = set()
         for label, measurement in zip(self.labels, self.measurements, strict=True):
             count = uses(measurement.plan).get(name, 0)
             if not count:
                 continue
+            if measurement.digest in listed:
+                yield f"  {label} is released already: no cost"
+                continue
+            listed.add(measurement.digest)
             cost = measurement.epsilon * count * source.unit_weight
             itemised += cost
             times = f"{format_epsilon(measurement.epsilon)} x {count}"
@@ -133,7 +144,8 @@ def fit_to_budget(measurements: Sequence[Measurement], budgets: Mapping[str, obj
     [0.5, 1.5]
     """
     cost = bill(measurements)
-    factors = [parse_epsilon(budgets[name]) / cost[name] for name in cost if name in budgets]
+    # budgets are kept in whole nano-epsilon, rounded down
+    factors = [from_nano(budget_to_nano(parse_epsilon(budgets[name]))) / cost[name] for name in cost if name in budgets]
     if not factors:
         raise EpsilonError(f"no budget names a source of these measurements; they use {', '.join(cost)}")
     factor = min(factors)

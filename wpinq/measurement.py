@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any, ClassVar
@@ -23,8 +23,18 @@ from wpinq.expr.values import UnfitValue, Value, canonical_bytes, normalize, ord
 from wpinq.ingest.columns import plain
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node
-from wpinq.privacy.epsilon import format_epsilon, parse_epsilon
+from wpinq.privacy.epsilon import format_epsilon
 from wpinq.privacy.geometric import GeometricNoise
+
+LARGEST_BOUND = 1e100
+"""The largest value that a sum or an average clamps to: noisy sums stay far within the floats."""
+
+
+def check_text(text: str, what: str) -> str:
+    """A text that bills and tables will print: refused where it could move a cursor or forge a line."""
+    if not text.isprintable():
+        raise PlanError(f"{what} must be printable text on one line")
+    return text
 
 
 class Sink(ABC):
@@ -153,8 +163,8 @@ class NoisyAverage(Sink):
 
 
 def _check_bounds(lower: float, upper: float) -> None:
-    if not all(type(bound) is float and math.isfinite(bound) for bound in (lower, upper)) or lower > upper:
-        raise PlanError("values are clamped between two finite floats, lower <= upper")
+    if not all(type(bound) is float and abs(bound) <= LARGEST_BOUND for bound in (lower, upper)) or lower > upper:
+        raise PlanError(f"values are clamped between two floats of at most {LARGEST_BOUND:g} in size, lower <= upper")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +246,9 @@ class Measurement:
     domain: tuple[Value, ...] | None
     reading: str = ""
 
+    def __post_init__(self) -> None:
+        check_text(self.reading, "a reading")
+
     @property
     def digest(self) -> bytes:
         """What identifies the noise: plan, sink and epsilon. Two domains over one release share their noise."""
@@ -251,10 +264,6 @@ class Measurement:
 
     def __reduce__(self) -> Any:
         return _unpickle, (plan_to_json(self.plan), self.sink, self.epsilon, self.domain, self.reading)
-
-    def with_epsilon(self, epsilon: object) -> Measurement:
-        """The same measurement at another epsilon."""
-        return replace(self, epsilon=parse_epsilon(epsilon))
 
 
 def _unpickle(plan: Mapping[str, Any], *rest: Any) -> Measurement:

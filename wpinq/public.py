@@ -11,6 +11,7 @@ import numpy as np
 from wpinq.answers import Answers
 from wpinq.dataset import WeightedDataset
 from wpinq.engines import reference
+from wpinq.engines.relational import duckdb
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize
@@ -24,7 +25,7 @@ from wpinq.privacy.selection import simulate_select
 from wpinq.query import Query
 
 Engine = Callable[..., Weights]
-ENGINES: dict[str, Engine] = {"reference": reference.evaluate}
+ENGINES: dict[str, Engine] = {"reference": reference.evaluate, "duckdb": duckdb.evaluate}
 """Every engine by name."""
 
 DEFAULT_ENGINE = "reference"
@@ -49,7 +50,7 @@ def evaluate(
     data : mapping
         For each source name, a mapping from record to weight, or an iterable of records of weight 1 each.
     engine : str
-        "reference".
+        "reference" or "duckdb", which computes in floats only.
     exact : bool
         Whether to compute in rationals; weights are then Fractions.
 

@@ -25,6 +25,7 @@ from wpinq.measurement import (
     NoisySum,
     Sink,
     check_domain,
+    check_text,
 )
 from wpinq.plan.analysis import slack, uses
 from wpinq.plan.domain import infer_domain
@@ -125,7 +126,7 @@ class Query:
 
     def __init__(self, plan: Node, reading: str = "") -> None:
         object.__setattr__(self, "plan", plan)
-        object.__setattr__(self, "reading", reading)
+        object.__setattr__(self, "reading", check_text(reading, "a reading"))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("queries do not change; every method gives a new one")

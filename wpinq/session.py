@@ -6,7 +6,7 @@ are looked at, and never given back. Once it stands, whatever goes wrong is one 
 
 from __future__ import annotations
 
-import math
+import contextlib
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -18,17 +18,18 @@ import numpy as np
 
 from wpinq.answers import Answers
 from wpinq.bill import Bill
-from wpinq.errors import EpsilonError, EvaluationFailed, SessionError
+from wpinq.errors import EvaluationFailed, SessionError
 from wpinq.expr.nodes import digest_of
+from wpinq.expr.types import signature
 from wpinq.expr.values import Value, canonical_bytes
 from wpinq.ingest import read_source
-from wpinq.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
+from wpinq.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain, check_text
 from wpinq.plan.analysis import demand, masses, rounding_error, slack, uses
 from wpinq.plan.arithmetic import FLOAT, Weights
 from wpinq.plan.lattice import require_lattice
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
-from wpinq.privacy.epsilon import NANO, from_nano, parse_epsilon, to_nano
+from wpinq.privacy.epsilon import budget_to_nano, from_nano, parse_epsilon, to_nano
 from wpinq.privacy.geometric import GeometricNoise, check_exact, geometric_scale, on_lattice
 from wpinq.privacy.ledger import Ledger, Pricing
 from wpinq.privacy.noise import LaplaceNoise, laplace_scale
@@ -53,6 +54,7 @@ class _Protected:
     source: Source
     version: str
     weights: Mapping[Value, float]
+    unit: str
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -103,8 +105,9 @@ class Session:
         self._evaluate = find_engine(engine)
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self._owns_ledger = not isinstance(ledger, Ledger)
-        self._on_step = on_step
+        self._on_step = None if on_step is None else _harmless(on_step)
         self._protected: dict[str, _Protected] = {}
+        self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
         self._open_outputs: dict[str, Weights] = {}  # of Releases, which answer key by key from one evaluation
         self._closed = False
 
@@ -144,7 +147,7 @@ class Session:
             The total epsilon that releases may ever spend on this source. Where the ledger knows the source, what
             was spent stays spent and the budget must be the one it knows: `set_budget` changes it, on record.
         unit : str, optional
-            What one protected unit is, in words, when the declaration does not say.
+            What one protected unit is, in words, when the declaration does not say; the session's bills print it.
         version : str, optional
             The curator's word for this state of the data. Releases replay for free under the same version, in later
             sessions too, so it must change whenever the data do. Without it nothing replays beyond this call.
@@ -156,12 +159,23 @@ class Session:
         EpsilonError
             When the budget is no epsilon, or below 1e-9: it is kept in whole nano-epsilon, rounded down.
         LedgerError
-            When the ledger knows the source with another schema, unit or budget.
+            When the ledger knows the source with another declaration or budget; found before the data are read.
+        SessionError
+            When a version is given again for other data, as far as this session can tell.
         """
         self._check_open()
         declared = source.plan.operator if isinstance(source, Query) else None
         if not isinstance(declared, Source):
             raise SessionError("protect takes a source made by wp.source(name, ...), not a query over one")
+        name = declared.source
+        words = check_text(declared.unit if unit is None else unit, "a unit")
+        weight, nano, schema = declared.unit_weight, budget_to_nano(parse_epsilon(budget)), _declaration(declared)
+        # Before the data are read: whether data keep to a cap, a type or a fact tells of the data, so a declaration
+        # is believed once, when the account is opened, and every other is refused unread.
+        self._ledger.check_account(name, schema=schema, unit=words, unit_weight=weight, budget=nano)
+        label = f"new {secrets.token_hex(16)}" if version is None else f"declared {version}"
+        if (name, label) in self._replaced:
+            raise SessionError(f"other data took the place of version {version!r} of {name!r}; give a new version")
         weights = read_source(
             data,
             declared.record,
@@ -169,27 +183,22 @@ class Session:
             cap=declared.cap,
             facts=frozenset(declared.facts),
         )
-        label = f"new {secrets.token_hex(16)}" if version is None else f"declared {version}"
-        held = self._protected.get(declared.source)
+        held = self._protected.get(name)
         if held is not None and held.version == label and held.weights != weights:
             raise SessionError(
-                f"the data for {declared.source!r} differ from those protected under version {version!r}; "
+                f"the data for {name!r} differ from those protected under version {version!r}; "
                 "give the new data a new version"
             )
-        self._ledger.open_account(
-            declared.source,
-            schema=declared.schema,
-            unit=declared.unit if unit is None else unit,
-            unit_weight=declared.unit_weight,
-            budget=_nano_budget(budget),
-        )
-        self._protected[declared.source] = _Protected(declared, label, weights)
+        self._ledger.open_account(name, schema=schema, unit=words, unit_weight=weight, budget=nano)
+        if held is not None and held.version != label:
+            self._replaced.add((name, held.version))
+        self._protected[name] = _Protected(declared, label, weights, words)
         self._open_outputs.clear()
 
     def set_budget(self, source: str, budget: object) -> None:
         """Change a source's budget: a recorded act of the curator, never below what is spent."""
         self._check_open()
-        self._ledger.set_budget(source, _nano_budget(budget))
+        self._ledger.set_budget(source, budget_to_nano(parse_epsilon(budget)))
 
     def remaining(self, source: str) -> Fraction:
         """The epsilon that is left of a source's budget."""
@@ -247,7 +256,7 @@ class Session:
 
     def bill(self, measurements: Measurement | Sequence[Measurement]) -> Bill:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
-        return Bill(_batch(measurements))
+        return Bill(_batch(measurements), {name: held.unit for name, held in self._protected.items()})
 
     # --- the way of a release ---------------------------------------------------------------------------------------
 
@@ -354,12 +363,19 @@ def _batch(measurements: Measurement | Sequence[Measurement]) -> list[Measuremen
     return [measurements] if isinstance(measurements, Measurement) else list(measurements)
 
 
-def _nano_budget(budget: object) -> int:
-    """A budget in whole nano-epsilon, rounded down: never more than was said."""
-    nano = math.floor(parse_epsilon(budget) * NANO)
-    if nano == 0:
-        raise EpsilonError("a budget is kept in whole nano-epsilon: give at least 1e-9")
-    return nano
+def _declaration(source: Source) -> str:
+    """All that an account fixes of a source besides its unit: the schema, the cap and the facts."""
+    return f"{signature(source.record)}; cap {source.cap}; facts {', '.join(source.facts) or 'none'}"
+
+
+def _harmless(on_step: Callable[[str], None]) -> Callable[[str], None]:
+    """Progress whose own trouble, such as a closed display, cannot cost a release that was paid for."""
+
+    def told(step: str) -> None:
+        with contextlib.suppress(Exception):
+            on_step(step)
+
+    return told
 
 
 def _prepare(measurement: Measurement, protected: Mapping[str, _Protected], fresh: bool) -> _Order:
@@ -379,6 +395,8 @@ def _prepare(measurement: Measurement, protected: Mapping[str, _Protected], fres
             raise SessionError(f"the source {name!r} was protected under another declaration than the query uses")
         versions.append((name, held.version))
     choice = isinstance(measurement.sink, Choose)
+    if choice and not measurement.domain:
+        raise SessionError("a choice needs at least one candidate")
     widening = slack(measurement.plan, readouts=1 if choice else 0)
     distances = tuple(count * declarations[name].unit_weight for name, count in uses(measurement.plan).items())
     if isinstance(measurement.sink, GeometricCount):

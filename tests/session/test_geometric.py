@@ -79,9 +79,9 @@ def test_a_plan_without_a_lattice_is_refused_when_written_naming_the_step() -> N
 
 def test_a_lattice_made_by_hand_is_refused_before_the_debit() -> None:
     measurement = SIZES.geometric_count(1, over=range(3))
-    with session() as opened:
-        with pytest.raises(wp.SessionError, match="another lattice"):
-            opened.release(replace(measurement, sink=GeometricCount(Fraction(1))))
+    with session() as opened, pytest.raises(wp.SessionError, match="another lattice"):
+        opened.release(replace(measurement, sink=GeometricCount(Fraction(1))))
+    with wp.Session() as opened:
         fine = wp.source("people", group=int, person=int, facts=["unit_weights"])
         shaved = fine.shave(1e-12, limit=3).geometric_count(1, over=[])
         opened.protect(fine, ROWS, budget=1000)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import pathlib
 import pickle
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 import wpinq as wp
-from wpinq.measurement import Choose
+from wpinq.measurement import Choose, Measurement
 from wpinq.privacy.ledger import Ledger
 from wpinq.session import _prepare
 
@@ -320,11 +321,83 @@ def test_on_step_hears_operators_in_the_order_of_the_plan(edges: wp.Query) -> No
     assert steps == ["Source", "Select", "Shave"]
 
 
-def test_an_on_step_that_fails_fails_the_evaluation(edges: wp.Query) -> None:
+def test_an_on_step_that_fails_does_not_cost_the_release(edges: wp.Query) -> None:
     with wp.Session(on_step=failing) as session:
         session.protect(edges, [(1, 2)], budget=10)
-        with pytest.raises(wp.EvaluationFailed):
-            session.release(edges.noisy_count(1, over=[(1, 2)]))
+        answers = session.release(edges.noisy_count(1, over=[(1, 2)]))
+        assert isinstance(answers, wp.Answers)
+        assert session.spent("edges") == 1
+
+
+def test_a_declaration_is_fixed_when_the_account_is_opened_and_others_are_refused_unread(edges: wp.Query) -> None:
+    """Whether data keep to a cap, a fact or a type tells of the data: no second declaration may ask."""
+    others = [
+        wp.source("edges", src=int, dst=int, unit="one directed edge", cap=1),
+        wp.source("edges", src=int, dst=int, unit="one directed edge", facts=["unit_weights"]),
+        wp.source("edges", src=int, dst=str, unit="one directed edge"),
+    ]
+    with wp.Session() as session:
+        session.protect(edges, [(1, 2), (1, 2)], budget=10)
+        for other in others:
+            with pytest.raises(wp.LedgerError, match="the ledger has 'edges' with the schema"):
+                session.protect(other, unreadable(), budget=10)
+
+
+def unreadable() -> Iterator[object]:
+    pytest.fail("the data were read")
+    yield
+
+
+def test_a_version_that_was_replaced_does_not_come_back(edges: wp.Query) -> None:
+    measurement = edges.noisy_count(1)
+    with wp.Session() as session:
+        session.protect(edges, [(1, 2)], budget=10, version="a")
+        release = session.release(measurement)
+        assert isinstance(release, wp.Release)
+        session.protect(edges, [(1, 3)], budget=10, version="b")
+        with pytest.raises(wp.SessionError, match="took the place of version 'a'"):
+            session.protect(edges, [(1, 4)], budget=10, version="a")
+        with pytest.raises(wp.SessionError, match="protected anew"):
+            release[1, 4]
+
+
+def test_a_choice_without_candidates_is_refused_before_the_debit(edges: wp.Query) -> None:
+    with wp.Session() as session:
+        session.protect(edges, [(1, 2)], budget=10)
+        for domain in (None, ()):
+            with pytest.raises(wp.SessionError, match="at least one candidate"):
+                session.release(Measurement(edges.plan, Choose("weight"), Fraction(1), domain))
+        assert session.spent("edges") == 0
+
+
+def test_texts_that_would_be_printed_cannot_move_a_cursor(edges: wp.Query) -> None:
+    with pytest.raises(wp.PlanError, match="printable"):
+        edges.read_as("weight\nRemaining budget of edges: 99")
+    with wp.Session() as session, pytest.raises(wp.PlanError, match="printable"):
+        session.protect(edges, [], budget=1, unit="one\x1b[3A edge")
+
+
+def test_the_bill_of_a_session_prints_the_unit_of_its_protection() -> None:
+    numbers = wp.source("numbers", int)
+    with wp.Session() as session:
+        session.protect(numbers, [1, 2], budget=1, unit="one person's only number")
+        assert "protects one person's only number" in str(session.bill(numbers.noisy_count(1)))
+
+
+def test_a_batch_fitted_to_a_budget_that_is_no_whole_nano_epsilon_is_covered(edges: wp.Query) -> None:
+    batch = wp.fit_to_budget([edges.noisy_count(1, over=[]), edges.noisy_count(2, over=[])], {"edges": "1/3"})
+    with wp.Session() as session:
+        session.protect(edges, [(1, 2)], budget="1/3")
+        session.release(list(batch))
+
+
+def test_the_same_measurement_twice_in_a_batch_is_billed_once_as_it_is_charged(edges: wp.Query) -> None:
+    twice = [edges.noisy_count(1, over=[(1, 2)])] * 2
+    assert wp.bill(twice)["edges"] == 1
+    assert "no cost" in str(wp.bill(twice))
+    with wp.Session() as session:
+        session.protect(edges, [(1, 2)], budget=10)
+        session.release(twice)
         assert session.spent("edges") == 1
 
 

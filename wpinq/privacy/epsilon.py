@@ -152,6 +152,39 @@ def to_nano(epsilon: Fraction) -> int:
     return math.ceil(epsilon * NANO)
 
 
+def budget_to_nano(epsilon: Fraction) -> int:
+    """A budget in whole nano-epsilon, rounded down: never more than was said.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        At least 1e-9.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Raises
+    ------
+    EpsilonError
+        When nothing is left after rounding.
+
+    Notes
+    -----
+    Privacy cost: none. A budget is public.
+
+    Examples
+    --------
+    >>> budget_to_nano(Fraction(1, 3))
+    333333333
+    """
+    nano = math.floor(epsilon * NANO)
+    if nano < 1:
+        raise EpsilonError("a budget is kept in whole nano-epsilon: give at least 1e-9")
+    return nano
+
+
 def from_nano(nano: int) -> Fraction:
     """The epsilon that a whole number of nano-epsilon stands for: `nano / 10**9`, exactly.
 

@@ -80,12 +80,7 @@ class Ledger:
             When the account exists with another schema, unit, unit weight or budget: money set aside for one
             promise cannot be spent under another, and a budget is changed by `set_budget` only.
         """
-        for what, text in (("name", name), ("schema", schema), ("unit", unit)):
-            tables.check_text(f"the {what} of a source", text)
-        if isinstance(unit_weight, bool) or not isinstance(unit_weight, (int, Fraction)) or unit_weight <= 0:
-            raise LedgerError(f"the unit weight of {name!r} must be a positive Fraction")
-        tables.check_budget(name, budget)
-        weight = str(Fraction(unit_weight))
+        weight = _check_declaration(name, schema, unit, unit_weight, budget)
         with self._file.writing() as connection:
             known = tables.find_account(connection, name)
             if known is None:
@@ -96,22 +91,25 @@ class Ledger:
                     (name, schema, unit, weight, budget),
                 )
                 return tables.get_account(connection, name)
-        for what, stored, given in (
-            ("schema", known.schema, schema),
-            ("unit", known.unit, unit),
-            ("unit weight", str(known.unit_weight), weight),
-        ):
-            if stored != given:
-                raise LedgerError(
-                    f"the ledger has {name!r} with the {what} {stored!r}, not {given!r}: use that, "
-                    "or protect the data under another name"
-                )
-        if known.budget != budget:
-            raise LedgerError(
-                f"the ledger has {name!r} with a budget of {decimal_epsilon(known.budget)}, not "
-                f"{decimal_epsilon(budget)}: use that, or change it on record with set_budget"
-            )
+        _check_same(known, schema, unit, weight, budget)
         return known
+
+    def check_account(self, name: str, *, schema: str, unit: str, unit_weight: Fraction, budget: int) -> None:
+        """Refuse what `open_account` would refuse, and write nothing.
+
+        To be asked before data are looked at: whether data fit a declaration is for the curator to know, and an
+        account fixes which declaration that is.
+
+        Raises
+        ------
+        LedgerError
+            As `open_account`.
+        """
+        weight = _check_declaration(name, schema, unit, unit_weight, budget)
+        with self._file.reading() as connection:
+            known = tables.find_account(connection, name)
+        if known is not None:
+            _check_same(known, schema, unit, weight, budget)
 
     def set_budget(self, name: str, budget: int) -> Account:
         """Raise or lower the budget of a source: an act of the curator, kept in the entries.
@@ -310,3 +308,31 @@ class Ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _check_declaration(name: str, schema: str, unit: str, unit_weight: Fraction, budget: int) -> str:
+    """The unit weight as text, when the declaration makes sense."""
+    for what, text in (("name", name), ("schema", schema), ("unit", unit)):
+        tables.check_text(f"the {what} of a source", text)
+    if isinstance(unit_weight, bool) or not isinstance(unit_weight, (int, Fraction)) or unit_weight <= 0:
+        raise LedgerError(f"the unit weight of {name!r} must be a positive Fraction")
+    tables.check_budget(name, budget)
+    return str(Fraction(unit_weight))
+
+
+def _check_same(known: Account, schema: str, unit: str, weight: str, budget: int) -> None:
+    for what, stored, given in (
+        ("schema", known.schema, schema),
+        ("unit", known.unit, unit),
+        ("unit weight", str(known.unit_weight), weight),
+    ):
+        if stored != given:
+            raise LedgerError(
+                f"the ledger has {known.name!r} with the {what} {stored!r}, not {given!r}: use that, "
+                "or protect the data under another name"
+            )
+    if known.budget != budget:
+        raise LedgerError(
+            f"the ledger has {known.name!r} with a budget of {decimal_epsilon(known.budget)}, not "
+            f"{decimal_epsilon(budget)}: use that, or change it on record with set_budget"
+        )

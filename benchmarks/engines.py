@@ -1,0 +1,164 @@
+"""Time and peak memory of graph queries on the engines, each in a process of its own.
+
+    python benchmarks/engines.py [DATA] [--facts none] [--reference] [--off REWRITE ...] [--only tbi ...]
+
+DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. Edges are read before
+the clock starts; what is timed is one call of the engine: compiling the plan, loading the edges, evaluating, and
+the output as a dict. Peak memory is that of the whole process, interpreter and edges included; in parentheses, how
+much of it was there before the call. `warm` calls a database again that holds the edges already.
+
+--facts none     declares nothing about the edges; by default they have unit weights
+--reference      the reference engine too, on the small graphs (minutes)
+--off            leaves rewrites out, by name, for a comparison
+
+The exact number of triangles by igraph, which has no weights and no privacy to keep, is for scale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import wpinq as wp
+from wpinq.graphs.recipes import degree_ccdf, joint_degrees
+from wpinq.graphs.subgraphs import squares_by_degree, triangles_by_degree, triangles_by_intersect
+from wpinq.query import Query
+
+QUERIES: dict[str, Callable[[Query], Query]] = {
+    "ccdf": degree_ccdf,
+    "jdd": joint_degrees,
+    "tbi": triangles_by_intersect,
+    "tbd": triangles_by_degree,
+    "sbd": squares_by_degree,
+}
+RUNS = [
+    ("soc-Epinions1", "tbi", "3 s, 0.5 GB"),
+    ("ca-HepPh", "tbi", "1.2 s, 0.3 GB"),
+    ("soc-Epinions1", "tbd", "8 s, 2.5 GB"),
+    ("ca-HepPh", "tbd", "7 s, 4 GB"),
+    ("soc-Epinions1", "jdd", "1 s, 0.5 GB"),
+    ("ca-GrQc", "sbd", "3 s, 1.5 GB"),
+]
+WARM = [("ca-GrQc", "ccdf", "10 ms"), ("ca-GrQc", "jdd", "15 ms"), ("ca-GrQc", "tbd", "25 ms")]
+GRAPHS = ["ca-GrQc", "ca-HepPh", "soc-Epinions1"]
+
+
+def read(path: Path) -> dict[tuple[int, int], float]:
+    edges: dict[tuple[int, int], float] = {}
+    with gzip.open(path, "rt") as lines:
+        for line in lines:
+            a, b = map(int, line.split())
+            edges[a, b] = edges[b, a] = 1.0
+    return edges
+
+
+def peak() -> float:
+    """Gigabytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def run(task: dict[str, Any]) -> dict[str, Any]:
+    """One measurement, in the process that was started for it."""
+    if task["engine"] == "igraph":
+        return count_triangles(Path(task["path"]))
+    edges = {"edges": read(Path(task["path"]))}
+    source = wp.source("edges", src=int, dst=int, facts=task["facts"])
+    plan = QUERIES[task["query"]](source).plan
+    before = peak()
+    started = time.perf_counter()
+    if task["engine"] == "reference":
+        from wpinq.engines import reference
+
+        output = reference.evaluate(plan, edges)
+        return {"seconds": time.perf_counter() - started, "before": before, "peak": peak(), "records": len(output)}
+    from wpinq.engines.relational.duckdb import Database
+    from wpinq.engines.relational.program import Rewrites
+
+    rewrites = replace(Rewrites(), **dict.fromkeys(task["off"], False))
+    with Database(threads=task["threads"]) as database:
+        output = database.evaluate(plan, edges, rewrites=rewrites)
+        seconds, most = time.perf_counter() - started, peak()
+        warm = []
+        for _ in range(task["repeats"]):
+            started = time.perf_counter()
+            database.evaluate(plan, edges, rewrites=rewrites)
+            warm.append(time.perf_counter() - started)
+    return {"seconds": seconds, "before": before, "peak": most, "records": len(output), "warm": min(warm, default=0.0)}
+
+
+def count_triangles(path: Path) -> dict[str, Any]:
+    import igraph
+    import numpy as np
+
+    with gzip.open(path, "rt") as lines:
+        pairs = np.loadtxt(lines, dtype=np.int64)
+    graph = igraph.Graph(edges=np.unique(pairs, return_inverse=True)[1].reshape(pairs.shape).tolist())
+    before, started = peak(), time.perf_counter()
+    triangles = len(graph.list_triangles()) if hasattr(graph, "list_triangles") else len(graph.cliques(3, 3))
+    return {"seconds": time.perf_counter() - started, "before": before, "peak": peak(), "records": triangles}
+
+
+def in_a_process(task: dict[str, Any]) -> dict[str, Any]:
+    root = Path(__file__).resolve().parent.parent
+    environment = dict(os.environ, PYTHONPATH=str(root))
+    done = subprocess.run(
+        [sys.executable, __file__, "--task", json.dumps(task)], env=environment, capture_output=True, text=True
+    )
+    if done.returncode:
+        return {}
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = Path(os.environ.get("WPINQ_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
+    parser.add_argument("data", nargs="?", type=Path, default=default)
+    parser.add_argument("--facts", nargs="*", default=["unit_weights"])
+    parser.add_argument("--off", nargs="*", default=[])
+    parser.add_argument("--only", nargs="*", default=list(QUERIES))
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--reference", action="store_true")
+    parser.add_argument("--task", type=json.loads, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.task:
+        print(json.dumps(run(given.task)))
+        return
+    facts = [fact for fact in given.facts if fact != "none"]
+    common = {"facts": facts, "off": given.off, "threads": given.threads, "repeats": 0}
+    load = os.getloadavg()[0]
+    print(f"{given.threads} threads; facts: {', '.join(facts) or 'none'}; load before: {load:.1f}")
+    print("| graph | query | engine | seconds | peak GB (before) | records | asked for |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    tasks = [(graph, query, "duckdb", goal, 0) for graph, query, goal in RUNS if query in given.only]
+    tasks += [(graph, query, "duckdb", goal, 10) for graph, query, goal in WARM if query in given.only]
+    if given.reference:
+        tasks += [("ca-GrQc", query, "reference", "", 0) for query in QUERIES if query in given.only]
+    tasks += [(graph, "triangles", "igraph", "", 0) for graph in GRAPHS]
+    for graph, query, engine, goal, repeats in tasks:
+        path = str(given.data / "graphs" / f"{graph}.txt.gz")
+        task = {**common, "engine": engine, "query": query, "path": path, "repeats": repeats}
+        found = in_a_process(task)
+        if not found:
+            print(f"| {graph} | {query} | {engine} | failed | | | {goal} |")
+            continue
+        shown = f"{1000 * found['warm']:.0f} ms warm" if repeats else f"{found['seconds']:.2f}"
+        print(
+            f"| {graph} | {query} | {engine} | {shown} | {found['peak']:.2f} ({found['before']:.2f}) | "
+            f"{found['records']:,} | {goal} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

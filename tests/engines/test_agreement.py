@@ -1,0 +1,70 @@
+"""The relational engine against the exact reference, on random plans and data, with and without rewrites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.support.plans import OPERATORS, Case, distance, random_case
+from wpinq.engines import reference
+from wpinq.engines.relational.duckdb import Database, evaluate
+from wpinq.engines.relational.operators import relation_of
+from wpinq.engines.relational.program import NO_REWRITES, Rewrites
+from wpinq.expr.values import order_key
+from wpinq.plan.analysis import rounding_error
+from wpinq.plan.arithmetic import EXACT
+from wpinq.plan.operator import REGISTRY
+
+PLANS = 12  # for each operator at the root
+
+
+def floats(case: Case) -> dict[str, dict[Any, float]]:
+    return {name: {record: float(weight) for record, weight in given.items()} for name, given in case.data.items()}
+
+
+def bits(weights: dict[Any, float]) -> list[tuple[Any, str]]:
+    return [(repr(record), weight.hex()) for record, weight in weights.items()]
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Database]:
+    with Database() as opened:
+        yield opened
+
+
+def test_every_operator_has_a_rule() -> None:
+    default = relation_of.dispatch(object)
+    assert [name for name, operator in REGISTRY.items() if relation_of.dispatch(operator) is default] == []
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("rewrites", [Rewrites(), NO_REWRITES], ids=["rewritten", "literal"])
+def test_agrees_with_the_exact_reference(database: Database, operator: str, rewrites: Rewrites) -> None:
+    rng = Random(f"{operator} agrees")
+    for _ in range(PLANS):
+        case = random_case(rng, operator)
+        data = floats(case)
+        exact = reference.evaluate(case.plan, data, EXACT)
+        found = database.evaluate(case.plan, data, rewrites=rewrites)
+        assert distance(exact, found) <= rounding_error(case.plan)
+        assert list(found) == sorted(found, key=order_key)
+        assert all(Fraction(weight) != 0 for weight in found.values())
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_the_bits_do_not_depend_on_threads_or_the_order_of_rows(operator: str) -> None:
+    rng = Random(f"{operator} bits")
+    for _ in range(3):
+        case = random_case(rng, operator)
+        data = floats(case)
+        shuffled = {}
+        for name, given in data.items():
+            rows = list(given.items())
+            rng.shuffle(rows)
+            shuffled[name] = dict(rows)
+        first = bits(evaluate(case.plan, data, threads=1))
+        assert bits(evaluate(case.plan, shuffled, threads=2)) == first

@@ -1,0 +1,186 @@
+"""DuckDB as a process sees it: memory, spill files, threads, failures, and what it says of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from wpinq.engines import reference
+from wpinq.engines.relational import duckdb as engine
+from wpinq.engines.relational import loading
+from wpinq.engines.relational.duckdb import Database, evaluate
+from wpinq.engines.relational.spill import SpillFolder, remove_left_behind
+from wpinq.errors import EvaluationFailed, PlanError
+from wpinq.plan.arithmetic import EXACT
+
+PAIRS = wp.source("pairs", a=int, b=int)
+
+
+def many(count: int) -> dict[Any, float]:
+    """So many records that several threads share them, of weights that no two orders add up alike as floats."""
+    rng = Random(5)
+    return {(i, rng.randrange(50)): rng.choice([1e-9, 1.0, 1 / 3, 7e2]) * rng.random() for i in range(count)}
+
+
+def bits(weights: dict[Any, float]) -> list[tuple[Any, str]]:
+    return [(record, weight.hex()) for record, weight in weights.items()]
+
+
+def test_sums_of_many_threads_have_the_same_bits_and_are_near_the_exact_ones() -> None:
+    data = many(300_000)
+    query = wp.source("pairs", a=int, b=int).select(lambda p: p.b)
+    first = evaluate(query.plan, {"pairs": data}, threads=1)
+    rows = list(data.items())
+    Random(6).shuffle(rows)
+    for threads in (2, 4):
+        assert bits(evaluate(query.plan, {"pairs": dict(rows)}, threads=threads)) == bits(first)
+    exact: dict[int, Fraction] = {}
+    for (_, b), weight in data.items():
+        exact[b] = exact.get(b, Fraction(0)) + Fraction(weight)
+    assert all(abs(Fraction(first[b]) - total) <= 3 * total / 2**53 for b, total in exact.items())
+
+
+def test_a_memory_limit_is_obeyed_by_spilling_and_changes_no_bit() -> None:
+    data = many(100_000)
+    copies = PAIRS.select_many(lambda p: wp.map(wp.range(0, 20, limit=20), lambda n: (p.a * 7919 % 100_003, n)))
+    wide = copies.shave(1.0, limit=2).select(lambda piece: piece.record[1])  # two million records on the way
+    free = evaluate(wide.plan, {"pairs": data}, threads=1)
+    sizes = [0]
+    with Database(memory_limit="60MB", threads=1) as database:
+        folder = Path(database._folder.path)
+        over = threading.Event()
+        watcher = threading.Thread(target=watch, args=(folder, sizes, over))
+        watcher.start()
+        limited = database.evaluate(wide.plan, {"pairs": data})
+        over.set()
+        watcher.join()
+    assert bits(limited) == bits(free)
+    assert max(sizes) > 0, "nothing spilled, so this tests nothing: lower the limit"
+    assert not folder.parent.exists()
+
+
+def watch(folder: Path, sizes: list[int], over: threading.Event) -> None:
+    """Note how much lies in a folder, again and again."""
+    while not over.wait(0.005):
+        for file in folder.glob("*"):
+            with contextlib.suppress(FileNotFoundError):
+                sizes.append(file.stat().st_size)
+
+
+def test_a_plan_that_cannot_fit_fails_with_a_constant_message() -> None:
+    data = {(i, 0): 1.0 for i in range(20_000)}
+    copies = PAIRS.select_many(lambda p: wp.map(wp.range(0, 40, limit=40), lambda n: (p.a, n, p.a, n)))
+    everything = copies.group_by(lambda p: 0)
+    with Database(memory_limit="24MB", threads=1) as database:
+        with pytest.raises(EvaluationFailed) as failure:
+            database.evaluate(everything.plan, {"pairs": data})
+        assert str(failure.value) == engine.FAILED
+        assert failure.value.__cause__ is None
+        assert failure.value.__context__ is None
+        small = {"pairs": {(1, 2): 1.0}}
+        assert database.evaluate(PAIRS.plan, small) == {(1, 2): 1.0}, "it goes on after a failure"
+
+
+def test_spill_folders_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import time, pathlib\n"
+        "from wpinq.engines.relational.spill import SpillFolder\n"
+        "folder = SpillFolder(); path = pathlib.Path(folder.path); path.mkdir()\n"
+        "(path / 'spilled').write_bytes(b'secret'); print('ready', flush=True); time.sleep(60)\n"
+    )
+    environment = dict(os.environ, TMPDIR=str(tmp_path), PYTHONPATH=os.pathsep.join([".", *sys.path]))
+    with subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        (folder,) = tmp_path.iterdir()
+        assert folder.stat().st_mode & 0o077 == 0
+        remove_left_behind(tmp_path)
+        assert (folder / "files" / "spilled").exists(), "its process lives"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    own = SpillFolder()
+    assert not folder.exists()
+    own.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_left_when_a_process_ends_without_closing(tmp_path: Path) -> None:
+    code = (
+        "from wpinq.engines.relational.duckdb import Database\n"
+        "import wpinq as wp\n"
+        "database = Database(); numbers = wp.source('numbers', int)\n"
+        "print(database.evaluate(numbers.plan, {'numbers': {1: 1.0}}))\n"
+    )
+    environment = dict(os.environ, TMPDIR=str(tmp_path), PYTHONPATH=os.pathsep.join([".", *sys.path]))
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
+    assert done.stdout == b"{1: 1.0}\n"
+    assert done.stderr == b""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dataset_is_loaded_once_and_again_when_it_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[str] = []
+    real = loading.load
+
+    def counting(connection: Any, table: str, source: Any, weights: Any) -> None:
+        loads.append(table)
+        real(connection, table, source, weights)
+
+    monkeypatch.setattr(engine, "load", counting)
+    first, second = {"pairs": {(1, 2): 1.0}}, {"pairs": {(1, 3): 2.0}}
+    with Database() as database:
+        assert database.evaluate(PAIRS.plan, first) == first["pairs"]
+        assert database.evaluate(PAIRS.select(lambda p: p.b).plan, first) == {2: 1.0}
+        assert len(loads) == 1
+        assert database.evaluate(PAIRS.plan, second) == second["pairs"]
+        assert len(loads) == 2
+
+
+def test_it_says_what_it_cannot_do() -> None:
+    with pytest.raises(PlanError, match='use engine="reference"'):
+        evaluate(PAIRS.plan, {"pairs": {}}, EXACT)
+    with pytest.raises(PlanError, match="no data for the source 'pairs'"):
+        evaluate(PAIRS.plan, {})
+    with pytest.raises(PlanError, match="weigh more than the cap"):
+        evaluate(wp.source("pairs", a=int, b=int, cap=1).plan, {"pairs": {(1, 2): 1.5}})
+    with pytest.raises(PlanError, match="memory limit"):
+        evaluate(PAIRS.plan, {"pairs": {}}, memory_limit="a lot")
+
+
+def test_steps_are_told_by_name_only() -> None:
+    steps: list[str] = []
+    query = PAIRS.group_by(lambda p: p.a, lambda group: wp.count(group)).select(lambda g: g.val)
+    evaluate(query.plan, {"pairs": {(1, 2): 1.0, (1, 3): 0.5}}, on_step=steps.append)
+    assert steps == ["Source", "GroupBy", "Select"]
+
+
+def test_joins_of_sides_of_very_different_caps_keep_their_bound() -> None:
+    light = wp.source("light", a=int, b=int, cap=Fraction(1, 2**30))
+    heavy = wp.source("heavy", a=int, b=int)
+    query = light.join(heavy, lambda x: x.a % 3, lambda y: y.a % 3, lambda x, y: (x.b, y.b))
+    data = {
+        "light": {(i, i): 2.0**-40 * (1 + i / 7) for i in range(9)},
+        "heavy": {(i, i): 2.0**-45 * (1 + i / 3) for i in range(9)},
+    }
+    exact, found = reference.evaluate(query.plan, data, EXACT), evaluate(query.plan, data)
+    assert exact.keys() == found.keys()
+    assert all(abs(Fraction(found[key]) - weight) <= weight * Fraction(10, 2**53) for key, weight in exact.items())
+
+
+def test_importing_the_engine_does_not_import_duckdb() -> None:
+    code = "import sys, wpinq, wpinq.engines.relational.duckdb; assert 'duckdb' not in sys.modules"
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([".", *sys.path]))
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)

@@ -1,0 +1,153 @@
+"""Each rewrite: a plan before it, the program after it, and equal weights either way."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from random import Random
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from tests.support.plans import distance
+from wpinq.engines import reference
+from wpinq.engines.relational.compile import compile_plan
+from wpinq.engines.relational.duckdb import evaluate
+from wpinq.engines.relational.program import Rewrites
+from wpinq.graphs.recipes import joint_degrees, paths
+from wpinq.graphs.subgraphs import squares_by_degree, triangles_by_degree, triangles_by_intersect
+from wpinq.plan.analysis import rounding_error
+from wpinq.plan.arithmetic import EXACT
+from wpinq.plan.facts import nonnegative
+from wpinq.query import Query
+
+SWITCHES = [item.name for item in fields(Rewrites)]
+UNIT = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
+ANY = wp.source("edges", src=int, dst=int)
+GRAPH_QUERIES = [triangles_by_intersect, triangles_by_degree, squares_by_degree, joint_degrees]
+
+
+def graph(rng: Random, weigh: bool = False) -> dict[Any, float]:
+    data: dict[Any, float] = {}
+    for _ in range(40):
+        a, b = rng.sample(range(12), 2)
+        data[a, b] = data[b, a] = rng.choice([1.0, 0.5, -2.0, 1 / 3]) if weigh else 1.0
+    return data
+
+
+def text(query: Query, rewrites: Rewrites | None = None) -> str:
+    compiled = compile_plan(query.plan, rewrites)
+    return "\n".join([*(statement.sql for statement in compiled.statements), compiled.query])
+
+
+@pytest.mark.parametrize("recipe", GRAPH_QUERIES, ids=lambda recipe: recipe.__name__)
+@pytest.mark.parametrize("source", [UNIT, ANY], ids=["unit", "any"])
+def test_each_rewrite_can_be_left_out(recipe: Any, source: Query) -> None:
+    rng = Random(f"{recipe.__name__} rewrites")
+    query = recipe(source)
+    data = {"edges": graph(rng, weigh=source is ANY)}
+    exact = reference.evaluate(query.plan, data, EXACT)
+    for switch in SWITCHES:
+        found = evaluate(query.plan, data, rewrites=replace(Rewrites(), **{switch: False}))
+        assert distance(exact, found) <= rounding_error(query.plan)
+        assert found.keys() == exact.keys()
+
+
+def test_an_intersect_becomes_a_join_and_what_is_negative_on_one_side() -> None:
+    def swapped(query: Query) -> Query:
+        return query.select(lambda e: wp.record(src=e.dst, dst=e.src)).intersect(query)
+
+    assert "JOIN" not in text(swapped(UNIT))
+    assert "UNION ALL" not in text(swapped(UNIT))
+    assert text(swapped(ANY)).count("ANTI JOIN") == 2
+    assert "FILTER" in text(swapped(ANY), replace(Rewrites(), intersect_as_join=False))
+    negative = {"edges": {(1, 2): -1.0, (3, 4): 2.0, (4, 3): -3.0, (5, 6): 1.0, (6, 5): 2.0}}
+    expected = {(1, 2): -1.0, (2, 1): -1.0, (3, 4): -3.0, (4, 3): -3.0, (5, 6): 1.0, (6, 5): 1.0}
+    assert evaluate(swapped(ANY).plan, negative) == expected
+
+
+def test_signs_follow_the_operators() -> None:
+    plans = {
+        UNIT.select(lambda e: e.src): True,
+        UNIT.difference(UNIT): False,
+        ANY.difference(ANY).union(UNIT): True,
+        ANY.intersect(UNIT): False,
+        ANY.shave(1.0, limit=3): True,
+        UNIT.select_many(lambda e: [wp.weighted(e.src, -1.0)]): False,
+        UNIT.join(ANY, lambda x: x.src, lambda y: y.src): False,
+    }
+    assert [nonnegative(query.plan)[query.plan.digest] for query in plans] == list(plans.values())
+
+
+def test_a_triangle_reads_three_edges_and_not_four() -> None:
+    query = triangles_by_intersect(UNIT)
+    assert compile_plan(query.plan, replace(Rewrites(), shorter_way=False)).query.count("source_edges") == 3
+    assert (
+        compile_plan(query.plan, replace(Rewrites(), shorter_way=False, same_rows=False)).query.count("source_edges")
+        == 4
+    )
+
+
+def test_the_norm_of_a_unique_key_is_the_weight_of_its_row() -> None:
+    query = UNIT.join(UNIT, lambda x: x, lambda y: y, lambda x, y: x)
+    assert "GROUP BY" not in text(query)
+    assert "GROUP BY" in text(query, replace(Rewrites(), unique_norms=False))
+
+
+def test_weights_that_the_key_fixes_are_counted() -> None:
+    query = paths(UNIT).select(lambda path: path.b)
+    assert "HUGEINT" not in text(query)
+    assert "HUGEINT" in text(query, replace(Rewrites(), late_aggregation=False))
+
+
+def test_lookups_by_one_key_are_one_table() -> None:
+    query = triangles_by_degree(UNIT)
+    final = compile_plan(query.plan, replace(Rewrites(), shorter_way=False)).query
+    assert final.count(" AS a5") == 1
+    assert " AS a6" not in final, "three edges and what is known of three vertices"
+    unfolded = compile_plan(query.plan, replace(Rewrites(), shorter_way=False, fold_lookups=False)).query
+    assert " AS a14" in unfolded, "four lookups at each"
+
+
+def test_a_filter_comes_before_lookups() -> None:
+    final = compile_plan(triangles_by_degree(UNIT).plan, replace(Rewrites(), shorter_way=False)).query
+    tables = final[final.index(" FROM source_edges") :].split(" WHERE ")[0].split(", ")
+    assert [table.split()[-3 if i == 0 else 0] for i, table in enumerate(tables)][:3] == ["source_edges"] * 3
+
+
+def test_triangles_are_walked_the_shorter_way() -> None:
+    final = compile_plan(triangles_by_intersect(UNIT).plan).query
+    assert final.count("UNION ALL") == 1
+    assert final.count('."n" < ') == 2
+
+
+def test_a_plan_used_twice_is_evaluated_once() -> None:
+    counted = ANY.group_by(lambda e: e.src, lambda group: wp.count(group))
+    query = counted.select(lambda g: g.val).concat(counted.select(lambda g: g.key))
+    assert sum("lead(" in statement.sql for statement in compile_plan(query.plan).statements) == 1
+
+
+def test_shared_terms_do_not_blow_up_the_text() -> None:
+    def folded(x: Any) -> Any:
+        for i in range(60):
+            x = wp.where(x % 7 < i, x + x, x - i * x)
+        return x
+
+    numbers = wp.source("numbers", int)
+    query = numbers.select(folded)
+    assert len(text(query)) < 100_000
+    data = {"numbers": dict.fromkeys(range(-3, 4), 1.0)}
+    assert evaluate(query.plan, data) == reference.evaluate(query.plan, data)
+
+
+def test_shared_terms_inside_lists_do_not_blow_up_the_text() -> None:
+    def folded(x: Any) -> Any:
+        for i in range(30):
+            x = wp.where(x % 7 < i, x + x, x - i * x)
+        return x
+
+    lists = wp.source("lists", list[int])
+    query = lists.select(lambda items: wp.sum(items, folded))
+    assert len(text(query)) < 100_000
+    data = {"lists": {(1, 2, 3): 1.0, (): 2.0, (5,): 1.0}}
+    assert evaluate(query.plan, data) == reference.evaluate(query.plan, data)

@@ -1,0 +1,48 @@
+"""The two functions that SQL cannot say exactly: sums of floats rounded once. They run in Python, and are total."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+
+def list_sum(items: Sequence[float | None] | None) -> float | None:
+    """The correctly rounded sum of the floats that are not null; null where 64 bits cannot say it."""
+    if items is None:
+        return None
+    numbers = [item for item in items if item is not None]
+    try:
+        total = math.fsum(numbers)
+    except OverflowError:  # an intermediate sum overflowed; the exact total may still fit
+        try:
+            total = float(sum(map(Fraction, numbers)))
+        except OverflowError:
+            return None
+    return total + 0.0 if math.isfinite(total) else None
+
+
+def share(places: Sequence[int] | None, weights: Sequence[float | None] | None) -> list[float] | None:
+    """The share of each element of a weighted list: merged weight over norm at its first place, 0 at its repeats.
+
+    Merging and norm are exact, for opposite signs may cancel.
+    """
+    if places is None or weights is None:
+        return None
+    merged: dict[int, Fraction] = {}
+    for place, weight in zip(places, weights, strict=True):
+        if weight is not None:
+            merged[place] = merged.get(place, Fraction(0)) + Fraction(weight)
+    norm = max(Fraction(1), sum(map(abs, merged.values()), Fraction(0)))
+    result = [0.0] * len(places)
+    for place, total in merged.items():
+        result[place - 1] = float(total / norm)
+    return result
+
+
+def register(connection: Any) -> None:
+    """Make the functions known to a connection."""
+    special = "special"  # nulls are passed on to the function
+    connection.create_function("wpinq_sum", list_sum, ["DOUBLE[]"], "DOUBLE", null_handling=special)
+    connection.create_function("wpinq_share", share, ["BIGINT[]", "DOUBLE[]"], "DOUBLE[]", null_handling=special)

@@ -1,0 +1,115 @@
+"""Data in and out: from record to weight into columns, and back."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from wpinq.engines.relational.layout import flattener, leaf_types, reader, type_name
+from wpinq.engines.relational.program import column_names, has_lists
+from wpinq.errors import PlanError
+from wpinq.expr.types import BOOL, FLOAT, INT, TupleOf, Type
+from wpinq.expr.values import Value, order_key
+from wpinq.plan.operators.source import Source
+
+_CHUNK = 20_000
+
+
+def load(connection: Any, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
+    """Put a source's dataset into a table; records of weight 0 are left out."""
+    type_ = source.record
+    names, types = column_names(type_), [leaf for leaf, _ in leaf_types(type_)]
+    sql_types = ["BOOLEAN" if leaf is None else type_name(leaf) for leaf in types]
+    columns = ", ".join(f"{name} {sql}" for name, sql in zip([*names, "w"], [*sql_types, "DOUBLE"], strict=True))
+    connection.execute(f"CREATE TEMP TABLE {table} ({columns})")
+    numbers = {record: float(weight) for record, weight in weights.items()}
+    _check_norm(source, numbers)
+    flat = isinstance(type_, TupleOf) and not type_.nullable and all(e in (INT, FLOAT, BOOL) for e in type_.elements)
+    if flat and not any(element.nullable for element in type_.elements):  # type: ignore[attr-defined]
+        _load_numbers(connection, table, types, numbers)
+    else:
+        _load_any(connection, table, type_, sql_types, numbers)
+
+
+def _check_norm(source: Source, numbers: Mapping[Value, float]) -> None:
+    """The grid that sums are taken on is that of the declared cap."""
+    import numpy as np
+
+    weights = np.fromiter(numbers.values(), dtype=np.float64, count=len(numbers))
+    near = float(np.abs(weights).sum())
+    exact = near if near <= float(source.cap) / 2 else sum((abs(Fraction(w)) for w in numbers.values()), Fraction(0))
+    if exact > source.cap * (1 + Fraction(1, 2**20)):  # weights that were rounded to floats on the way here
+        raise PlanError(
+            f"the data for the source {source.source!r} weigh more than the cap that it declares; declare a larger cap="
+        )
+
+
+def _load_numbers(connection: Any, table: str, types: list[Type | None], numbers: Mapping[Value, float]) -> None:
+    import numpy as np
+
+    kinds: dict[Type, Any] = {INT: np.int64, FLOAT: np.float64, BOOL: np.bool_}
+    size, width = len(numbers), len(types)
+    columns: dict[str, Any] = {}
+    if all(type_ == types[0] for type_ in types) and types:
+        assert types[0] is not None
+        whole: Any = np.fromiter(itertools.chain.from_iterable(numbers), dtype=kinds[types[0]], count=size * width)
+        for i in range(width):
+            columns[f"c{i}"] = np.ascontiguousarray(whole.reshape(size, width)[:, i])
+    else:
+        for i, type_ in enumerate(types):
+            assert type_ is not None
+            columns[f"c{i}"] = np.fromiter((record[i] for record in numbers), dtype=kinds[type_], count=size)
+    columns["w"] = np.fromiter(numbers.values(), dtype=np.float64, count=size)
+    connection.register("loading", columns)
+    connection.execute(f"INSERT INTO {table} SELECT * FROM loading WHERE w <> 0")
+    connection.unregister("loading")
+
+
+def _load_any(connection: Any, table: str, type_: Type, sql_types: list[str], numbers: Mapping[Value, float]) -> None:
+    flatten = flattener(type_)
+    sql_types = [*sql_types, "DOUBLE"]
+    struct = ", ".join(f"f{i} {sql}" for i, sql in enumerate(sql_types))
+    fields = ", ".join(f"struct_extract(u, 'f{i}')" for i in range(len(sql_types)))
+    insert = f"INSERT INTO {table} SELECT {fields} FROM (SELECT unnest($1::STRUCT({struct})[]) AS u)"
+    rows = iter(numbers.items())
+    while chunk := list(itertools.islice(rows, _CHUNK)):
+        packed = [
+            {f"f{i}": item for i, item in enumerate([*flatten(record), weight])} for record, weight in chunk if weight
+        ]
+        if packed:
+            connection.execute(insert, [packed])
+
+
+def fetch(connection: Any, query: str, type_: Type) -> dict[Value, float]:
+    """The output of a query: record to weight, in canonical order."""
+    connection.execute(query)
+    if not has_lists(type_):
+        return _fetch_columns(connection, type_)
+    read = reader(type_)
+    result: dict[Value, float] = {}
+    while rows := connection.fetchmany(_CHUNK):
+        for row in rows:
+            result[read(row)] = row[-1]
+    return {record: result[record] for record in sorted(result, key=order_key)}
+
+
+def _fetch_columns(connection: Any, type_: Type) -> dict[Value, float]:
+    """Column by column, which takes a tenth of the time of rows."""
+    held = connection.fetchnumpy()
+    columns = iter([held[name].tolist() for name in column_names(type_)])
+    weights = held["w"].tolist()
+    return dict(zip(_assembled(type_, columns, len(weights)), weights, strict=True))
+
+
+def _assembled(type_: Type, columns: Iterator[list[Any]], size: int) -> list[Value]:
+    if isinstance(type_, TupleOf):
+        valid = next(columns) if type_.nullable else None
+        parts = [_assembled(element, columns, size) for element in type_.elements]
+        records: list[Value] = list(zip(*parts, strict=True)) if parts else [()] * size
+        return records if valid is None else [r if v else None for r, v in zip(records, valid, strict=True)]
+    values = next(columns)
+    if type_ == FLOAT:
+        return [None if value is None else value + 0.0 for value in values]
+    return values

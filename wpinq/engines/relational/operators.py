@@ -1,0 +1,202 @@
+"""One rule per operator: from the relations of the inputs to that of the output.
+
+Rounding. Besides the order-independent sums (`sums`: two roundoffs of the mass), each rule rounds as said at it;
+together no operator moves its output by more than ten roundoffs of its mass bound, of the sixteen that
+`plan.analysis.ROUNDING_CONSTANT` allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import singledispatch
+
+from wpinq.engines.relational import sums
+from wpinq.engines.relational.block import Block, Table, determines_row, determines_weight, restricted
+from wpinq.engines.relational.grouping import group_by
+from wpinq.engines.relational.layout import Record, Shape, aligned, coerce, leaf_types, leaves, merged, same_value
+from wpinq.engines.relational.lower import lower
+from wpinq.engines.relational.program import WEIGHT, Program, Relation, column_names
+from wpinq.engines.relational.rewrites.intersect_as_join import intersect_as_join
+from wpinq.engines.relational.rewrites.same_rows import same_rows
+from wpinq.engines.relational.scalar import Scalar, both, call, column, same, times
+from wpinq.engines.relational.shaving import shave_constant, shave_varying
+from wpinq.engines.relational.spreading import select_many
+from wpinq.expr.nodes import Lambda
+from wpinq.plan.operator import Combination, Operator
+from wpinq.plan.operators import (
+    Concat,
+    Except,
+    GroupBy,
+    Intersect,
+    Join,
+    Partition,
+    Select,
+    SelectMany,
+    Shave,
+    Union,
+    Where,
+)
+
+TABLES_LIMIT = 6
+"""The most tables, lookups aside, that a side of a join may read; beyond it the side is stored first."""
+
+
+@singledispatch
+def relation_of(operator: Operator, program: Program, inputs: list[Relation], output: Relation) -> Relation:
+    """The relation of an operator's output. `output` carries the output's type, mass and sign, and no blocks."""
+    raise NotImplementedError(type(operator).__name__)
+
+
+def _mapped(relation: Relation, output: Relation, change: Callable[[Block], Block]) -> Relation:
+    return replace(output, blocks=tuple(change(block) for block in relation.blocks))
+
+
+@relation_of.register
+def _(operator: Select, program: Program, inputs: list[Relation], output: Relation) -> Relation:
+    """Rounds nothing by itself: sums do, wherever they are taken."""
+    return _mapped(inputs[0], output, lambda block: replace(block, output=lower(operator.function, block.output)))
+
+
+@relation_of.register
+def _(operator: Where, program: Program, inputs: list[Relation], output: Relation) -> Relation:
+    """Rounds nothing."""
+    return _mapped(inputs[0], output, lambda block: restricted(block, _term(lower(operator.predicate, block.output))))
+
+
+@relation_of.register
+def _(operator: Partition, program: Program, inputs: list[Relation], output: Relation) -> Relation:
+    """Rounds nothing."""
+    part_type, key_type = operator.part.type, operator.key.type
+    constant = lower(Lambda(part_type, 0, (), operator.part))
+    common = merged(key_type, part_type)
+
+    def change(block: Block) -> Block:
+        key = coerce(lower(operator.key, block.output), key_type, common)
+        return restricted(block, same_value(key, coerce(constant, part_type, common)))
+
+    return _mapped(inputs[0], output, change)
+
+
+@relation_of.register
+def _(operator: SelectMany, program: Program, inputs: list[Relation], output: Relation) -> Relation:
+    return select_many(operator, program, inputs[0], output)
+
+
+@relation_of.register
+def _(operator: GroupBy, program: Program, inputs: list[Relation], output: Relation) -> Relation:
+    return group_by(operator, program, inputs[0], output)
+
+
+@relation_of.register
+def _(operator: Shave, program: Program, inputs: list[Relation], output: Relation) -> Relation:
+    if isinstance(operator.widths, Lambda):
+        return shave_varying(operator, operator.widths, program, inputs[0], output)
+    return shave_constant(operator, operator.widths, program, inputs[0], output)
+
+
+# --- two inputs -----------------------------------------------------------------------------------------------------
+
+
+@relation_of.register(Concat)
+@relation_of.register(Except)
+def _(operator: Combination, program: Program, inputs: list[Relation], output: Relation) -> Relation:
+    """Rounds nothing by itself: a sum of two relations is their blocks together, and signs are exact."""
+    blocks = []
+    for relation, coefficient in zip(inputs, operator.coefficients, strict=True):
+        for block in relation.blocks:
+            weight = block.weight if coefficient == 1 else call("negate_weight", block.weight)
+            shape = coerce(block.output, relation.type, output.type)
+            blocks.append(program.fresh(replace(block, output=shape, weight=weight)))
+    return replace(output, blocks=tuple(blocks))
+
+
+@relation_of.register(Union)
+@relation_of.register(Intersect)
+def _(operator: Union | Intersect, program: Program, inputs: list[Relation], output: Relation) -> Relation:
+    """Rounds nothing: a maximum and a minimum are one of their arguments."""
+    if isinstance(operator, Intersect) and program.rewrites.intersect_as_join:
+        return intersect_as_join(program, inputs, output)
+    sides = []
+    for side, relation in enumerate(inputs):
+        once = relation if relation.unique else program.stored(relation)
+        block = program.single(once)
+        shape = aligned(coerce(block.output, relation.type, output.type), output.type)
+        rows, read = program.rows(replace(block, output=shape))
+        sides.append((f"SELECT *, {side} AS side FROM ({rows})", read))
+    choose = "greatest" if isinstance(operator, Union) else "least"
+    of = [f"coalesce(max(w) FILTER (WHERE side = {side}), CAST(0 AS DOUBLE))" for side in (0, 1)]
+    names = column_names(output.type)
+    group = f" GROUP BY {', '.join(names)}" if names else " HAVING count(*) > 0"
+    both_sides = " UNION ALL ".join(sql for sql, _ in sides)
+    sql = f"SELECT {', '.join([*names, f'{choose}({of[0]}, {of[1]}) AS w'])} FROM ({both_sides}){group}"
+    name = program.table(f"SELECT * FROM ({sql}) WHERE w <> 0", [table for _, read in sides for table in read])
+    nullable = [null for _, null in leaf_types(output.type)]
+    table = Table(name, tuple(zip(names, nullable, strict=True)), (frozenset(names),))
+    return replace(output, blocks=(program.scan(table, output.type),))
+
+
+@relation_of.register
+def _(operator: Join, program: Program, inputs: list[Relation], output: Relation) -> Relation:
+    """A product, a quotient, a sum of two norms and their three roundoffs: 6 u relative, and `sums` on top."""
+    sides: list[Block] = []
+    keys: list[Shape] = []
+    norms: list[Scalar] = []
+    common = merged(operator.left_key.type, operator.right_key.type)
+    for relation, function in zip(inputs, (operator.left_key, operator.right_key), strict=True):
+        if not relation.linear:
+            relation = program.stored(relation)
+        block = program.single(relation)
+        if sum(not table.lookup for _, table in block.tables) > TABLES_LIMIT:
+            relation = program.stored(relation)
+            block = program.single(relation)
+        key = coerce(lower(function, block.output), function.type, common)
+        block, norm = _norm(program, relation, block, key, output.mass)
+        sides.append(block)
+        keys.append(key)
+        norms.append(norm)
+    left, right = sides
+    weight = call("divide_weights", times(left.weight, right.weight), call("add_weights", *norms))
+    joined = Block(
+        left.tables + right.tables,
+        both([left.condition, right.condition, same_value(*keys)]),
+        lower(operator.result, left.output, right.output),
+        weight,
+    )
+    if program.rewrites.same_rows:
+        joined = same_rows(joined)
+    return replace(output, blocks=(joined,))
+
+
+def _norm(program: Program, relation: Relation, block: Block, key: Shape, mass: Fraction) -> tuple[Block, Scalar]:
+    """A side with, in each of its rows, the norm of its records with the same key, as a term.
+
+    Where the key determines the row, no other record has the key, and the norm is the row's own absolute weight.
+    Otherwise a table of norms by key, from the side as it is, whatever filters the join is under.
+    """
+    if program.rewrites.unique_norms and determines_row(block, key):
+        return block, block.weight if relation.nonnegative else call("absolute", block.weight)
+    terms = list(leaves(key))
+    shown = replace(block, output=Record(None, tuple(terms)))
+    names = [f"c{i}" for i in range(len(terms))]
+    if block.weight.kind == "literal":
+        total = f"CAST(count(*) AS DOUBLE) * abs({block.weight.text})"
+    elif program.rewrites.late_aggregation and determines_weight(shown, shown.output):
+        total = "CAST(count(*) AS DOUBLE) * abs(min(w))"
+    else:
+        total = sums.norm_sql("w", relation.mass, mass)
+    group = f" GROUP BY {', '.join(names)}" if names else " HAVING count(*) > 0"
+    rows, read = program.rows(shown)
+    name = program.table(f"SELECT {', '.join([*names, f'{total} AS w'])} FROM ({rows}){group}", read)
+    listed = tuple((n, term.nullable) for n, term in zip(names, terms, strict=True))
+    norms = program.scan(Table(name, listed, (frozenset(names),), lookup=True))
+    alias = norms.tables[0][0]
+    matches = [same(term, column(alias, n, term.nullable)) for n, term in zip(names, terms, strict=True)]
+    with_norms = replace(block, tables=block.tables + norms.tables, condition=both([block.condition, *matches]))
+    return with_norms, column(alias, WEIGHT, False)
+
+
+def _term(shape: Shape) -> Scalar:
+    assert isinstance(shape, Scalar)
+    return shape

@@ -1,0 +1,58 @@
+"""SelectMany: the elements of a list side by side, as rows.
+
+Elements of weight 1: each occurrence adds `w / L`, which is what merging repeats first gives. Weighted elements are
+merged first, exactly, for opposite signs may cancel: a list of one by a formula, longer ones by a function of the
+engine (`functions.share`). Rounds the quotient and the product: 3 u.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wpinq.engines.relational.layout import Record, unpack
+from wpinq.engines.relational.lower import lower
+from wpinq.engines.relational.program import Program, Relation, derived
+from wpinq.engines.relational.scalar import Scalar, call, column, function, literal, parameter
+from wpinq.expr.types import ListOf, Weighted
+from wpinq.plan.operators import SelectMany
+
+
+def select_many(operator: SelectMany, program: Program, given: Relation, output: Relation) -> Relation:
+    """The elements of every record's list, each row with its share of the weight."""
+    type_ = operator.function.type
+    assert isinstance(type_, ListOf)
+    blocks = []
+    for block in given.blocks:
+        items = lower(operator.function, block.output)
+        assert isinstance(items, Scalar)
+        if type_.bound is None or operator.bound < type_.bound:
+            items = call("first", items, literal(str(operator.bound)))
+        inner, read = program.select(block, [items, block.weight], ["items", "w"])
+        if isinstance(type_.element, Weighted):
+            sql = _weighted(program, inner, operator.bound)
+        else:
+            sql = f"SELECT unnest(items) AS item, w / greatest(CAST(len(items) AS DOUBLE), 1.0) AS w FROM ({inner})"
+        element = type_.element
+        scan = program.scan(derived(sql, [("item", True)], read))
+        shape = unpack(column(scan.tables[0][0], "item", True), element)
+        if isinstance(element, Weighted):
+            assert isinstance(shape, Record)
+            shape = shape.fields[0]
+        blocks.append(replace(scan, output=shape))
+    return replace(output, blocks=tuple(blocks))
+
+
+def _weighted(program: Program, inner: str, bound: int) -> str:
+    """Rows of elements with weights of their own; those of weight 0 are left out."""
+    one = "CAST(1 AS DOUBLE)"
+    if bound == 1:
+        own = "struct_extract(items[1], 'f1')"
+        share = f"{own} / greatest(abs({own}), {one})"
+        return f"SELECT items[1] AS item, w * ({share}) AS w FROM ({inner}) WHERE {own} <> 0"
+    wrapped = call("map", literal("items"), function("x", call("struct:1", call("struct_field:0", parameter("x")))))
+    weights = call("map", literal("items"), function("x", call("struct_field:1", parameter("x"))))
+    write = program.emitter.term
+    keyed = f"SELECT items, {write(wrapped)} AS keys, {write(weights)} AS own, w FROM ({inner})"
+    place = "list_transform(keys, lambda x: list_position(keys, x))"
+    shares = f"SELECT unnest(items) AS item, unnest(wpinq_share({place}, own)) AS share, w FROM ({keyed})"
+    return f"SELECT item, w * share AS w FROM ({shares}) WHERE share <> 0"
