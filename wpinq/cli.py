@@ -1,16 +1,19 @@
 """The command line: run a text program under budgets, explain it, look after a ledger.
 
-Of protected data it prints nothing but released answers. The bill is printed before anything runs; progress is
-the names of steps.
+Of the values in protected data it prints released answers only. The bill is printed before anything runs, and the
+command line is checked before a ledger is made or data are read.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +30,33 @@ from wpinq.errors import (
     WpinqError,
 )
 from wpinq.ingest import EdgeList
+from wpinq.ingest.source import format_of
 from wpinq.language import Program, parse
-from wpinq.privacy.epsilon import format_epsilon, from_nano, parse_epsilon, to_nano
+from wpinq.privacy.epsilon import budget_to_nano, format_epsilon, from_nano, parse_epsilon
 from wpinq.privacy.ledger import Ledger
+from wpinq.public import DEFAULT_ENGINE, ENGINES
 from wpinq.release import Release
 from wpinq.session import Session
 
+
+class UsageError(WpinqError):
+    """The command line does not say what is needed."""
+
+
+class NotSaved(WpinqError):
+    """Answers were printed, and could not be written to their files."""
+
+
 EXIT_CODES: tuple[tuple[type[WpinqError], int], ...] = (
+    (UsageError, 2),
     (BudgetExceeded, 3),
     (SourceRejected, 4),
     (EvaluationFailed, 5),
     (LedgerError, 6),
     (LanguageError, 7),
+    (NotSaved, 8),
 )
-"""What the process ends with, by error; 2 is a wrong command line, 1 any other error of ours."""
+"""What the process ends with, by error; 1 is any other error of ours."""
 
 _EDGE_OPTIONS: dict[str, dict[str, Any]] = {
     "directed": {"directed": True},
@@ -54,20 +70,15 @@ _EDGE_OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-class UsageError(WpinqError):
-    """The command line does not say what is needed."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], None] = options.command
     try:
         command(options)
-    except UsageError as error:
-        return _fail(error, 2)
     except WpinqError as error:
-        return _fail(error, next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1))
+        print(f"wpinq: {error}", file=sys.stderr)
+        return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
     except KeyboardInterrupt:
         print("wpinq: interrupted; what was debited stays spent", file=sys.stderr)
         return 130
@@ -75,11 +86,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 141
     return 0
-
-
-def _fail(error: WpinqError, code: int) -> int:
-    print(f"wpinq: {error}", file=sys.stderr)
-    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -98,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME=OPTION,...",
-        help=f"how to read the edge list of a source: {', '.join(_EDGE_OPTIONS)}",
+        help=f"how to read the edge list of a source, directed or undirected at least: {', '.join(_EDGE_OPTIONS)}",
     )
     run.add_argument(
         "--data-version",
@@ -108,12 +114,15 @@ def _parser() -> argparse.ArgumentParser:
         help="your word for this state of the data: the same measurement of the same version replays for free",
     )
     _add_parameters(run)
+    run.add_argument("--engine", choices=list(ENGINES), default=DEFAULT_ENGINE, help=f"default: {DEFAULT_ENGINE}")
     run.add_argument("--json", action="store_true", help="print answers, bill and budgets as JSON")
     run.add_argument("--save", type=Path, metavar="FOLDER", help="save the answers of each measurement there")
     run.add_argument(
         "--rows", type=int, default=20, metavar="N", help="rows of a table to print, 0 for all (default 20)"
     )
-    run.add_argument("--progress", action="store_true", help="name the steps on stderr, also when it is no terminal")
+    run.add_argument(
+        "--progress", action="store_true", help="name the steps on stderr, with times, which tell of the data"
+    )
     run.set_defaults(command=_run)
 
     explain = commands.add_parser("explain", help="show plans, bills and expected accuracy; no data")
@@ -141,6 +150,8 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    if options.rows < 0:
+        raise UsageError("--rows is at least 0, which prints all")
     program = _load(options)
     measurements = program.measurements
     if not measurements:
@@ -150,7 +161,7 @@ def _run(options: argparse.Namespace) -> None:
             raise UsageError(f"{name} has no public keys; write NoisyCount(epsilon, over: range(0, 100)) or the like")
     files, budgets = _pairs(options.source, "--source"), _pairs(options.budget, "--budget")
     edge_lists, versions = _pairs(options.edge_list, "--edge-list"), _pairs(options.data_version, "--data-version")
-    bill = Bill(measurements)
+    bill, data = Bill(measurements), {}
     for given in (files, budgets, edge_lists, versions):
         for name in given:
             if name not in program.sources:
@@ -158,27 +169,71 @@ def _run(options: argparse.Namespace) -> None:
     for name in bill:
         if name not in files or name not in budgets:
             raise UsageError(f"the program uses {name}: give --source {name}=FILE and --budget {name}=EPSILON")
+        budget_to_nano(parse_epsilon(budgets[name]))
+        data[name] = _data(name, files[name], edge_lists.get(name))
+    new = _is_new(options.ledger)
+    if options.save is not None:
+        _prepare_folder(options.save)
     if not options.json:
         print(f"The bill:\n{bill}\n")
-    with Session(options.ledger, on_step=_progress(options)) as session:
+    with Session(options.ledger, engine=options.engine, on_step=_progress(options)) as session:
+        if new:
+            print(f"new ledger: {options.ledger}", file=sys.stderr)
         for name in bill:
-            data = _data(files[name], edge_lists.get(name))
-            session.protect(program.sources[name], data, budget=budgets[name], version=versions.get(name))
+            session.protect(program.sources[name], data[name], budget=budgets[name], version=versions.get(name))
         released = dict(zip(measurements, session.release(list(measurements.values())), strict=True))
         remaining = {name: session.remaining(name) for name in bill}
     answers = {name: _as_answers(item) for name, item in released.items()}
-    if options.save is not None:
-        options.save.mkdir(parents=True, exist_ok=True)
-        for name, table in answers.items():
-            table.save(options.save / f"{name}.json")
-    if options.json:
-        print(json.dumps(_run_as_json(bill, answers, remaining), indent=1))
-        return
+    try:
+        if options.json:
+            print(json.dumps(_run_as_json(bill, answers, remaining), indent=1), flush=True)
+        else:
+            _print_answers(answers, remaining, budgets, options.rows)
+    finally:  # also when the reader of the output went away: the answers are paid for
+        if options.save is not None:
+            _save(answers, options.save)
+
+
+def _is_new(ledger: Path) -> bool:
+    """Whether a ledger is to be made. An empty file is none: taking it for one would give back what was spent."""
+    try:
+        if ledger.stat().st_size > 0 or not ledger.is_file():
+            return False
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False  # opening it says why
+    raise LedgerError(f"{ledger} is empty, and no ledger: put the ledger back, or remove the file to start a new one")
+
+
+def _prepare_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError:
+        raise UsageError(f"--save: cannot write to {folder}; name a folder that can be written to") from None
+
+
+def _print_answers(
+    answers: Mapping[str, Answers], remaining: Mapping[str, Fraction], budgets: Mapping[str, str], rows: int
+) -> None:
     for name, table in answers.items():
-        print(answers_table(name, table, options.rows))
+        print(answers_table(name, table, rows))
         print()
     for name, left in remaining.items():
-        print(f"Remaining budget of {name}: {format_epsilon(left)} of {budgets[name]}")
+        print(f"Remaining budget of {name}: {format_epsilon(left)} of {budgets[name]}", flush=True)
+
+
+def _save(answers: Mapping[str, Answers], folder: Path) -> None:
+    unsaved = []
+    for name, table in answers.items():
+        try:
+            table.save(folder / f"{name}.json")
+        except OSError:
+            unsaved.append(name)
+    if unsaved:
+        raise NotSaved(f"cannot write to {folder}, so not saved: {', '.join(unsaved)}; keep what was printed")
 
 
 def _as_answers(released: Answers | Release) -> Answers:
@@ -186,7 +241,7 @@ def _as_answers(released: Answers | Release) -> Answers:
     return released
 
 
-def _run_as_json(bill: Bill, answers: Mapping[str, Answers], remaining: Mapping[str, Any]) -> dict[str, Any]:
+def _run_as_json(bill: Bill, answers: Mapping[str, Answers], remaining: Mapping[str, Fraction]) -> dict[str, Any]:
     return {
         "bill": {name: str(cost) for name, cost in bill.items()},
         "answers": {name: table.to_json() for name, table in answers.items()},
@@ -195,20 +250,32 @@ def _run_as_json(bill: Bill, answers: Mapping[str, Answers], remaining: Mapping[
 
 
 def _progress(options: argparse.Namespace) -> Callable[[str], None] | None:
-    if not (options.progress or sys.stderr.isatty()):
+    if not options.progress:
         return None
     start = time.monotonic()
     return lambda step: print(f"[{time.monotonic() - start:7.1f} s] {step}", file=sys.stderr)
 
 
-def _data(path: str, options: str | None) -> object:
+def _data(name: str, file: str, options: str | None) -> object:
+    path = Path(file)
+    if not path.exists() or path.is_dir() or not os.access(path, os.R_OK):
+        raise UsageError(f"--source {name}: there is no file {path} that can be read")
     if options is None:
-        return Path(path)
+        if format_of(path) in (".csv", ".parquet"):
+            return path
+        raise UsageError(
+            f"{path} is no csv or parquet file by its name; if it is an edge list, say what an edge is: "
+            f"--edge-list {name}=directed or --edge-list {name}=undirected"
+        )
     chosen: dict[str, Any] = {}
-    for option in options.split(","):
-        if option.strip() not in _EDGE_OPTIONS:
-            raise UsageError(f"--edge-list has no option {option.strip()!r}; it has {', '.join(_EDGE_OPTIONS)}")
-        chosen |= _EDGE_OPTIONS[option.strip()]
+    for option in map(str.strip, options.split(",")):
+        if option not in _EDGE_OPTIONS:
+            raise UsageError(f"--edge-list has no option {option!r}; it has {', '.join(_EDGE_OPTIONS)}")
+        if chosen.keys() & _EDGE_OPTIONS[option].keys():
+            raise UsageError(f"--edge-list {name}: {option!r} decides what another option has decided; keep one")
+        chosen |= _EDGE_OPTIONS[option]
+    if "directed" not in chosen:
+        raise UsageError(f"--edge-list {name} must say what an edge is: directed or undirected")
     return EdgeList(path, **chosen)
 
 
@@ -229,11 +296,12 @@ def _explain(options: argparse.Namespace) -> None:
 
 
 def _budget(options: argparse.Namespace) -> None:
+    budgets = {name: budget_to_nano(parse_epsilon(text)) for name, text in _pairs(options.set, "--set").items()}
     with Ledger(options.ledger, create=False) as ledger:
         if options.verify:
             ledger.verify()
-        for name, epsilon in _pairs(options.set, "--set").items():
-            ledger.set_budget(name, to_nano(parse_epsilon(epsilon)))
+        for name, budget in budgets.items():
+            ledger.set_budget(name, budget)
         accounts = ledger.accounts()
         history = [entry for entry in ledger.entries() if entry.kind != "answers"] if options.history else []
     if options.json:

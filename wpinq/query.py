@@ -209,7 +209,8 @@ class Query:
             The public keys. Records with other keys are in no part.
         """
         traced = trace(key, (self.plan.type,))
-        return {value: self._then(Partition, key=traced, part=value) for value in check_domain(keys, traced.type)}
+        parts = {value: Constant(traced.type, value) for value in check_domain(keys, traced.type)}
+        return {value: self._then(Partition, key=traced, part=part) for value, part in parts.items()}
 
     # --- sinks ------------------------------------------------------------------------------------------------------
 

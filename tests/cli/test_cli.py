@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -33,7 +35,11 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-def run(program: Path, ledger: Path, *more: str, budget: str = "5", graph: Path = GRAPH) -> int:
+def run(
+    program: Path, ledger: Path, *more: str, budget: str = "5", graph: Path = GRAPH, edges: str | None = UNDIRECTED
+) -> int:
+    if edges is not None:
+        more = ("--edge-list", edges, *more)
     return main(
         [
             "run",
@@ -91,6 +97,11 @@ def test_a_parameter_changes_the_bill(program: Path, tmp_path: Path, capsys: pyt
     [
         (["--budget", "edges=0.1"], 3, "nothing was spent"),
         (["--edge-list", "edges=refuse-duplicates,sideways"], 2, "no option 'sideways'"),
+        (["--edge-list", "edges=drop-loops"], 2, "directed or undirected"),
+        (["--edge-list", "edges=directed,undirected"], 2, "'undirected' decides what"),
+        (["--edge-list", "edges=directed,keep-loops,drop-loops"], 2, "'drop-loops' decides what"),
+        (["--rows", "-1"], 2, "--rows is at least 0"),
+        (["--budget", "edges=0.1e-9"], 1, "1e-9"),
         (["--budget", "nodes=1"], 2, "no source 'nodes'"),
         (["--budget", "edges"], 2, "NAME=VALUE"),
         (["--parameter", "delta=1"], 7, "delta"),
@@ -107,12 +118,16 @@ def test_errors_are_one_line_with_an_exit_code(
     base = ["run", str(program), "--source", f"edges={GRAPH}", "--ledger", str(tmp_path / "l.db")]
     if not any(item.startswith("edges=0") for item in arguments):
         base += ["--budget", "edges=5"] if arguments != ["--budget", "edges"] else []
+    if "--edge-list" not in arguments:
+        base += ["--edge-list", UNDIRECTED]
     assert main(base + arguments) == code
     captured = capsys.readouterr()
     assert fragment in captured.err
-    assert captured.err.startswith("wpinq: ")
+    error = captured.err.removeprefix(f"new ledger: {tmp_path / 'l.db'}\n")
+    assert error.startswith("wpinq: ")
+    assert (tmp_path / "l.db").exists() == (error != captured.err) == (code == 3)
     if code != 7:
-        assert captured.err.count("\n") == 1
+        assert error.count("\n") == 1
 
 
 def test_broken_data_are_refused_before_anything_is_spent(
@@ -122,7 +137,7 @@ def test_broken_data_are_refused_before_anything_is_spent(
     broken.write_text("1 2\n3\n", encoding="utf-8")
     ledger = tmp_path / "l.db"
     assert run(program, ledger, graph=broken) == 4
-    assert capsys.readouterr().err.startswith("wpinq: ")
+    assert capsys.readouterr().err.splitlines()[1].startswith("wpinq: ")
     with wp.Session(ledger) as session, pytest.raises(wp.LedgerError):
         session.spent("edges")
 
@@ -169,7 +184,7 @@ def test_budget_shows_changes_and_verifies(program: Path, tmp_path: Path, capsys
 
 
 def test_the_main_job_of_the_readme(tmp_path: Path) -> None:
-    """As a process of its own, with nothing on stderr but names of steps."""
+    """As a process of its own, with nothing on stderr but the new ledger and names of steps."""
     finished = subprocess.run(
         [
             sys.executable, "-m", "wpinq", "run", str(ROOT / "examples" / "graph.wpq"),
@@ -180,5 +195,134 @@ def test_the_main_job_of_the_readme(tmp_path: Path) -> None:
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr
     assert "Remaining budget of edges:" in finished.stdout
-    steps = [line.split("] ", 1)[1] for line in finished.stderr.splitlines()]
+    first, *lines = finished.stderr.splitlines()
+    assert first == f"new ledger: {tmp_path / 'graph.db'}"
+    steps = [line.split("] ", 1)[1] for line in lines]
+    assert steps
     assert set(steps) <= {"Source", *REGISTRY}, "progress names steps and nothing else"
+
+
+# --- what must not happen in silence ----------------------------------------------------------------------------
+
+
+def test_an_edge_list_needs_to_be_told_what_an_edge_is(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("g.txt", "g.gz", "g.tsv", "g.edges", "g"):
+        graph = tmp_path / name
+        graph.write_text("1 2\n", encoding="utf-8")
+        assert run(program, tmp_path / "l.db", graph=graph, edges=None) == 2
+        assert "--edge-list edges=undirected" in capsys.readouterr().err
+    assert not (tmp_path / "l.db").exists()
+    table = tmp_path / "g.csv"
+    table.write_text("src,dst\n1,2\n", encoding="utf-8")
+    assert run(program, tmp_path / "l.db", graph=table, edges=None) == 0
+
+
+def test_one_undirected_edge_never_weighs_two_unless_told(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph, ledger = tmp_path / "g.txt", tmp_path / "l.db"
+    graph.write_text("1 2\n2 1\n", encoding="utf-8")
+    assert run(program, ledger, graph=graph, edges="edges=undirected") == 4
+    assert "drop duplicates" in capsys.readouterr().err
+    assert run(program, ledger, graph=graph, edges="edges=undirected,keep-duplicates") == 0
+    example = ROOT / "examples" / "graph.wpq"
+    assert run(example, tmp_path / "e.db", graph=graph, edges="edges=undirected,keep-duplicates") == 4
+    assert "unit_weights" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("forged", ["\\u001b[2K", "\\u000aRemaining budget of edges: 99", "\\u202e", "\\u000d"])
+def test_a_unit_cannot_forge_the_bill(forged: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "forged.wpq"
+    path.write_text(f'source edges(src: int, dst: int) with unit = "one edge{forged}";\n' + PROGRAM.split(";", 1)[1])
+    assert run(path, tmp_path / "l.db") != 0
+    captured = capsys.readouterr()
+    assert "printable" in captured.err
+    assert captured.out == ""
+    with pytest.raises(wp.PlanError, match="printable"):
+        wp.source("edges", int, unit=f"one edge{json.loads(chr(34) + forged + chr(34))}")
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_anything_runs(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert run(program, tmp_path / "l.db", "--save", str(tmp_path / "file" / "below")) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("wpinq: --save: ")
+    assert captured.err.count("\n") == 1
+    assert not (tmp_path / "l.db").exists()
+
+
+def test_answers_are_printed_when_they_cannot_be_saved(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "saved" / "nodes.json").mkdir(parents=True)
+    assert run(program, tmp_path / "l.db", "--save", str(tmp_path / "saved")) == 8
+    captured = capsys.readouterr()
+    assert "Remaining budget of edges: 4 of 5" in captured.out
+    assert captured.err.splitlines()[1].endswith("not saved: nodes; keep what was printed")
+    assert (tmp_path / "saved" / "parity.json").exists()
+
+
+def test_answers_are_saved_when_they_cannot_be_printed(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> str:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("wpinq.cli.answers_table", gone)
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stderr", io.StringIO())
+        assert run(program, tmp_path / "l.db", "--save", str(tmp_path / "saved")) == 141
+    assert len(wp.Answers.load(tmp_path / "saved" / "nodes.json")) == 30
+
+
+def test_a_new_ledger_is_said_once_and_an_empty_file_is_none(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger, empty = tmp_path / "l.db", tmp_path / "empty.db"
+    assert run(program, ledger, graph=tmp_path / "absent.txt") == 2
+    assert "there is no file" in capsys.readouterr().err
+    assert not ledger.exists()
+    assert run(program, ledger) == 0
+    assert capsys.readouterr().err == f"new ledger: {ledger}\n"
+    assert run(program, ledger) == 0
+    assert capsys.readouterr().err == ""
+    empty.touch()
+    assert run(program, empty) == 6
+    assert "is empty, and no ledger" in capsys.readouterr().err
+    assert empty.stat().st_size == 0
+
+
+def test_a_budget_set_is_the_budget_that_a_run_names(program: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "l.db"
+    assert run(program, ledger) == 0
+    assert main(["budget", str(ledger), "--set", "edges=16/3"]) == 0
+    with wp.Session(ledger) as session:
+        assert session.remaining("edges") == Fraction(4_333_333_333, 10**9)
+    assert run(program, ledger, budget="16/3") == 0
+    assert main(["budget", str(ledger), "--set", "edges=1e-10"]) == 1
+
+
+def test_times_are_told_only_when_asked_for(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert run(program, tmp_path / "l.db") == 0
+    assert capsys.readouterr().err.count("\n") == 1
+    assert run(program, tmp_path / "l.db", "--progress") == 0
+    assert " s] Shave" in capsys.readouterr().err
+
+
+def test_the_main_job_on_the_duckdb_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["run", str(ROOT / "examples" / "graph.wpq"), "--source", f"edges={GRAPH}", "--edge-list", UNDIRECTED]
+    more = ["--budget", "edges=2000", "--parameter", "epsilon=100", "--parameter", "nodes=5", "--json"]
+    values = []
+    for engine in ("reference", "duckdb"):
+        assert main([*arguments, *more, "--ledger", str(tmp_path / f"{engine}.db"), "--engine", engine]) == 0
+        answers = json.loads(capsys.readouterr().out)["answers"]
+        values.append(answers["degree_sequence"]["values"] + answers["triangles"]["values"])
+    assert values[0] == pytest.approx(values[1], abs=1)  # noise of scale 0.01: false alarm below 6 exp(-50)

@@ -87,7 +87,14 @@ EDGES = "1 2\n2 1\n3 3\n1 2\n3 3\n5 4\n"
 def test_options(path: Path, options: dict[str, Any], edges: list[tuple[int, int]]) -> None:
     path.write_text(EDGES)
     assert read_edges(path, **options) == edges
-    assert EdgeList(path, **options).edges(int) == edges
+    assert EdgeList(path, **({"duplicates": "keep"} | options)).edges(int) == edges
+
+
+def test_public_graphs_keep_duplicates_and_protected_ones_refuse_them(path: Path) -> None:
+    path.write_text("1 2\n1 2\n")
+    assert read_edges(path) == [(1, 2), (1, 2)]
+    with pytest.raises(SourceRejected, match="drop duplicates"):
+        EdgeList(path).edges(int)
 
 
 @pytest.mark.parametrize(

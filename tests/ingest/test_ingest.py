@@ -467,12 +467,21 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["g.txt", "g.txt.gz", "g.tsv", "g.TSV.GZ", "g.edges"])
 def test_edge_list_paths(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    content = b"# a graph\n1\t2\n2\t1\n1 2 99\n"
+    content = b"# a graph\n1\t2\n2\t1\n3 2 99\n"
     path.write_bytes(gzip.compress(content) if name.lower().endswith("gz") else content)
-    assert same(read(path), {(1, 2): 2.0, (2, 1): 1.0})
-    assert same(read(path, record_type({"a": STR, "b": STR})), {("1", "2"): 2.0, ("2", "1"): 1.0})
+    assert same(read(path), {(1, 2): 1.0, (2, 1): 1.0, (3, 2): 1.0})
+    assert same(read(path, record_type({"a": STR, "b": STR})), {("1", "2"): 1.0, ("2", "1"): 1.0, ("3", "2"): 1.0})
     options = EdgeList(path, directed=False, duplicates="drop")
-    assert same(read(options, facts=("unit_weights",)), {(1, 2): 1.0})
+    assert same(read(options, facts=("unit_weights",)), {(1, 2): 1.0, (2, 3): 1.0})
+
+
+def test_an_edge_that_stands_there_twice_is_refused_unless_told(tmp_path: Path) -> None:
+    path = tmp_path / "g.txt"
+    path.write_text("1 2\n2 1\n1 2\n")
+    assert refused(path).positions == (2,)
+    assert refused(EdgeList(path)).positions == (2,)
+    assert refused(EdgeList(path, directed=False)).positions == (1, 2)
+    assert same(read(EdgeList(path, duplicates="keep")), {(1, 2): 2.0, (2, 1): 1.0})
 
 
 def test_edge_lists_hold_pairs_only(tmp_path: Path) -> None:

@@ -210,10 +210,11 @@ def test_the_small_examples_of_section_2() -> None:
 
 edges = wp.source("edges", src=int, dst=int)
 undirected = wp.source("edges", src=int, dst=int, unit="one undirected edge")
+simple = wp.source("edges", src=int, dst=int, unit="one undirected edge", facts=["unit_weights"])
 
 
-def _symmetric() -> Query:
-    return undirected.select(lambda x: wp.record(src=x.dst, dst=x.src)).concat(undirected)
+def _symmetric(e: Query = undirected) -> Query:
+    return e.select(lambda x: wp.record(src=x.dst, dst=x.src)).concat(e)
 
 
 def _path(x: Any, y: Any) -> Any:
@@ -289,8 +290,8 @@ FLUENT = {
     .intersect(_paths(_symmetric()))
     .select(lambda t: "triangle!")
     .noisy_count(0.1),
-    ("graph", "degree_ccdf"): _ccdf(_symmetric()).noisy_count(0.1, range(100)),
-    ("graph", "degree_sequence"): _ccdf(_symmetric())
+    ("graph", "degree_ccdf"): _ccdf(_symmetric(simple)).noisy_count(0.1, range(100)),
+    ("graph", "degree_sequence"): _ccdf(_symmetric(simple))
     .shave(1.0)
     .select(lambda p: p.index)
     .noisy_count(0.1, range(6000)),

@@ -215,13 +215,13 @@ def test_sources_with_every_option_and_type() -> None:
             "c": (int | None),
             "d": tuple[str, tuple[bool, float]],
         },
-        unit='one "unit"\n',
+        unit='one "unit"',
         unit_weight=Fraction(1, 3),
         cap=5,
         facts=["unit_weights", "nonnegative"],
     )
     text = check({"q": odd.select(lambda r: r.a.new)})
-    assert 'with unit = "one \\"unit\\"\\n", unit_weight = 1/3, cap = 5, facts = [nonnegative, unit_weights];' in text
+    assert 'with unit = "one \\"unit\\"", unit_weight = 1/3, cap = 5, facts = [nonnegative, unit_weights];' in text
     for schema in (int, list[int], tuple[int], tuple[int, str], ListOf(INT, bound=3), int | None, {"a": int}):
         check({"q": wp.source("s", schema)})
 

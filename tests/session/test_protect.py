@@ -63,9 +63,10 @@ INPUTS: dict[str, Callable[[pathlib.Path], object]] = {
     "parquet": parquet_file,
     "csv": written("edges.csv", "src,dst\n" + LINES.replace("\t", ",")),
     "csv as text": lambda directory: str(written("e.csv", "src,dst\n" + LINES.replace("\t", ","))(directory)),
-    "edge list": written("edges.txt", "# a comment\n" + LINES),
-    "edge list, gzip": written("edges.txt.gz", LINES, gzip.compress),
-    "EdgeList": lambda directory: wp.EdgeList(str(written("any", LINES)(directory))),
+    "EdgeList": lambda directory: wp.EdgeList(written("any", "# a comment\n" + LINES)(directory), duplicates="keep"),
+    "EdgeList, gzip": lambda directory: wp.EdgeList(
+        str(written("any", LINES, gzip.compress)(directory)), duplicates="keep"
+    ),
 }
 
 

@@ -139,7 +139,8 @@ def select_many_of_one_is_select(o: Operands) -> Equation:
 def shave_is_undone_by_keeping_the_record(o: Operands) -> Equation:
     positive = o.a.union(o.a.difference(o.a))
     heaviest = max(map(float, o.output(positive).values()), default=1.0)
-    pieces = positive.shave(o.rng.choice([heaviest / 7, heaviest / 2, heaviest, 2 * heaviest]))
+    width = o.rng.choice([heaviest / 7, heaviest / 2, heaviest, 2 * heaviest])
+    pieces = positive.shave(max(width, 1e-5))  # a narrower one would cut a record of unit weight into too many
     yield pieces.select(lambda p: p.record), positive
 
 

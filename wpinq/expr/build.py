@@ -12,7 +12,7 @@ from collections.abc import Callable
 from wpinq.errors import ExpressionError
 from wpinq.expr.format import show
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda
-from wpinq.expr.primitives import Attributes, Mistyped, list_type, typed
+from wpinq.expr.primitives import PRIMITIVES, Attributes, Mistyped, list_type, typed
 from wpinq.expr.types import (
     BOOL,
     FLOAT,
@@ -56,6 +56,11 @@ def constant(value: object) -> Constant:
 
 def call(name: str, *arguments: Expr, attributes: Attributes = ()) -> Expr:
     """A call of a primitive, typed; ExpressionError names the expression that does not fit."""
+    arity = PRIMITIVES[name].arity
+    if arity is not None and len(arguments) != arity:
+        raise ExpressionError(f"{name} takes {arity} argument(s), not {len(arguments)}")
+    if name == "field" and len(attributes) != 1:
+        raise ExpressionError("a field has one number")
     try:
         _check_functions(name, arguments)
         type_ = typed(name, tuple(argument.type for argument in arguments), attributes)

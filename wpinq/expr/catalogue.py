@@ -300,5 +300,8 @@ def rebuild(name: str, arguments: tuple[Expr, ...], attributes: Attributes = ())
     if name in FUNCTIONS:
         return apply(name, *arguments)
     if name in _OPERATORS:
+        wanted = 1 if name in ("not", "negate") else 2
+        if len(arguments) != wanted:
+            raise ExpressionError(f"{name} takes {wanted} argument(s), not {len(arguments)}")
         return _OPERATORS[name](*arguments)
     raise ExpressionError(f"there is no function {name!r}")

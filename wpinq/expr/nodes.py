@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from wpinq.errors import ExpressionError
 from wpinq.expr.types import Type, signature
 from wpinq.expr.values import Value, canonical_bytes
 
@@ -115,6 +116,8 @@ class Lambda(Expr):
 
 def make_lambda(parameters: tuple[Variable, ...], body: Expr, level: int = 0) -> Lambda:
     """The function that gives `body` for the values of `parameters`."""
+    if isinstance(body, Lambda):
+        raise ExpressionError("a function gives a value, not another function")
     return Lambda(body.type, level, parameters, body)
 
 

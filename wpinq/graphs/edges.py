@@ -57,7 +57,8 @@ def read_edges(
     directed : bool
         False puts each edge in canonical order, the smaller node first.
     loops, duplicates : {"keep", "drop", "refuse"}
-        What to do with an edge from a node to itself, and with one that stood there before.
+        What to do with an edge from a node to itself, and with one that stood there before. A public graph is read as
+        the file has it; an `EdgeList` offered for protection refuses duplicates unless told.
     node : {int, str}
         The type of the node identifiers.
 

@@ -36,7 +36,8 @@ class EdgeList:
     loops : {"keep", "drop", "refuse"}
         What to do with an edge from a node to itself.
     duplicates : {"keep", "drop", "refuse"}
-        What to do with an edge that stood there before. Kept duplicates add up to one record of a larger weight.
+        What to do with an edge that stood there before. Kept duplicates add up to one record of a larger weight, so
+        that one unit is one line of the file and no longer one edge of the graph: that has to be said.
 
     Raises
     ------
@@ -60,7 +61,7 @@ class EdgeList:
     path: str | os.PathLike[str]
     directed: bool = True
     loops: Policy = "keep"
-    duplicates: Policy = "keep"
+    duplicates: Policy = "refuse"
 
     def __post_init__(self) -> None:
         if not isinstance(self.directed, bool):
@@ -113,12 +114,12 @@ class EdgeList:
         if self.loops == "refuse":
             for i, (a, b) in enumerate(edges):
                 if a == b:
-                    faults[i] = 'an edge from a node to itself (loops="drop" leaves it out)'
+                    faults[i] = "an edge from a node to itself (drop loops to leave it out)"
         if self.duplicates == "refuse":
             seen: set[tuple[Any, Any]] = set()
             for i, edge in enumerate(edges):
                 if edge in seen and not (self.loops == "drop" and edge[0] == edge[1]):
-                    faults.setdefault(i, 'an edge that stood there before (duplicates="drop" leaves it out)')
+                    faults.setdefault(i, "an edge that stood there before (drop duplicates to leave it out)")
                 seen.add(edge)
         if self.loops == "drop":
             edges = [edge for edge in edges if edge[0] != edge[1]]

@@ -41,7 +41,8 @@ def read_source(
         Rows: an iterable of tuples, lists or mappings by field name, or of bare values where the type is no
         record. A mapping `{record: weight}`. A table: a pandas or polars frame (eager or lazy), an Arrow table,
         batch or reader, a numpy array (structured or two-dimensional). An `EdgeList`, or the path of a file:
-        `.csv`, `.parquet`, or an edge list (`.txt`, `.tsv`, `.edges`), the text formats also with `.gz`.
+        `.csv`, `.parquet`, or an edge list (`.txt`, `.tsv`, `.edges`), the text formats also with `.gz`. The path
+        of an edge list is read as `EdgeList(path)` is: directed, and refused where an edge stands there twice.
 
         Columns are matched by the field names where all fields have one, else by place. Columns and keys that
         the type does not name are ignored. Missing values of pandas (NaN, NA, None) are null.
@@ -146,20 +147,21 @@ def _read_rows(data: object, type_: Type) -> list[Value]:
     return records
 
 
-def _format_of(path: Path) -> str:
+def format_of(path: Path) -> str:
+    """The ending that says the format of a file, `.gz` aside."""
     return path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
 
 
 def _is_edge_list(data: object) -> bool:
     if isinstance(data, (str, os.PathLike)):
-        return _format_of(Path(data)) in _EDGE_LISTS
+        return format_of(Path(data)) in _EDGE_LISTS
     return isinstance(data, EdgeList)
 
 
 def _read_path(path: Path, type_: Type) -> list[Value]:
     if _is_edge_list(path):
         return _read_edge_list(EdgeList(path), type_)
-    if _format_of(path) == ".csv":
+    if format_of(path) == ".csv":
         return records_of_csv(path, type_)
     if path.suffix.lower() == ".parquet":
         return records_of_parquet(path, type_)

@@ -9,10 +9,11 @@ from typing import Any
 from wpinq.errors import ExpressionError, PlanError
 from wpinq.expr.binding import check_function
 from wpinq.expr.compile import compile_lambda
-from wpinq.expr.nodes import Constant, Expr, Lambda, digest_of, make_lambda
+from wpinq.expr.nodes import Constant, Lambda, digest_of
 from wpinq.expr.types import Type, is_record_type
 from wpinq.plan.operator import Operator, Parameter
 from wpinq.plan.operators.source import Source
+from wpinq.plan.reach import Reach, reach
 
 _ARGUMENTS: Mapping[str, type] = {"function": Lambda, "widths": float, "constant": Constant}
 
@@ -31,12 +32,15 @@ class Node:
         The type of the records that come out.
     digest : bytes
         The digest of the step and all that is below it: equality and hashing, whatever the depth.
+    reach : Reach
+        The most that one protected unit can become here.
     """
 
     operator: Operator
     inputs: tuple[Node, ...] = ()
     type: Type = field(init=False)
     digest: bytes = field(init=False)
+    reach: Reach = field(init=False)
 
     def __post_init__(self) -> None:
         if len(self.inputs) != self.operator.arity:
@@ -45,6 +49,9 @@ class Node:
         object.__setattr__(self, "type", self.operator.output_type(*(node.type for node in self.inputs)))
         digest = digest_of(self.operator.identity(), *(node.digest for node in self.inputs))
         object.__setattr__(self, "digest", digest)
+        shared = len({node.digest for node in self.inputs}) < len(self.inputs)
+        below = tuple(node.reach for node in self.inputs)
+        object.__setattr__(self, "reach", reach(self.operator, below, self.type, shared=shared))
 
     def _check_arguments(self) -> None:
         """Whichever way it was written: a plan from a file is held to the same as one from a lambda."""
@@ -132,11 +139,6 @@ def fold(function: Lambda) -> Constant:
     if not is_record_type(function.type):
         raise ExpressionError(f"a constant cannot be {function.type}")
     return Constant(function.type, compile_lambda(function)())
-
-
-def constant_lambda(value: Expr) -> Lambda:
-    """A function of nothing."""
-    return make_lambda((), value)
 
 
 def topological(roots: Iterable[Node]) -> Iterator[Node]:

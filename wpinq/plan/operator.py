@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 
 from wpinq.errors import PlanError
 from wpinq.expr.nodes import Expr, Lambda, digest_of
+from wpinq.expr.primitives import LIST_LIMIT
 from wpinq.expr.types import ListOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight, Weights, accumulate
@@ -68,6 +69,14 @@ class Operator(ABC):
     @abstractmethod
     def mass(self, *inputs: Fraction) -> Fraction:
         """A bound on the output's norm, given bounds on the inputs' norms."""
+
+    def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
+        """The most records that one protected unit becomes, if it is these many in the inputs, of norm `mass` in all.
+
+        Records that come of a unit together with the records of others, in a Join, are as many as the data has and
+        cannot be counted from the plan.
+        """
+        return sum(inputs)
 
     @abstractmethod
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
@@ -216,10 +225,14 @@ def required_bound(operator: str, bound: int | None, limit: int | None, what: st
     """The static bound on a list's length that a plan must have: from its type, or a public limit."""
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
         raise PlanError(f"{operator}: limit must be a positive integer, not {limit!r}")
+    if limit is not None and limit > LIST_LIMIT:
+        raise PlanError(f"{operator}: limit must be at most {LIST_LIMIT:,}; declare a smaller one")
     known = [value for value in (bound, limit) if value is not None]
     if not known:
         raise PlanError(
             f"{operator}: nothing bounds the length of {what}; give a public limit=…, "
             "so that one record cannot blow up time and memory (longer lists are cut)"
         )
+    if min(known) > LIST_LIMIT:
+        raise PlanError(f"{operator}: {what} may be longer than {LIST_LIMIT:,}; give a public limit=…")
     return min(known)

@@ -26,9 +26,13 @@ class Mistyped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """A core function: `typing(argument types, attributes)` and `implement(attributes) -> function of values`."""
+    """A core function: `typing(argument types, attributes)` and `implement(attributes) -> function of values`.
+
+    `arity` is the number of its arguments, or None where it takes any.
+    """
 
     name: str
+    arity: int | None
     typing: Callable[[Types, Attributes], Type]
     implement: Callable[[Attributes], Callable[..., Any]]
 
@@ -38,6 +42,7 @@ PRIMITIVES: dict[str, Primitive] = {}
 
 def define(
     name: str,
+    arity: int | None,
     typing: Callable[[Types, Attributes], Type],
     function: Callable[..., Any] | None = None,
     *,
@@ -50,7 +55,7 @@ def define(
         def implement(attributes: Attributes) -> Callable[..., Any]:
             return plain
 
-    PRIMITIVES[name] = Primitive(name, typing, implement)
+    PRIMITIVES[name] = Primitive(name, arity, typing, implement)
 
 
 def any_null(types: Types) -> bool:

@@ -190,20 +190,21 @@ def _extreme_of(choose: Callable[[Iterable[Any]], Any]) -> Callable[[tuple[Value
     return extreme
 
 
-define("record", _record, lambda *values: values)
-define("field", _field, implement=_get_field)
-define("list", _list, lambda *values: values)
-define("element", _element, _get_element)
-define("length", _length, strict(len))
-define("range_list", _range, implement=_limited_range)
-define("map", _map, lambda items, function: None if items is None else map(function, items))
+define("record", None, _record, lambda *values: values)
+define("field", 1, _field, implement=_get_field)
+define("list", None, _list, lambda *values: values)
+define("element", 2, _element, _get_element)
+define("length", 1, _length, strict(len))
+define("range_list", 2, _range, implement=_limited_range)
+define("map", 2, _map, lambda items, function: None if items is None else map(function, items))
 define(
     "flatten",
+    1,
     _flatten,
     strict(lambda lists: itertools.islice(itertools.chain.from_iterable(items or () for items in lists), LIST_LIMIT)),
 )
-define("sort_list", _sort_list, strict(lambda items: tuple(sorted(items, key=order_key))))
-define("sum_list", _sum, implement=_sum_of)
-define("min_list", _extreme, _extreme_of(min))
-define("max_list", _extreme, _extreme_of(max))
-define("weighted", _weighted, lambda record, weight: (record, weight))
+define("sort_list", 1, _sort_list, strict(lambda items: tuple(sorted(items, key=order_key))))
+define("sum_list", 1, _sum, implement=_sum_of)
+define("min_list", 1, _extreme, _extreme_of(min))
+define("max_list", 1, _extreme, _extreme_of(max))
+define("weighted", 2, _weighted, lambda record, weight: (record, weight))

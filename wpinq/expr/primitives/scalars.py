@@ -77,12 +77,12 @@ def _modulo(a: int | None, b: int | None) -> Value:
     return None if a is None or b is None or b == 0 else a % b
 
 
-define("add", _arithmetic, _add)
-define("subtract", _arithmetic, _subtract)
-define("multiply", _arithmetic, _multiply)
-define("divide", _floats, _divide)
-define("floor_divide", _integers, _floor_divide)
-define("modulo", _integers, _modulo)
+define("add", 2, _arithmetic, _add)
+define("subtract", 2, _arithmetic, _subtract)
+define("multiply", 2, _arithmetic, _multiply)
+define("divide", 2, _floats, _divide)
+define("floor_divide", 2, _integers, _floor_divide)
+define("modulo", 2, _integers, _modulo)
 
 
 # --- comparison, logic, choice, null ------------------------------------------------------------------------------
@@ -138,12 +138,12 @@ def _where(condition: bool | None, yes: Value, no: Value) -> Value:
     return yes if condition else no
 
 
-define("equal", _same_type, _equal)
-define("less", _ordered, _less)
-define("and", _booleans, _and)
-define("not", _booleans, _not)
-define("where", _choice, _where)
-define("is_null", lambda types, attributes: BOOL, lambda a: a is None)
+define("equal", 2, _same_type, _equal)
+define("less", 2, _ordered, _less)
+define("and", 2, _booleans, _and)
+define("not", 1, _booleans, _not)
+define("where", 3, _choice, _where)
+define("is_null", 1, lambda types, attributes: BOOL, lambda a: a is None)
 
 
 # --- casts ------------------------------------------------------------------------------------------------------
@@ -179,9 +179,9 @@ def _to_str(value: Any) -> Value:
     return None if value is None else str(value)
 
 
-define("to_int", _cast_to(INT, INT, FLOAT, BOOL, STR), _to_int)
-define("to_float", _cast_to(FLOAT, INT, FLOAT, STR), _to_float)
-define("to_str", _cast_to(STR, INT, BOOL, STR), _to_str)
+define("to_int", 1, _cast_to(INT, INT, FLOAT, BOOL, STR), _to_int)
+define("to_float", 1, _cast_to(FLOAT, INT, FLOAT, STR), _to_float)
+define("to_str", 1, _cast_to(STR, INT, BOOL, STR), _to_str)
 
 
 # --- strings ----------------------------------------------------------------------------------------------------
@@ -205,18 +205,21 @@ def _concatenate(a: str, b: str) -> Value:
 
 define(
     "concatenate",
+    2,
     lambda types, attributes: _text(STR, STR, STR)(types, attributes).with_nullable(),
     strict(_concatenate),
 )
-define("find", _text(INT, STR, STR), strict(lambda text, part: text.find(part)))
-define("lower", _text(STR, STR), strict(lambda text: text.translate(_LOWER)))
+define("find", 2, _text(INT, STR, STR), strict(lambda text, part: text.find(part)))
+define("lower", 1, _text(STR, STR), strict(lambda text: text.translate(_LOWER)))
 define(
     "substring",
+    3,
     _text(STR, STR, INT, INT),
     strict(lambda text, start, length: text[max(0, start) : max(0, start, start + length)]),
 )
 define(
     "split",
+    2,
     lambda types, attributes: ListOf(STR, nullable=_text(STR, STR, STR)(types, attributes).nullable),
     strict(lambda text, separator: tuple(text.split(separator)) if separator else (text,)),
 )

@@ -62,6 +62,9 @@ class Join(Keyed):
         left, right = inputs
         return left * right / (left + right) if left + right else Fraction(0)
 
+    def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
+        return inputs[0] * inputs[1]
+
     def keys(self) -> tuple[Callable[[Value], Value], ...]:
         return compile_lambda(self.left_key), compile_lambda(self.right_key)
 

@@ -64,6 +64,9 @@ class SelectMany(PerRecord):
         assert self.bound > 0 or type_.bound == 0
         return element
 
+    def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
+        return inputs[0] * self.bound
+
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
         function, bound, number = compile_iterator(self.function), self.bound, arithmetic.number
         assert isinstance(self.function.type, ListOf)

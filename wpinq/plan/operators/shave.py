@@ -76,11 +76,19 @@ class Shave(RecordKeyed):
             pieces = inputs[0] / Fraction(self.widths)
             if pieces > PIECES_LIMIT:
                 raise PlanError(
-                    f"Shave({self.widths!r}): a record may weigh up to {float(inputs[0]):.6g} here and would be cut "
-                    f"into {float(pieces):.3g} pieces; declare a smaller cap= on the source, shave wider, or give "
+                    f"Shave({self.widths!r}): a record may weigh up to {_rounded(inputs[0])} here and would be cut "
+                    f"into {_rounded(pieces)} pieces; declare a smaller cap= on the source, shave wider, or give "
                     "a public limit="
                 )
         return inputs[0]
+
+    def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
+        limited = None if self.bound is None else inputs[0] * self.bound
+        if isinstance(self.widths, Lambda):
+            assert limited is not None
+            return limited
+        pieces = inputs[0] + math.ceil(mass / Fraction(self.widths))  # whole ones share the mass; a rest each
+        return pieces if limited is None else min(pieces, limited)
 
     def record_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
         if isinstance(self.widths, Lambda):
@@ -119,3 +127,8 @@ class Shave(RecordKeyed):
                     yield (record, index), arithmetic.number(piece)
 
         return pieces
+
+
+def _rounded(number: Fraction) -> str:
+    """The number for people, even where no float can hold it."""
+    return f"{float(number):.6g}" if number < 2**1000 else f"2^{math.floor(number).bit_length() - 1}"

@@ -43,6 +43,12 @@ class Source(Operator):
     cap: Fraction
     facts: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        for what, text in (("name", self.source), ("unit", self.unit)):
+            # Bills print them: a line end or an escape character could forge what a curator reads there.
+            if not isinstance(text, str) or not text.isprintable():
+                raise PlanError(f"the {what} of a source must be printable text on one line")
+
     def output_type(self, *inputs: Type) -> Type:
         return self.record
 

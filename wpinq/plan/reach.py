@@ -1,0 +1,83 @@
+"""What one protected unit can grow into along a plan, and the refusal of plans that let it grow without measure.
+
+One record that becomes 10¹² records exhausts time and memory when it is there, and not when it is absent: an answer
+that no noise protects. So each step bounds, from the plan alone, the records that come of one record weighing one
+unit, the values that these hold, and the work that its functions do on them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from wpinq.errors import PlanError
+from wpinq.expr.nodes import Lambda
+from wpinq.expr.types import VALUES_LIMIT, Type
+from wpinq.expr.work import work
+from wpinq.plan.operator import Operator
+from wpinq.plan.operators.source import Source
+
+FANOUT_LIMIT = 4_000_000
+"""The most records that one protected unit may become at a step."""
+
+WORK_LIMIT = 100_000_000
+"""The most values and code points that a step's function may handle for one protected unit."""
+
+_GRAIN = 2**64
+"""Masses are rounded up to multiples of 1 / _GRAIN, so that they stay short however deep the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Bounds on what one protected unit, as one record of the source, is at a step.
+
+    Attributes
+    ----------
+    records : int
+        How many records. Pairs that a Join makes with records of other units are not counted: they are as many as
+        the data has.
+    mass : Fraction
+        Their norm.
+    text : int
+        The longest string that they hold, in multiples of the longest of the source.
+    """
+
+    records: int
+    mass: Fraction
+    text: int
+
+
+def reach(operator: Operator, inputs: tuple[Reach, ...], type_: Type, *, shared: bool) -> Reach:
+    """The reach of a step from those of its inputs; PlanError where it is too far.
+
+    `shared` says that the inputs are one and the same dataset, so that their records are too.
+    """
+    if isinstance(operator, Source):
+        return Reach(1, operator.unit_weight, 1)
+    mass = Fraction(math.ceil(operator.mass(*(below.mass for below in inputs)) * _GRAIN), _GRAIN)
+    counts = tuple(below.records for below in inputs)
+    union = type(operator).unit_records is Operator.unit_records
+    records = max(counts) if shared and union else operator.unit_records(counts, mass)
+    _check(operator, records, FANOUT_LIMIT, "become {} records")
+    _check(operator, records * type_.values, VALUES_LIMIT, "become records of {} values in all")
+    text = max(below.text for below in inputs)
+    for parameter in operator.parameters:
+        if parameter.kind not in ("function", "widths"):
+            continue
+        function = getattr(operator, parameter.name)
+        if isinstance(function, Lambda):
+            done = work(function, tuple(inputs[i].text for i in parameter.of))
+            count = math.prod(inputs[i].records for i in parameter.of)
+            _check(operator, count * done.steps, WORK_LIMIT, "take {} steps")
+            text = max(text, done.text)
+    return Reach(records, mass, text)
+
+
+def _check(operator: Operator, count: int, limit: int, what: str) -> None:
+    if count > limit:
+        shown = f"{count:,}" if count < 10**18 else f"2^{count.bit_length() - 1}"
+        raise PlanError(
+            f"{operator.name}: what one protected unit adds may {what.format(shown)} here; at most {limit:,} keep its "
+            "presence from showing in time and memory: lower the limits, or shave wider"
+        )
