@@ -1,0 +1,235 @@
+"""The compiled engine against the reference, the python engine and itself with every step materialised."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from random import Random
+
+import pytest
+
+import wpinq as wp
+from tests.incremental.interpreted import interpret
+from tests.support.plans import CHANGES, OPERATORS, Case, random_case, random_record
+from wpinq.engines import reference
+from wpinq.engines.incremental import Evaluator
+from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator, evaluator
+from wpinq.errors import PlanError
+from wpinq.graphs import recipes, subgraphs
+from wpinq.plan.arithmetic import EXACT, FLOAT
+from wpinq.plan.node import Node, sources
+from wpinq.query import Query
+
+CASES_PER_OPERATOR = 10
+STEPS = 6
+TOLERANCE = 1e-8  # weights below 1e-12 are dropped at each step, and random plans have weights up to 4000
+
+
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(evaluator, "import_module", interpret)
+    yield
+
+
+def distance(left: Mapping[object, float], right: Mapping[object, float]) -> float:
+    return sum(abs(float(left.get(x, 0)) - float(right.get(x, 0))) for x in {*left, *right})
+
+
+def random_changes(rng: Random, case: Case, candidate: Mapping[str, Mapping[object, float]]) -> dict[str, dict]:
+    name, source = rng.choice(sorted(sources([case.plan]).items()))
+    changes: dict[object, float] = {}
+    for _ in range(rng.randint(1, 3)):
+        held = sorted(candidate[name].items(), key=repr)
+        if held and rng.random() < 0.6:
+            record, weight = rng.choice(held)
+            changes[record] = -weight if rng.random() < 0.5 else float(rng.choice(CHANGES))
+        else:
+            changes[random_record(rng, source.record)] = float(rng.choice(CHANGES))
+    return {name: changes}
+
+
+def floats(case: Case) -> dict[str, dict]:
+    return {name: {x: float(w) for x, w in case.data[name].items()} for name in sources([case.plan])}
+
+
+@pytest.mark.parametrize("virtual", [True, False])
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_outputs_equal_the_reference_after_any_history(interpreted: None, operator: str, virtual: bool) -> None:
+    rng = Random(f"compiled {operator}")
+    done = 0
+    while done < CASES_PER_OPERATOR:
+        case = random_case(rng, operator)
+        data = floats(case)
+        try:
+            engine = CompiledEvaluator([case.plan], data, virtual=virtual)
+        except CannotCompile:
+            continue
+        done += 1
+        assert distance(engine.outputs[0], reference.evaluate(case.plan, data, EXACT)) < TOLERANCE
+        for _ in range(STEPS):
+            before_candidate, before, loads = engine.candidate, engine.outputs, engine.loads
+            (change,) = engine.propose(random_changes(rng, case, before_candidate))
+            fresh = reference.evaluate(case.plan, engine.candidate, FLOAT)
+            assert distance(engine.outputs[0], fresh) < TOLERANCE
+            added = Counter(before[0])
+            added.update(change)
+            assert distance(added, fresh) < TOLERANCE
+            if rng.random() < 0.5:
+                engine.rollback()
+                assert engine.candidate == before_candidate
+                if engine.loads == loads:
+                    assert engine.outputs == before, "a rollback restores every bit"
+                assert distance(engine.outputs[0], before[0]) < TOLERANCE
+            else:
+                engine.commit()
+
+
+@pytest.mark.parametrize("virtual", [True, False])
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_retracting_everything_leaves_nothing(interpreted: None, operator: str, virtual: bool) -> None:
+    rng = Random(f"retraction {operator}")
+    for _ in range(CASES_PER_OPERATOR // 2):
+        case = random_case(rng, operator)
+        data = floats(case)
+        try:
+            engine = CompiledEvaluator([case.plan], data, virtual=virtual)
+        except CannotCompile:
+            continue
+        engine.propose({name: {x: -w for x, w in weights.items()} for name, weights in data.items()})
+        engine.commit()
+        assert distance(engine.outputs[0], {}) < TOLERANCE
+        assert engine.candidate == {name: {} for name in data}
+
+
+def test_most_random_plans_compile(interpreted: None) -> None:
+    rng = Random("coverage")
+    counts: Counter[bool] = Counter()
+    for operator in OPERATORS:
+        for _ in range(10):
+            case = random_case(rng, operator)
+            try:
+                CompiledEvaluator([case.plan], floats(case))
+                counts[True] += 1
+            except CannotCompile as reason:
+                assert "step" in str(reason)
+                assert "the python engine runs it" in str(reason)
+                counts[False] += 1
+    assert counts[True] > counts.total() / 4, "what fails has strings, lists of the data, or sums of floats in it"
+
+
+EDGES = wp.source("edges", src=int, dst=int)
+
+
+def graph(rng: Random, nodes: int, edges: int) -> dict[tuple[int, int], float]:
+    chosen: dict[tuple[int, int], float] = {}
+    while len(chosen) < 2 * edges:
+        a, b = rng.randrange(nodes), rng.randrange(nodes)
+        if a != b:
+            chosen[a, b] = chosen[b, a] = 1.0
+    return chosen
+
+
+RECIPES: dict[str, Callable[[Query], Query]] = {
+    "nodes": recipes.nodes,
+    "ccdf": recipes.degree_ccdf,
+    "sequence": recipes.degree_sequence,
+    "joint": recipes.joint_degrees,
+    "triangles": lambda edges: subgraphs.triangles_by_degree(edges, 2),
+    "squares": subgraphs.squares_by_degree,
+    "intersect": subgraphs.triangles_by_intersect,
+}
+
+
+@pytest.mark.parametrize("virtual", [True, False])
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_recipes_agree_with_the_python_engine(interpreted: None, recipe: str, virtual: bool) -> None:
+    rng = Random(recipe)
+    plan = RECIPES[recipe](EDGES).plan
+    data = {"edges": graph(rng, 7, 11)}
+    engine, python = CompiledEvaluator([plan], data, virtual=virtual), Evaluator([plan], data)
+    for step in range(8):
+        changes = {}
+        for _ in range(rng.randint(1, 3)):
+            a, b = rng.sample(range(8), 2)
+            weight = -1.0 if (a, b) in python.candidate["edges"] else 1.0
+            weight *= 0.5 if step > 5 else 1.0  # no longer unit weights: the module is generated for less
+            changes[a, b] = changes[b, a] = weight
+        assert distance(engine.propose({"edges": changes})[0], python.propose({"edges": changes})[0]) < 1e-9
+        assert distance(engine.outputs[0], python.outputs[0]) < 1e-9
+        for each in (engine, python):
+            each.rollback() if step % 2 else each.commit()  # type: ignore[attr-defined]
+
+
+def test_negative_weights_after_non_negative_ones(interpreted: None) -> None:
+    a, b = wp.source("a", int), wp.source("b", int)
+    plan = a.intersect(b).select(lambda x: x % 2).plan
+    data = {"a": {1: 2.0, 2: 0.5}, "b": {1: 1.0}}
+    engine = CompiledEvaluator([plan], data)
+    engine.propose({"a": {2: -3.0, 4: -1.0}})
+    assert engine.outputs == [{0: -3.5, 1: 1.0}]
+    engine.rollback()
+    assert engine.outputs == [{1: 1.0}]
+
+
+def virtual_and_state(plan: Node) -> tuple[int, int]:
+    data = {"edges": graph(Random(1), 10, 20)}
+    virtual, whole = CompiledEvaluator([plan], data), CompiledEvaluator([plan], data, virtual=False)
+    assert distance(virtual.outputs[0], whole.outputs[0]) < 1e-9
+    assert not whole.virtual_steps
+    return virtual.state_size, whole.state_size
+
+
+def test_virtual_steps_keep_no_state(interpreted: None) -> None:
+    # the candidate (40) and a norm for each vertex (10), however many paths there are
+    assert virtual_and_state(subgraphs.triangles_by_intersect(EDGES).plan)[0] == 50
+    for query in (recipes.joint_degrees(EDGES), subgraphs.triangles_by_degree(EDGES, 20)):
+        virtual, whole = virtual_and_state(query.plan)
+        assert virtual <= 80
+        assert whole > 2 * virtual
+
+
+def test_tables_and_log_grow_while_a_proposal_is_pending(interpreted: None) -> None:
+    engine = CompiledEvaluator([EDGES.select(lambda e: e.src).plan], {"edges": {(0, 0): 1.0}})
+    before, size = engine.outputs, engine.memory
+    engine.propose({"edges": {(1, 0): 1.0}})
+    engine.propose({"edges": {(i, j): 1.0 for i in range(2, 60) for j in range(40)}})
+    assert engine.outputs == [{0: 1.0, 1: 1.0, **dict.fromkeys(range(2, 60), 40.0)}]
+    assert engine.memory > size
+    engine.rollback()
+    assert engine.outputs == before
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (wp.source("s", str).select(lambda x: wp.lower(x)), "step 2, Select: the function lower has no integer form"),
+        (wp.source("s", list[int]), r"step 1, Source: records with a list\[int\] have no fixed width"),
+        (wp.source("s", str).where(lambda x: x < "b"), "step 2, Where: strings are ordered"),
+        (wp.source("s", int).group_by(lambda x: x % 2), "step 2, GroupBy: "),
+        (
+            wp.source("s", float).group_by(lambda x: x < 0.0, lambda g: wp.sum(g)),
+            "step 2, GroupBy: the reducer sum_list of float has no exact running form",
+        ),
+    ],
+)
+def test_what_cannot_compile_is_refused_by_name(query: Query, message: str) -> None:
+    with pytest.raises(CannotCompile, match=message):
+        CompiledEvaluator([query.plan], {"s": {}})
+
+
+def test_strings_nulls_and_floats_are_records(interpreted: None) -> None:
+    people = wp.source("people", name=str, age=int | None, height=float)
+    query = people.where(lambda p: (p.name != "bob") & (p.height < 2.0)).select(lambda p: (p.name, p.age, p.height / 2))
+    data = {"people": {("ann", None, 1.5): 1.0, ("bob", 3, 1.0): 1.0, ("eve", 7, -0.0): 2.0}}
+    assert CompiledEvaluator([query.plan], data).outputs == [{("ann", None, 0.75): 1.0, ("eve", 7, 0.0): 2.0}]
+
+
+def test_a_change_of_an_unknown_source_is_refused(interpreted: None) -> None:
+    with pytest.raises(PlanError, match="no plan uses a source 'nodes'"):
+        CompiledEvaluator([EDGES.plan], {"edges": {}}).propose({"nodes": {1: 1.0}})
+
+
+def test_numba_missing_is_a_typed_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(CannotCompile, match="needs numba"):
+        CompiledEvaluator([EDGES.plan], {"edges": {}})

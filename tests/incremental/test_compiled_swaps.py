@@ -1,0 +1,190 @@
+"""Walks by swaps: compiled against interpreted, neighbour lists against tables, and what every walk must keep."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import wpinq as wp
+from tests.incremental.interpreted import interpret
+from wpinq.engines import reference
+from wpinq.engines.incremental.compiled import (
+    CannotCompile,
+    CompiledEvaluator,
+    SwapWalk,
+    Target,
+    evaluator,
+    modules,
+    neighbours,
+)
+from wpinq.errors import PlanError
+from wpinq.graphs import recipes, subgraphs
+from wpinq.plan.arithmetic import FLOAT
+
+EDGES = wp.source("edges", src=int, dst=int)
+TRIANGLES = subgraphs.triangles_by_intersect(EDGES)
+
+Edges = list[tuple[int, int]]
+
+
+def graph(seed: int, nodes: int, edges: int) -> Edges:
+    rng, chosen = Random(seed), set()
+    while len(chosen) < edges:
+        a, b = rng.sample(range(nodes), 2)
+        chosen.add((3 * min(a, b) - 7, 3 * max(a, b) - 7))
+    return sorted(chosen)
+
+
+def use_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluator, "import_module", interpret)
+    monkeypatch.setattr(neighbours, "import_module", interpret)
+
+
+def targets(query: wp.Query) -> list[Target]:
+    return [Target(query.plan, 0.5, {"triangle!": 9.0})]
+
+
+def degrees(edges: Edges) -> Counter[int]:
+    return Counter(end for edge in edges for end in edge)
+
+
+def test_neighbour_lists_and_tables_make_the_same_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_interpreter(monkeypatch)
+    start = graph(3, 16, 40)
+    fast = SwapWalk(targets(TRIANGLES), "edges", start, seed=5)
+    slow = SwapWalk(targets(TRIANGLES), "edges", start, seed=5, virtual=False)
+    assert fast.specialised
+    assert not slow.specialised
+    for _ in range(4):
+        a, b = fast.run(40, 3.0), slow.run(40, 3.0)
+        assert (a.steps, a.evaluated, a.accepted) == (b.steps, b.evaluated, b.accepted)
+        assert a.score == pytest.approx(b.score, abs=1e-9)
+        assert fast.edges == slow.edges
+    assert 0 < a.accepted < a.evaluated < a.steps
+
+
+def test_compiled_and_interpreted_walks_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = graph(4, 30, 90)
+    compiled = SwapWalk(targets(TRIANGLES), "edges", start, seed=11)
+    compiled.run(3000, 2.0)
+    use_interpreter(monkeypatch)
+    interpreted = SwapWalk(targets(TRIANGLES), "edges", start, seed=11)
+    interpreted.run(3000, 2.0)
+    assert compiled.edges == interpreted.edges
+    assert compiled.outputs[0]["triangle!"] == pytest.approx(interpreted.outputs[0]["triangle!"], abs=1e-9)
+
+
+def test_tables_compiled_and_interpreted_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    near = EDGES.where(lambda e: (e.src - e.dst) * (e.src - e.dst) < 40).select(lambda e: e.src % 2)
+    start = graph(5, 30, 90)
+
+    def walk() -> SwapWalk:
+        return SwapWalk([Target(near.plan, 1.0, {0: 30.0, 1: 20.0})], "edges", start, seed=2)
+
+    compiled = walk()
+    compiled.run(1000, 0.3)
+    use_interpreter(monkeypatch)
+    interpreted = walk()
+    interpreted.run(1000, 0.3)
+    assert compiled.edges == interpreted.edges
+    assert compiled.outputs == interpreted.outputs
+    assert 0 < compiled.progress.accepted < compiled.progress.evaluated
+
+
+def test_a_walk_keeps_degrees_and_a_simple_graph_and_its_outputs_are_true() -> None:
+    start = graph(6, 40, 150)
+    walk = SwapWalk(targets(TRIANGLES), "edges", start, seed=3)
+    walk.run(20_000, 1.0)
+    end = walk.edges
+    assert degrees(end) == degrees(start)
+    assert end != start
+    assert len({frozenset(edge) for edge in end}) == len(start)
+    assert all(a != b for a, b in end)
+    both = {edge: 1.0 for a, b in end for edge in ((a, b), (b, a))}
+    fresh = reference.evaluate(TRIANGLES.plan, {"edges": both}, FLOAT)
+    assert walk.outputs[0]["triangle!"] == pytest.approx(fresh["triangle!"], abs=1e-9)
+    assert walk.progress.score == pytest.approx(0.5 * abs(fresh["triangle!"] - 9.0), abs=1e-9)
+    walk.resynchronize()
+    assert walk.outputs[0]["triangle!"] == pytest.approx(fresh["triangle!"], abs=1e-12)
+
+
+def test_without_a_score_every_graph_is_as_likely() -> None:
+    # the 12 cycles through 5 vertices; chi-squared of 11 degrees of freedom exceeds 31.26 with probability 0.001
+    walk = SwapWalk(targets(TRIANGLES), "edges", [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)], seed=8)
+    counts: Counter[frozenset[frozenset[int]]] = Counter()
+    for _ in range(2400):
+        walk.run(25, 0.0)
+        counts[frozenset(frozenset(edge) for edge in walk.edges)] += 1
+    assert len(counts) == 12
+    assert sum((count - 200) ** 2 / 200 for count in counts.values()) < 31.26
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_scores_are_distances_over_the_domain(monkeypatch: pytest.MonkeyPatch, outside: bool) -> None:
+    use_interpreter(monkeypatch)
+    start = graph(7, 8, 14)
+    values = {(i, j): 0.25 for i in range(4) for j in range(4)}
+    walk = SwapWalk(
+        [Target(recipes.joint_degrees(EDGES).plan, 0.3, values, outside), *targets(TRIANGLES)], "edges", start, seed=1
+    )
+    walk.run(15, 0.5)
+    joint, triangles = walk.outputs
+    expected = sum(0.3 * abs(joint.get(key, 0.0) - value) for key, value in values.items())
+    beyond = sum(0.3 * abs(weight) for key, weight in joint.items() if key not in values)
+    assert beyond > 0.1
+    expected += beyond * outside + 0.5 * abs(triangles.get("triangle!", 0.0) - 9.0)
+    assert walk.progress.score == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_neighbour_lists_are_chosen_by_the_plan_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_interpreter(monkeypatch)
+    wedges = EDGES.join(EDGES, lambda x: x.src, lambda y: y.src, lambda x, y: (x.dst, y.src, y.dst))
+    closed = wedges.where(lambda p: p[2] != p[0]).intersect(wedges.select(lambda p: (p[1], p[2], p[0])))
+    start = graph(8, 10, 24)
+    walks = [
+        SwapWalk([Target(closed.select(lambda p: 7).plan, 1.0, {7: 4.0})], "edges", start, seed=4, virtual=virtual)
+        for virtual in (True, False)
+    ]
+    assert walks[0].specialised
+    for walk in walks:
+        walk.run(60, 1.0)
+    assert walks[0].edges == walks[1].edges
+    assert walks[0].progress.score == pytest.approx(walks[1].progress.score, abs=1e-9)
+    others = [closed.select(lambda p: p[0]), recipes.joint_degrees(EDGES), wedges.select(lambda p: 7)]
+    for query in others:
+        assert not SwapWalk([Target(query.plan, 1.0, {})], "edges", start).specialised
+
+
+def test_a_walk_is_over_the_edges_of_a_simple_graph() -> None:
+    for edges in ([(1, 2)], [(1, 2), (2, 1)], [(1, 1), (1, 2)]):
+        with pytest.raises(PlanError, match="starts from two edges or more, each once, and no loops"):
+            SwapWalk(targets(TRIANGLES), "edges", edges)
+    with pytest.raises(PlanError, match="'nodes' is not one here"):
+        SwapWalk(targets(TRIANGLES), "nodes", [(1, 2), (3, 4)])
+
+
+def test_the_compiled_evaluator_is_the_interpreted_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def history() -> list[object]:
+        query = EDGES.group_by(lambda e: e.src % 3, lambda g: wp.max(g, lambda e: e.dst)).select(lambda p: p.val)
+        engine = CompiledEvaluator([query.plan], {"edges": {(i, i * i % 7): 1.0 + i % 2 for i in range(9)}})
+        rng, seen = Random(9), []
+        for step in range(200):
+            engine.propose({"edges": {(rng.randrange(12), rng.randrange(7)): rng.choice([1.0, -0.5, 0.25])}})
+            engine.rollback() if step % 3 == 0 else engine.commit()
+            seen.append(sorted(engine.outputs[0].items()))
+        return seen
+
+    compiled = history()
+    use_interpreter(monkeypatch)
+    assert compiled == history()
+
+
+def test_generated_modules_stand_in_a_folder_of_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    monkeypatch.setenv(modules.CACHE_VARIABLE, str(tmp_path))
+    with pytest.raises(CannotCompile, match="must name a folder that its owner can write, and nobody else"):
+        CompiledEvaluator([EDGES.where(lambda e: e.src == 12345).plan], {"edges": {}})
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,176 @@
+"""Lines of generated code, and values as the code that holds them.
+
+The generated text holds names of its own making and numbers only: no text of a query is ever executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+
+from wpinq.engines.incremental.compiled.columns import Dictionary
+from wpinq.engines.incremental.compiled.errors import CannotCompile
+from wpinq.expr.types import FLOAT, NULL, STR, TupleOf, Type
+
+LINES_LIMIT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A scalar: the code of its value, and the code that says whether it is there (None: always).
+
+    `word` and `flag` name the words that hold it and whether it is there, where it came so from a record.
+    """
+
+    kind: str
+    text: str
+    present: str | None = None
+    word: str | None = None
+    flag: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A record: its fields, the code that says whether it is there, and the word that does."""
+
+    parts: tuple[Held, ...]
+    present: str | None = None
+    flag: str | None = None
+
+
+Held = Term | Fields
+_NOTHING = {"int": "0", "str": "0", "float": "0.0", "bool": "False", "null": "0"}
+
+
+class Writer:
+    """Lines under construction, with what was computed so far by digest."""
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self.dictionary = dictionary
+        self.lines: list[str] = []
+        self.known: dict[bytes, Held] = {}
+        self._indent = "    "
+        self.counter = count(1)
+
+    def line(self, text: str) -> None:
+        """Add a line at the present depth."""
+        if len(self.lines) > LINES_LIMIT:
+            raise CannotCompile(f"its functions come to more than {LINES_LIMIT:,} lines of code")
+        self.lines.append(self._indent + text)
+
+    def name(self, prefix: str = "v") -> str:
+        """A fresh name."""
+        return f"{prefix}{next(self.counter)}"
+
+    def bind(self, text: str, prefix: str = "v") -> str:
+        """A fresh name that holds the value of the text."""
+        name = self.name(prefix)
+        self.line(f"{name} = {text}")
+        return name
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """An indented block; what is computed inside is forgotten after it."""
+        if head:
+            self.line(head)
+        indent, known = self._indent, dict(self.known)
+        self._indent += "    "
+        yield
+        self._indent, self.known = indent, known
+
+
+def kind_of(type_: Type) -> str:
+    """The kind of a scalar."""
+    return {"int": "int", "float": "float", "bool": "bool", "str": "str", "null": "null"}[str(type_)]
+
+
+def from_words(type_: Type, words: Sequence[str]) -> Held:
+    """The value of a type whose words are these names."""
+    return _from_words(type_, iter(words))
+
+
+def _from_words(type_: Type, words: Iterator[str]) -> Held:
+    flag = next(words) if type_.nullable else None
+    present = f"({flag} != 0)" if flag is not None else None
+    if type_ == NULL:
+        return Term("null", "0", "False")
+    if isinstance(type_, TupleOf):
+        return Fields(tuple(_from_words(element, words) for element in type_.elements), present, flag)
+    word = next(words)
+    text = {"float": f"as_float({word})", "bool": f"({word} != 0)"}.get(kind_of(type_), word)
+    return Term(kind_of(type_), text, present, word, flag)
+
+
+def to_words(value: Held, type_: Type) -> list[str]:
+    """The code of each word of a value, as a type of the same shape lays it out."""
+    words: list[str] = []
+    _to_words(value, type_, None, words)
+    return words
+
+
+def _to_words(value: Held, type_: Type, within: str | None, words: list[str]) -> None:
+    present = value.present if within is None else both(within, value.present)
+    if type_.nullable and within is None and value.flag is not None:
+        words.append(value.flag)
+        present = None  # the words of what is not there are 0 already
+    elif type_.nullable:
+        words.append("1" if present is None else f"(1 if {present} else 0)")
+    if type_ == NULL:
+        return
+    if isinstance(type_, TupleOf):
+        parts = value.parts if isinstance(value, Fields) else [Term("null", "0", "False")] * len(type_.elements)
+        for part, element in zip(parts, type_.elements, strict=True):
+            _to_words(part, element, present, words)
+        return
+    assert isinstance(value, Term)
+    if value.kind == "null":
+        words.append("0")
+        return
+    word = value.word if value.word is not None else _word(value)
+    words.append(word if present is None else f"({word} if {present} else 0)")
+
+
+def _word(value: Term) -> str:
+    if value.kind == "float":
+        return f"as_word({value.text})"
+    return f"(1 if {value.text} else 0)" if value.kind == "bool" else value.text
+
+
+def both(left: str | None, right: str | None) -> str | None:
+    """The conjunction of two conditions, None being always true."""
+    if left is None or right is None:
+        return left if right is None else right
+    return f"({left} and {right})"
+
+
+def constant(writer: Writer, value: object, type_: Type) -> Held:
+    """A value written in the query."""
+    if value is None:
+        return nothing(type_)
+    if isinstance(type_, TupleOf):
+        assert isinstance(value, tuple)
+        return Fields(tuple(constant(writer, v, t) for v, t in zip(value, type_.elements, strict=True)))
+    if type_ == STR:
+        assert isinstance(value, str)
+        return Term("str", str(writer.dictionary.number(value)))
+    if type_ == FLOAT:
+        assert isinstance(value, float)
+        return Term("float", f"({value!r})")
+    if isinstance(value, int) and value == -(2**63):
+        return Term("int", "(-9223372036854775807 - 1)")
+    return Term(kind_of(type_), f"({value!r})")
+
+
+def nothing(type_: Type) -> Held:
+    """Null, in the shape of a type."""
+    if isinstance(type_, TupleOf):
+        return Fields(tuple(nothing(element) for element in type_.elements), "False")
+    kind = kind_of(type_)
+    return Term(kind, _NOTHING[kind], "False")
+
+
+def filler(kind: str) -> str:
+    """Code of the kind that stands where there is nothing."""
+    return _NOTHING[kind]

@@ -1,0 +1,191 @@
+"""Lists that are walked once: those of SelectMany and Shave, as loops; groups of GroupBy, as running reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wpinq.engines.incremental.compiled.code import Held, Term, Writer, both, constant
+from wpinq.engines.incremental.compiled.errors import CannotCompile
+from wpinq.engines.incremental.compiled.scalars import emit, shaped, truth
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, walk
+from wpinq.expr.types import FLOAT, STR, ListOf, Weighted
+
+Element = Expr | Held
+"""An element of a list: an expression, or a value where the list is of values."""
+
+
+def loop(writer: Writer, expr: Expr, body: Callable[[Element], None]) -> None:
+    """Write the loop that runs `body` once for each element, in order. A null list has none."""
+    if isinstance(expr, Constant):
+        assert isinstance(expr.type, ListOf)
+        for item in expr.value or ():
+            body(constant(writer, item, expr.type.element))
+    elif not isinstance(expr, Call):
+        raise CannotCompile("it walks a list of the data")
+    elif expr.name == "list":
+        for argument in expr.arguments:
+            body(argument)
+    elif expr.name == "range_list":
+        _range(writer, expr, body)
+    elif expr.name == "map":
+        function = expr.arguments[1]
+        assert isinstance(function, Lambda)
+        (parameter,) = function.parameters
+
+        def mapped(element: Element) -> None:
+            writer.known[parameter.digest] = value_of(writer, element)
+            body(function.body)
+            for node in walk(function.body):  # what depends on the parameter is computed anew for each element
+                writer.known.pop(node.digest, None)
+            writer.known.pop(parameter.digest, None)
+
+        loop(writer, expr.arguments[0], mapped)
+    elif expr.name == "flatten":
+        loop(writer, expr.arguments[0], lambda inner: _walk_inner(writer, inner, body))
+    elif expr.name == "where":
+        condition = writer.bind(truth(emit(writer, expr.arguments[0])))
+        for test, branch in ((condition, expr.arguments[1]), (f"not {condition}", expr.arguments[2])):
+            with writer.block(f"if {test}:"):
+                writer.line("pass")
+                if isinstance(branch.type, ListOf):
+                    loop(writer, branch, body)
+    else:
+        raise CannotCompile(f"it walks the list of {expr.name}")
+
+
+def _walk_inner(writer: Writer, inner: Element, body: Callable[[Element], None]) -> None:
+    if not isinstance(inner, Expr):
+        raise CannotCompile("it walks a list of lists of the data")
+    loop(writer, inner, body)
+
+
+def _range(writer: Writer, expr: Call, body: Callable[[Element], None]) -> None:
+    start, stop = (emit(writer, argument) for argument in expr.arguments)
+    (limit,) = expr.attributes
+    if limit is None:
+        raise CannotCompile("a range has no limit")
+    assert isinstance(start, Term)
+    assert isinstance(stop, Term)
+    index, end = writer.name("i"), writer.bind(f"range_end({start.text}, {stop.text}, {limit})")
+    with writer.block(f"if {both(start.present, stop.present) or 'True'}:"):
+        first = writer.bind(start.text)
+        with writer.block(f"for {index} in range({first}, {end}):"):
+            body(Term("int", index))
+
+
+def value_of(writer: Writer, element: Element) -> Held:
+    """The value of an element."""
+    return emit(writer, element) if isinstance(element, Expr) else element
+
+
+def weighted_parts(writer: Writer, element: Element) -> tuple[Held, Term]:
+    """Record and weight of a weighted element, through the choices it is made by."""
+    if not isinstance(element, Call) or element.name not in ("weighted", "where"):
+        raise CannotCompile("a weighted element is no plain call of wp.weighted")
+    if element.name == "weighted":
+        record, weight = (emit(writer, argument) for argument in element.arguments)
+        assert isinstance(weight, Term)
+        type_ = element.arguments[0].type
+        return shaped(record, type_), weight
+    raise CannotCompile("weighted elements are chosen by a condition; choose the weights instead")
+
+
+def is_weighted(function: Lambda) -> bool:
+    """Whether a function gives a list of weighted elements."""
+    return isinstance(function.type, ListOf) and isinstance(function.type.element, Weighted)
+
+
+class Group:
+    """A group that grows record by record, and the reductions of it that an expression asks for."""
+
+    def __init__(self, writer: Writer, reduce: Lambda) -> None:
+        self.writer, self.reduce = writer, reduce.core
+        (self.parameter,) = self.reduce.parameters
+        self.held: list[tuple[Call, Lambda | None, str]] = []
+        for node in walk(self.reduce.body):
+            if isinstance(node, Call) and node.arguments and node.name.split("_")[0] in ("length", "sum", "min", "max"):
+                if self._is_group(node.arguments[0]):
+                    self.held.append((node, None, writer.name("g")))
+                elif (function := self._of_group(node.arguments[0])) is not None:
+                    self.held.append((node, function, writer.name("g")))
+        self._check()
+
+    def _is_group(self, expr: Expr) -> bool:
+        return expr.digest == self.parameter.digest
+
+    def _of_group(self, expr: Expr) -> Lambda | None:
+        """The function that an expression maps over the group."""
+        if isinstance(expr, Call) and expr.name == "map" and self._is_group(expr.arguments[0]):
+            function = expr.arguments[1]
+            assert isinstance(function, Lambda)
+            return function
+        return None
+
+    def _check(self) -> None:
+        for node, _, _ in self.held:
+            assert isinstance(node.arguments[0].type, ListOf)
+            element = node.arguments[0].type.element
+            if node.name != "length" and (element == STR or (node.name == "sum_list" and element == FLOAT)):
+                raise CannotCompile(f"the reducer {node.name} of {element} has no exact running form")
+
+    def start(self) -> None:
+        """Write what the reductions of an empty group are."""
+        for node, _, name in self.held:
+            zero = "0.0" if node.type == FLOAT else "False" if str(node.type) == "bool" else "0"
+            self.writer.line(f"{name} = {zero}")
+            self.writer.line(f"{name}_high = 0")
+            self.writer.line(f"{name}_any = False")
+
+    def add(self, record: Held) -> None:
+        """Write how they change as a record joins the group."""
+        writer = self.writer
+        for node, function, name in self.held:
+            if node.name == "length":
+                writer.line(f"{name} += 1")
+                continue
+            value = record
+            if function is not None:
+                known = dict(writer.known)
+                writer.known[function.parameters[0].digest] = record
+                value = emit(writer, function.body)
+                writer.known = known
+            if not isinstance(value, Term):
+                raise CannotCompile(f"the reducer {node.name} of a record")
+            with writer.block(f"if {value.present or 'True'}:"):
+                if node.name == "sum_list":  # in two halves, so that no intermediate sum overflows
+                    writer.line(f"{name} += {value.text} & 4294967295")
+                    writer.line(f"{name}_high += {value.text} >> 32")
+                else:
+                    sign = "<" if node.name == "min_list" else ">"
+                    with writer.block(f"if not {name}_any or {value.text} {sign} {name}:"):
+                        writer.line(f"{name} = {value.text}")
+                    writer.line(f"{name}_any = True")
+
+    @property
+    def counts_only(self) -> bool:
+        """Whether the reducer asks for nothing but the number of records."""
+        return all(node.name == "length" for node, _, _ in self.held)
+
+    def count(self, number: str) -> None:
+        """Write what the reductions are of a group of so many records."""
+        for _, _, name in self.held:
+            self.writer.line(f"{name} = {number}")
+
+    def result(self) -> Held:
+        """Write the value of the reducer on the group as it is."""
+        writer = self.writer
+        known = dict(writer.known)
+        for node, _, name in self.held:
+            if node.name == "length":
+                value = Term("int", writer.bind(name))
+            elif node.name == "sum_list":
+                high = writer.bind(f"{name}_high + ({name} >> 32)")
+                present = writer.bind(f"-2147483648 <= {high} <= 2147483647", "p")
+                value = Term("int", writer.bind(f"({high} << 32) | ({name} & 4294967295)"), present)
+            else:
+                kind = {"float": "float", "bool": "bool"}.get(str(node.type), "int")
+                value = Term(kind, writer.bind(name), writer.bind(f"{name}_any", "p"))
+            writer.known[node.digest] = value
+        found = emit(writer, self.reduce.body)
+        writer.known = known
+        return found

@@ -1,0 +1,235 @@
+"""Scalar expressions as numba code, in static single assignment.
+
+Integers, floats, bools, nulls and records; strings only as opaque values. Whatever 64 bits cannot say is null, as
+in `wpinq.expr.primitives`, which is the meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wpinq.engines.incremental.compiled.code import Fields, Held, Term, Writer, both, constant, filler, nothing
+from wpinq.engines.incremental.compiled.errors import CannotCompile
+from wpinq.expr.nodes import Call, Constant, Expr, Variable
+from wpinq.expr.types import ListOf, TupleOf, Weighted
+
+
+def emit(writer: Writer, expr: Expr) -> Held:
+    """Write what computes a primitive expression; gives the value. Variables must be known to the writer."""
+    known = writer.known.get(expr.digest)
+    if known is not None:
+        return known
+    if isinstance(expr, Constant):
+        if isinstance(expr.type, ListOf):
+            raise CannotCompile("a list is used as a value")
+        return constant(writer, expr.value, expr.type)
+    if isinstance(expr, Variable) or not isinstance(expr, Call) or isinstance(expr.type, (ListOf, Weighted)):
+        raise CannotCompile("a list is used as a value")
+    rule = _RULES.get(expr.name)
+    if rule is None:
+        raise CannotCompile(f"the function {expr.name} has no integer form")
+    try:
+        arguments = [emit(writer, argument) for argument in expr.arguments]
+    except RecursionError:
+        raise CannotCompile("an expression is too deep") from None
+    value = writer.known[expr.digest] = rule(writer, expr, arguments)
+    return value
+
+
+Rule = Callable[[Writer, Call, list[Held]], Held]
+
+
+def _terms(arguments: list[Held]) -> list[Term]:
+    terms = [argument for argument in arguments if isinstance(argument, Term)]
+    assert len(terms) == len(arguments)
+    return terms
+
+
+def _strict(writer: Writer, kind: str, arguments: list[Held], value: str, fits: str | None = None) -> Term:
+    """A scalar that is there where the arguments are and `fits` holds. `{0}`, `{1}` stand for them."""
+    terms = _terms(arguments)
+    if any(term.kind == "null" for term in terms):
+        return Term(kind, filler(kind), "False")
+    texts = [term.text for term in terms]
+    present: str | None = None
+    for term in terms:
+        present = both(present, term.present)
+    if fits is not None:
+        present = both(present, fits.format(*texts))
+    if present is not None:
+        present = writer.bind(present, "p")
+    text = value.format(*texts)
+    guarded = f"{text} if {present} else {filler(kind)}" if present is not None and "/" + "/" in value else text
+    return Term(kind, writer.bind(guarded), present)
+
+
+def _arithmetic(sign: str, check: str) -> Rule:
+    def rule(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+        if any(isinstance(a, Term) and a.kind == "float" for a in arguments):
+            value = _strict(writer, "float", arguments, f"{{0}} {sign} {{1}} + 0.0")
+            return _finite(writer, value)
+        return _strict(writer, "int", arguments, f"{{0}} {sign} {{1}}", f"{check}({{0}}, {{1}})")
+
+    return rule
+
+
+def _finite(writer: Writer, value: Term) -> Term:
+    present = writer.bind(both(value.present, f"isfinite({value.text})") or "True", "p")
+    return Term("float", value.text, present)
+
+
+def _divide(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+    return _finite(writer, _strict(writer, "float", arguments, "{0} / {1} + 0.0", "{1} != 0.0"))
+
+
+def _floor_divide(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+    return _strict(writer, "int", arguments, "floor_divide({0}, {1})", "divides({0}, {1})")
+
+
+def _modulo(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+    return _strict(writer, "int", arguments, "modulo({0}, {1})", "{1} != 0")
+
+
+def same(a: Held, b: Held) -> str:
+    """Code that says whether two values are one record; null equals null."""
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Term) and one.kind == "null":
+            return f"(not {other.present})" if other.present is not None else "False"
+    if isinstance(a, Fields) and isinstance(b, Fields):
+        inside = " and ".join(same(x, y) for x, y in zip(a.parts, b.parts, strict=True)) or "True"
+    else:
+        assert isinstance(a, Term)
+        assert isinstance(b, Term)
+        inside = f"{a.text} == {b.text}"
+    if a.present is None and b.present is None:
+        return f"({inside})"
+    p, q = a.present or "True", b.present or "True"
+    return f"(({p} and {q} and {inside}) or not ({p} or {q}))"
+
+
+def _equal(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+    return Term("bool", writer.bind(same(*arguments)))
+
+
+def _less(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+    if any(isinstance(a, Term) and a.kind == "str" for a in arguments):
+        raise CannotCompile("strings are ordered")
+    return _strict(writer, "bool", arguments, "{0} < {1}")
+
+
+def _and(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+    a, b = (Term("bool", "False", "False") if term.kind == "null" else term for term in _terms(arguments))
+    p, q = a.present or "True", b.present or "True"
+    value = writer.bind(f"{p} and {a.text} and {q} and {b.text}")
+    if a.present is None and b.present is None:
+        return Term("bool", value)
+    present = writer.bind(f"({p} and {q}) or ({p} and not {a.text}) or ({q} and not {b.text})", "p")
+    return Term("bool", value, present)
+
+
+def _not(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+    return _strict(writer, "bool", arguments, "not {0}")
+
+
+def truth(value: Held) -> str:
+    """Code that says whether a bool is there and true."""
+    assert isinstance(value, Term)
+    if value.kind == "null":
+        return "False"
+    return value.text if value.present is None else f"({value.present} and {value.text})"
+
+
+def _where(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+    condition = writer.bind(truth(arguments[0]))
+    return _choose(writer, condition, arguments[1], arguments[2])
+
+
+def _choose(writer: Writer, condition: str, yes: Held, no: Held) -> Held:
+    if isinstance(yes, Term) and yes.kind == "null":
+        yes = _null_like(no)
+    if isinstance(no, Term) and no.kind == "null":
+        no = _null_like(yes)
+    present = None
+    if yes.present is not None or no.present is not None:
+        present = writer.bind(f"{yes.present or 'True'} if {condition} else {no.present or 'True'}", "p")
+    if isinstance(yes, Fields):
+        assert isinstance(no, Fields)
+        return Fields(
+            tuple(_choose(writer, condition, y, n) for y, n in zip(yes.parts, no.parts, strict=True)), present
+        )
+    assert isinstance(no, Term)
+    return Term(yes.kind, writer.bind(f"{yes.text} if {condition} else {no.text}"), present)
+
+
+def _null_like(value: Held) -> Held:
+    if isinstance(value, Fields):
+        return Fields(tuple(_null_like(part) for part in value.parts), "False")
+    return Term(value.kind, filler(value.kind), "False")
+
+
+def _is_null(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+    present = arguments[0].present
+    return Term("bool", "False" if present is None else writer.bind(f"not {present}"))
+
+
+def _to_int(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+    (value,) = _terms(arguments)
+    if value.kind in ("int", "null"):
+        return value if value.kind == "int" else Term("int", "0", "False")
+    if value.kind == "bool":
+        return _strict(writer, "int", arguments, "(1 if {0} else 0)")
+    if value.kind == "float":
+        return _strict(
+            writer, "int", arguments, "truncate({0})", "(-9.223372036854775808e18 <= {0} < 9.223372036854775808e18)"
+        )
+    raise CannotCompile("a string is cast to int")
+
+
+def _to_float(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+    (value,) = _terms(arguments)
+    if value.kind in ("float", "null"):
+        return value if value.kind == "float" else Term("float", "0.0", "False")
+    if value.kind == "int":
+        return _strict(writer, "float", arguments, "float({0})")
+    raise CannotCompile("a string is cast to float")
+
+
+def _record(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+    return Fields(tuple(arguments))
+
+
+def _field(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+    (value,), (index,) = arguments, call.attributes
+    assert isinstance(index, int)
+    if isinstance(value, Term):
+        return nothing(call.type)
+    part = value.parts[index]
+    if value.present is None:
+        return part
+    present = both(value.present, part.present)
+    return Term(part.kind, part.text, present) if isinstance(part, Term) else Fields(part.parts, present)
+
+
+_RULES: dict[str, Rule] = {
+    "add": _arithmetic("+", "add_fits"),
+    "subtract": _arithmetic("-", "subtract_fits"),
+    "multiply": _arithmetic("*", "multiply_fits"),
+    "divide": _divide,
+    "floor_divide": _floor_divide,
+    "modulo": _modulo,
+    "equal": _equal,
+    "less": _less,
+    "and": _and,
+    "not": _not,
+    "where": _where,
+    "is_null": _is_null,
+    "to_int": _to_int,
+    "to_float": _to_float,
+    "record": _record,
+    "field": _field,
+}
+
+
+def shaped(value: Held, type_: object) -> Held:
+    """A null that must fill the shape of a record type."""
+    return nothing(type_) if isinstance(value, Term) and isinstance(type_, TupleOf) else value
