@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,6 +103,35 @@ class Answers:
         """The values of several keys; AnswersError for a key that was not released."""
         positions = [self._position(key) for key in keys]
         return np.array(self.values[positions], dtype=np.float64)
+
+    def above(self, threshold: float) -> Answers:
+        """The answers whose noisy value is more than a threshold: a list of the keys that stand out.
+
+        The keys that are left out have answers too, at or below the threshold; noise alone puts some absent keys
+        above it, `Pr[noise > threshold]` of them.
+
+        Parameters
+        ----------
+        threshold : float
+            In units of the answers, chosen without looking at the data.
+
+        Notes
+        -----
+        Privacy cost: none; the answers over the whole public domain were released.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> words = wp.source("words", str)
+        >>> counts = words.noisy_count(epsilon=1, over=["be", "or", "to"])
+        >>> wp.simulate(counts, {"words": {"be": 90, "to": 80}}, seed=1).above(40).keys
+        ('be', 'to')
+        """
+        if not isinstance(self.measurement.sink, (NoisyCount, GeometricCount)):
+            raise AnswersError("only the answers of NoisyCount and GeometricCount can be listed above a threshold")
+        kept = [i for i, value in enumerate(self.values) if value > threshold]
+        keys = tuple(self.keys[i] for i in kept)
+        return replace(self, measurement=replace(self.measurement, domain=keys), values=self.values[kept])
 
     def interval(self, key: object, confidence: float = 0.95) -> tuple[float, float]:
         """The interval around one value that holds the noiseless weight with this probability.

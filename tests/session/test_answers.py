@@ -349,3 +349,15 @@ def test_a_release_has_no_other_way_in(release: wp.Release) -> None:
 def test_a_session_cannot_be_copied(session: wp.Session, act: Callable[[Any], object]) -> None:
     with pytest.raises(wp.SessionError):
         act(session)
+
+
+def test_above_lists_the_keys_that_stand_out_and_keeps_their_answers() -> None:
+    numbers = wp.source("numbers", int)
+    answers = wp.simulate(numbers.noisy_count(1, over=range(50)), {"numbers": {3: 100, 7: 90}}, seed=2)
+    listed = answers.above(40)
+    assert listed.keys == (3, 7)
+    assert listed[7] == answers[7]
+    assert listed.simulated
+    choice = wp.simulate(numbers.most_common(1, range(5)), {"numbers": {3: 100}}, seed=2)
+    with pytest.raises(wp.AnswersError, match="above a threshold"):
+        choice.above(0)
