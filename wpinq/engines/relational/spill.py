@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 _PREFIX = "wpinq-spill-"
+_NEW = "wpinq-new-"
 _LOCK = "lock"
 
 
@@ -23,9 +24,11 @@ class SpillFolder:
     def __init__(self) -> None:
         root = Path(tempfile.gettempdir())
         remove_left_behind(root)
-        self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getuid()}-", dir=root))
-        self._lock = os.open(self._folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+        made = Path(tempfile.mkdtemp(prefix=_NEW, dir=root))
+        self._lock = os.open(made / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+        # renamed once it is locked: another process, starting now, sweeps away what has this name and no lock
+        self._folder = made.rename(root / f"{_PREFIX}{os.getuid()}-{made.name.removeprefix(_NEW)}")
         self.path = str(self._folder / "files")
 
     def remove(self) -> None:
