@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.bill import Bill
+from wpinq.clamped import average_elements, check_range, sum_elements
 from wpinq.display.explain import explain_plan
 from wpinq.errors import PlanError
-from wpinq.expr import build, catalogue
 from wpinq.expr.facts import FACTS
-from wpinq.expr.nodes import Constant, Expr, Lambda, make_lambda
-from wpinq.expr.trace import Symbol, lift, trace
-from wpinq.expr.types import FLOAT, INT, Type, check_field_name, type_from_annotation
+from wpinq.expr.nodes import Constant, Lambda, make_lambda
+from wpinq.expr.trace import lift, trace
+from wpinq.expr.types import Type, check_field_name, type_from_annotation
 from wpinq.expr.values import Value
 from wpinq.measurement import (
     Choose,
@@ -283,14 +283,8 @@ class Query:
         lower, upper : float
             The public range that values are clamped to.
         """
-        low, high = _check_range(lower, upper)
-        magnitude = max(abs(low), abs(high))
-
-        def share(record: Symbol) -> Any:
-            clamped = _clamped(value, record, low, high)
-            return [_weighted("sum", build.divide(clamped, _number(magnitude)))]
-
-        plan = self.select_many(share).plan
+        low, high = check_range(lower, upper)
+        plan = self.select_many(sum_elements(value, low, high)).plan
         return Measurement(plan, NoisySum(low, high), parse_epsilon(epsilon), ("sum",), self.reading)
 
     def noisy_average(self, epsilon: object, value: Function, lower: float, upper: float) -> Measurement:
@@ -308,19 +302,10 @@ class Query:
         lower, upper : float
             The public range that values are clamped to; upper > lower.
         """
-        low, high = _check_range(lower, upper)
+        low, high = check_range(lower, upper)
         if low == high:
             raise PlanError("noisy_average needs lower < upper")
-        middle, half = (low + high) / 2, (high - low) / 2
-
-        def shares(record: Symbol) -> Any:
-            clamped = _clamped(value, record, low, high)
-            offset = build.divide(build.arithmetic("subtract", clamped, _number(middle)), _number(half))
-            present = catalogue.apply("where", catalogue.apply("is_null", clamped), _number(0.0), _number(0.5))
-            half_offset = build.arithmetic("multiply", offset, _number(0.5))
-            return [_weighted("sum", half_offset), _weighted("count", present)]
-
-        plan = self.select_many(shares).plan
+        plan = self.select_many(average_elements(value, low, high)).plan
         return Measurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
 
     def most_common(self, epsilon: object, candidates: Iterable[object]) -> Measurement:
@@ -405,25 +390,3 @@ def _convert(value: Any, types: tuple[Type, ...]) -> Lambda:
     if not types and not isinstance(value, Lambda):
         return make_lambda((), lift(value))
     return trace(value, types)
-
-
-def _weighted(name: str, weight: Expr) -> Symbol:
-    return Symbol(catalogue.apply("weighted", build.constant(name), weight))
-
-
-def _number(value: float) -> Constant:
-    return build.constant(float(value))
-
-
-def _check_range(lower: float, upper: float) -> tuple[float, float]:
-    low, high = float(lower), float(upper)
-    if not (math.isfinite(low) and math.isfinite(high) and low <= high and (low, high) != (0.0, 0.0)):
-        raise PlanError("the range needs finite numbers lower <= upper, not both 0")
-    return low, high
-
-
-def _clamped(value: Function, record: Symbol, low: float, high: float) -> Any:
-    number = lift(value(record))
-    if number.type not in (INT, FLOAT):
-        raise PlanError(f"a sum or an average needs a function to numbers, not to {number.type}")
-    return catalogue.apply("max", catalogue.apply("min", build.to_float(number), _number(high)), _number(low))

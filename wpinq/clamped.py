@@ -1,0 +1,62 @@
+"""The lists that a noisy sum and a noisy average are made of: clamped values as weights of one or two records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from wpinq.errors import PlanError
+from wpinq.expr import build, catalogue
+from wpinq.expr.nodes import Constant, Expr
+from wpinq.expr.trace import Symbol, lift
+from wpinq.expr.types import FLOAT, INT
+
+Function = Callable[..., Any]
+
+
+def check_range(lower: float, upper: float) -> tuple[float, float]:
+    """The public range as floats; PlanError where nothing could be clamped to it."""
+    low, high = float(lower), float(upper)
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high and (low, high) != (0.0, 0.0)):
+        raise PlanError("the range needs finite numbers lower <= upper, not both 0")
+    return low, high
+
+
+def sum_elements(value: Function, low: float, high: float) -> Function:
+    """For SelectMany: one record, "sum", of weight `clamp(value) / max(|low|, |high|)`."""
+    magnitude = max(abs(low), abs(high))
+
+    def elements(record: Symbol) -> Any:
+        return [_weighted("sum", build.divide(_clamped(value, record, low, high), _number(magnitude)))]
+
+    return elements
+
+
+def average_elements(value: Function, low: float, high: float) -> Function:
+    """For SelectMany: "sum" with half the offset from the middle over half the range, "count" with a half."""
+    middle, half = (low + high) / 2, (high - low) / 2
+
+    def elements(record: Symbol) -> Any:
+        clamped = _clamped(value, record, low, high)
+        offset = build.divide(build.arithmetic("subtract", clamped, _number(middle)), _number(half))
+        present = catalogue.apply("where", catalogue.apply("is_null", clamped), _number(0.0), _number(0.5))
+        half_offset = build.arithmetic("multiply", offset, _number(0.5))
+        return [_weighted("sum", half_offset), _weighted("count", present)]
+
+    return elements
+
+
+def _weighted(name: str, weight: Expr) -> Symbol:
+    return Symbol(catalogue.apply("weighted", build.constant(name), weight))
+
+
+def _number(value: float) -> Constant:
+    return build.constant(float(value))
+
+
+def _clamped(value: Function, record: Symbol, low: float, high: float) -> Expr:
+    number = lift(value(record))
+    if number.type not in (INT, FLOAT):
+        raise PlanError(f"a sum or an average needs a function to numbers, not to {number.type}")
+    return catalogue.apply("max", catalogue.apply("min", build.to_float(number), _number(high)), _number(low))
