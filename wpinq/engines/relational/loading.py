@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any
 
 from wpinq.engines.relational.layout import flattener, leaf_types, reader, type_name
 from wpinq.engines.relational.program import column_names, has_lists
 from wpinq.errors import PlanError
-from wpinq.expr.types import BOOL, FLOAT, INT, TupleOf, Type
+from wpinq.expr.types import BOOL, FLOAT, INT, Scalar, TupleOf, Type
 from wpinq.expr.values import Value, order_key
 from wpinq.plan.operators.source import Source
 
@@ -19,61 +20,77 @@ _CHUNK = 20_000
 
 def load(connection: Any, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
     """Put a source's dataset into a table; records of weight 0 are left out."""
+    import numpy as np
+
     type_ = source.record
     names, types = column_names(type_), [leaf for leaf, _ in leaf_types(type_)]
     sql_types = ["BOOLEAN" if leaf is None else type_name(leaf) for leaf in types]
     columns = ", ".join(f"{name} {sql}" for name, sql in zip([*names, "w"], [*sql_types, "DOUBLE"], strict=True))
     connection.execute(f"CREATE TEMP TABLE {table} ({columns})")
-    numbers = {record: float(weight) for record, weight in weights.items()}
-    _check_norm(source, numbers)
-    flat = isinstance(type_, TupleOf) and not type_.nullable and all(e in (INT, FLOAT, BOOL) for e in type_.elements)
-    if flat and not any(element.nullable for element in type_.elements):  # type: ignore[attr-defined]
-        _load_numbers(connection, table, types, numbers)
+    numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
+    check_norm(source, numbers)
+    if isinstance(type_, TupleOf) and not type_.nullable and all(isinstance(leaf, Scalar) for leaf in type_.elements):
+        _load_columns(connection, table, type_.elements, weights, numbers)
     else:
-        _load_any(connection, table, type_, sql_types, numbers)
+        _load_any(connection, table, type_, sql_types, zip(weights, numbers.tolist(), strict=True))
 
 
-def _check_norm(source: Source, numbers: Mapping[Value, float]) -> None:
+def check_norm(source: Source, numbers: Any) -> None:
     """The grid that sums are taken on is that of the declared cap."""
-    import numpy as np
-
-    weights = np.fromiter(numbers.values(), dtype=np.float64, count=len(numbers))
-    near = float(np.abs(weights).sum())
-    exact = near if near <= float(source.cap) / 2 else sum((abs(Fraction(w)) for w in numbers.values()), Fraction(0))
+    near = float(abs(numbers).sum())
+    exact = near if near <= float(source.cap) / 2 else sum((abs(Fraction(w)) for w in numbers.tolist()), Fraction(0))
     if exact > source.cap * (1 + Fraction(1, 2**20)):  # weights that were rounded to floats on the way here
         raise PlanError(
             f"the data for the source {source.source!r} weigh more than the cap that it declares; declare a larger cap="
         )
 
 
-def _load_numbers(connection: Any, table: str, types: list[Type | None], numbers: Mapping[Value, float]) -> None:
+def _load_columns(connection: Any, table: str, types: tuple[Type, ...], records: Iterable[Any], numbers: Any) -> None:
     import numpy as np
 
-    kinds: dict[Type, Any] = {INT: np.int64, FLOAT: np.float64, BOOL: np.bool_}
     size, width = len(numbers), len(types)
     columns: dict[str, Any] = {}
-    if all(type_ == types[0] for type_ in types) and types:
-        assert types[0] is not None
-        whole: Any = np.fromiter(itertools.chain.from_iterable(numbers), dtype=kinds[types[0]], count=size * width)
+    if len(set(types)) == 1 and _dtype(types[0]) is not np.object_ and not any(type_.nullable for type_ in types):
+        whole: Any = np.fromiter(itertools.chain.from_iterable(records), dtype=_dtype(types[0]), count=size * width)
         for i in range(width):
             columns[f"c{i}"] = np.ascontiguousarray(whole.reshape(size, width)[:, i])
     else:
         for i, type_ in enumerate(types):
-            assert type_ is not None
-            columns[f"c{i}"] = np.fromiter((record[i] for record in numbers), dtype=kinds[type_], count=size)
-    columns["w"] = np.fromiter(numbers.values(), dtype=np.float64, count=size)
+            columns[f"c{i}"] = _column(map(itemgetter(i), records), type_, size)
+    columns["w"] = numbers
     connection.register("loading", columns)
     connection.execute(f"INSERT INTO {table} SELECT * FROM loading WHERE w <> 0")
     connection.unregister("loading")
 
 
-def _load_any(connection: Any, table: str, type_: Type, sql_types: list[str], numbers: Mapping[Value, float]) -> None:
+def _column(values: Iterator[Any], type_: Type, size: int) -> Any:
+    """The array that the database reads as a column: objects where None is null, or numbers behind a mask."""
+    import numpy as np
+
+    dtype = _dtype(type_)
+    if dtype is np.object_ or not type_.nullable:
+        return np.fromiter(values, dtype=dtype, count=size)
+    held = np.fromiter(values, dtype=np.object_, count=size)
+    missing = np.array([value is None for value in held.tolist()], dtype=np.bool_)
+    held[missing] = 0
+    return np.ma.masked_array(held.astype(dtype), mask=missing)
+
+
+def _dtype(type_: Type) -> Any:
+    import numpy as np
+
+    kinds: dict[Type, Any] = {INT: np.int64, FLOAT: np.float64, BOOL: np.bool_}  # types are equal without their nulls
+    return kinds.get(type_, np.object_)
+
+
+def _load_any(
+    connection: Any, table: str, type_: Type, sql_types: list[str], rows: Iterator[tuple[Value, float]]
+) -> None:
     flatten = flattener(type_)
     sql_types = [*sql_types, "DOUBLE"]
     struct = ", ".join(f"f{i} {sql}" for i, sql in enumerate(sql_types))
     fields = ", ".join(f"struct_extract(u, 'f{i}')" for i in range(len(sql_types)))
     insert = f"INSERT INTO {table} SELECT {fields} FROM (SELECT unnest($1::STRUCT({struct})[]) AS u)"
-    rows = iter(numbers.items())
     while chunk := list(itertools.islice(rows, _CHUNK)):
         packed = [
             {f"f{i}": item for i, item in enumerate([*flatten(record), weight])} for record, weight in chunk if weight

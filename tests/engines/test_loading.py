@@ -1,0 +1,56 @@
+"""What goes into DuckDB comes out as it was: flat records go in by columns, others row by row."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from wpinq.engines.relational.duckdb import evaluate
+from wpinq.expr.values import order_key
+
+INTS = [-(2**63), -1, 0, 2**53 + 1, 2**63 - 1]
+FLOATS = [-1.7976931348623157e308, 5e-324, 0.0, 0.1]
+TEXTS = ["", "NaN", "None", "1", "a\0b", "é\U0001f600", "2020-01-01"]
+BOOLS = [False, True]
+
+
+def rows(*columns: list[Any]) -> dict[Any, float]:
+    """Every combination, with weights of either sign."""
+    return {record: (-1.0) ** i / 2 for i, record in enumerate(itertools.product(*columns))}
+
+
+SOURCES = {
+    "one type": (wp.source("s", a=int, b=int), rows(INTS, INTS)),
+    "one type, some null": (wp.source("s", a=int, b=int | None), rows(INTS, [*INTS, None])),
+    "one type, some null, the first": (wp.source("s", a=int | None, b=int), rows([None, *INTS], INTS)),
+    "floats": (wp.source("s", a=float, b=float | None), rows(FLOATS, [None, *FLOATS])),
+    "bools": (wp.source("s", a=bool, b=bool | None), rows(BOOLS, [None, *BOOLS])),
+    "texts": (wp.source("s", a=str, b=str | None), rows(TEXTS, [None, *TEXTS])),
+    "all": (
+        wp.source("s", a=int | None, b=str | None, c=float | None, d=bool | None, e=int, f=str),
+        rows([None, *INTS], [None, *TEXTS], [None, *FLOATS], [None, *BOOLS], INTS[:2], TEXTS[:2]),
+    ),
+    "only null": (wp.source("s", a=int | None, b=str | None, c=bool), rows([None], [None], BOOLS)),
+    "nothing": (wp.source("s", a=int | None, b=str, c=bool), {}),
+    "a value": (wp.source("s", str), dict.fromkeys(TEXTS, 1.0)),
+    "nested": (wp.source("s", a=int, b={"c": str, "d": float}), rows(INTS, list(itertools.product(TEXTS, FLOATS)))),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_source_is_read_back_to_the_last_bit(name: str) -> None:
+    source, data = SOURCES[name]
+    found = evaluate(source.plan, {"s": data})
+    assert [(repr(record), weight) for record, weight in found.items()] == [
+        (repr(record), data[record]) for record in sorted(data, key=order_key)
+    ]
+
+
+def test_a_text_among_many_nulls_is_found() -> None:
+    source = wp.source("s", place=int, text=str | None)
+    data = {(place, None): 1.0 for place in range(200_000)} | {(123_456, "x"): 1.0}
+    found = evaluate(source.where(lambda r: ~wp.is_null(r.text)).plan, {"s": data})
+    assert found == {(123_456, "x"): 1.0}
