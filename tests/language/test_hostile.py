@@ -68,6 +68,18 @@ REFUSED: dict[str, Callable[[], str]] = {
     "an epsilon of 0": lambda: "var q = numbers.NoisyCount(0);",
     "a negative epsilon": lambda: "var q = numbers.NoisyCount(-1);",
     "an epsilon by division by zero": lambda: "var q = numbers.NoisyCount(1 / 0);",
+    "ten megabytes of numbers": lambda: "var q = numbers.Select(x => element([" + "1, " * 4_000_000 + "1], x));",
+    "a table that is not closed": lambda: "var q = numbers.Select(x => element([" + "1, " * 600_000 + "x, ",
+    "a table in a function of functions": lambda: _doubling(
+        14, "f(x + 1) + f(x + 2)", f"element([{'1, ' * 9_000} 1], x)"
+    ),
+    "a table where an index stands": lambda: "var q = numbers.Select(x => x[" + "1, " * 600_000 + "1]);",
+    "a table beyond the floats": lambda: "var q = numbers.Select(x => element([1e999, 1], x));",
+    "a table of integers beyond 64 bits": lambda: "var q = numbers.Select(x => element([9999999999999999999, 1], x));",
+    "many tables": lambda: "var q = numbers.Select(x => element([" + "1, " * 60_000 + "1], x));\n" * 55,
+    "a table that is used often": lambda: (
+        "function f(x) => element([" + "1, " * 500_000 + "1], x);\n" + "var q = numbers.Select(x => f(x));\n" * 100
+    ),
     "a key of 100,000 letters": lambda: f'var q = numbers.NoisyCount(1, over: ["{"k" * 100_000}"]);',
     "a huge range": lambda: "var q = numbers.NoisyCount(1, over: range(0, 1000000000000));",
     "a huge product": lambda: "var q = numbers.NoisyCount(1, over: product(" + ", ".join(["range(0, 9)"] * 99) + "));",
@@ -140,6 +152,7 @@ ACCEPTED: dict[str, Callable[[], str]] = {
     "a long list of keys": lambda: (
         f"var x = numbers.NoisyCount(1, over: [{', '.join(map(str, range(0, 10_000, 2)))}]);"
     ),
+    "a table": lambda: "var x = numbers.Select(x => element([" + "-1.5e-3, " * 300_000 + "1], x));",
     "a large range": lambda: "var x = numbers.NoisyCount(1, over: range(0, 50000));",
     "a long comment": lambda: "/*" + "*" * 150_000 + "*/ var x = numbers;",
     "a long string": lambda: f'var x = numbers.Select(x => "{"a" * 150_000}");',

@@ -250,5 +250,16 @@ def test_what_cannot_be_written_is_refused() -> None:
 
     with pytest.raises(LanguageError, match="longer"):
         unparse({"q": numbers.select(doubled)})
-    with pytest.raises(LanguageError, match="at most 200,000 can be read back"):
-        unparse({"q": numbers.noisy_count(1, over=range(0, 80_000, 2))})
+    with pytest.raises(LanguageError, match="at most 200,000 characters outside of lists of numbers"):
+        unparse({"q": wp.source("s", str).noisy_count(1, over=[f"key {i}" for i in range(40_000)])})
+
+
+def test_long_lists_of_numbers_are_printed_and_read_back() -> None:
+    keys = numbers.noisy_count(1, over=range(0, 80_000, 2))
+    assert parse(unparse({"q": keys}))["q"] == keys
+    table = [i / 7 - 3000 for i in range(100_000)]
+    query = numbers.select(lambda x: (wp.element(table, x), wp.element([1, -2, 3], x), wp.count([2.5, 1e300, -1e-9])))
+    text = unparse({"q": query})
+    assert len(text) > 1_000_000
+    assert "[1, -2, 3]" in text
+    assert parse(text)["q"] == query

@@ -7,7 +7,7 @@ meaning in primitives.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from wpinq.errors import ExpressionError
 from wpinq.expr.format import show
@@ -19,6 +19,7 @@ from wpinq.expr.types import (
     INT,
     NULL,
     STR,
+    ListOf,
     Scalar,
     TupleOf,
     Type,
@@ -52,6 +53,31 @@ def constant(value: object) -> Constant:
         return Constant(type_, normalize(value, type_))
     except UnfitValue as reason:
         raise ExpressionError(f"a constant cannot be {reason}") from None
+
+
+def numbers(values: Sequence[object]) -> Constant | None:
+    """A row of Python ints and floats as a constant list, of floats where one is; None for any other sequence."""
+    kinds = set(map(type, values))
+    if not kinds or not kinds <= {int, float}:
+        return None
+    type_ = ListOf(INT if kinds == {int} else FLOAT, bound=len(values))
+    try:
+        if len(kinds) == 2:
+            values = [value if type(value) is float else float(normalize(value, INT)) for value in values]
+        return Constant(type_, normalize(values, type_))
+    except UnfitValue as reason:
+        raise ExpressionError(f"a constant cannot be {reason}") from None
+
+
+def listed(*items: Expr) -> Expr:
+    """A list written in place. Of constants it is a constant: a table is one value, however long."""
+    constants = [item.value for item in items if isinstance(item, Constant)]
+    if len(constants) < len(items):
+        return call("list", *items)
+    try:
+        return Constant(typed("list", tuple(item.type for item in items), ()), tuple(constants))
+    except Mistyped:
+        return call("list", *items)  # names the expression that does not fit
 
 
 def call(name: str, *arguments: Expr, attributes: Attributes = ()) -> Expr:

@@ -22,6 +22,7 @@ from wpinq.expr.build import (
     equal,
     fields,
     less,
+    listed,
     negate,
     not_equal,
     precedes,
@@ -200,7 +201,7 @@ def _collect(items: Expr, function: Expr | None = None) -> Expr:
 
 def _list_of(*items: Expr) -> Expr:
     widened = any(item.type == FLOAT for item in items)
-    return call("list", *(_widened(item) if widened else item for item in items))
+    return listed(*(_widened(item) if widened else item for item in items))
 
 
 def _widened(value: Expr) -> Expr:

@@ -6,7 +6,7 @@ import json
 import re
 
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable
-from wpinq.expr.types import TupleOf
+from wpinq.expr.types import ListOf, TupleOf, Type
 
 DEPTH_LIMIT = 100
 """How deep expressions may nest in text, read or printed."""
@@ -61,8 +61,10 @@ def quote(text: str) -> str:
     return json.dumps(text)
 
 
-def write_constant(value: object) -> str:
-    """A literal; tuples as records."""
+def write_constant(value: object, type_: Type | None = None) -> str:
+    """A literal; tuples as lists where the type says so, and as records otherwise."""
+    if isinstance(type_, ListOf) and isinstance(value, tuple):
+        return f"[{', '.join(write_constant(item, type_.element) for item in value)}]"
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -70,7 +72,8 @@ def write_constant(value: object) -> str:
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, tuple):
-        inside = ", ".join(write_constant(item) for item in value)
+        types = type_.elements if isinstance(type_, TupleOf) else (None,) * len(value)
+        inside = ", ".join(write_constant(item, part) for item, part in zip(value, types, strict=True))
         return f"({inside},)" if len(value) == 1 else f"({inside})"
     return repr(value)
 
@@ -86,7 +89,7 @@ class _Writer:
         if depth > DEPTH_LIMIT or self.parts > SIZE_LIMIT:
             raise TooDeep
         if isinstance(expr, Constant):
-            text = write_constant(expr.value)
+            text = write_constant(expr.value, expr.type)
             return f"({text})" if text.startswith("-") and binding > 0 else text
         if isinstance(expr, Variable):
             return self.names.get(expr.level, expr.name)

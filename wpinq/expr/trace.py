@@ -253,6 +253,9 @@ def _lift_parts(value: tuple[Any, ...] | list[Any] | dict[Any, Any], depth: int,
         names = getattr(value, "_fields", (None,) * len(value))
         return build.record(tuple(names), tuple(_lift(item, depth + 1, lifted) for item in value))
     if isinstance(value, list):
+        table = build.numbers(value)
+        if table is not None:
+            return table
         return catalogue.apply("list", *(_lift(item, depth + 1, lifted) for item in value))
     for name in value:
         if not isinstance(name, str):

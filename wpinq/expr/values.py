@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from wpinq.expr.types import BOOL, FLOAT, INT, INT_MAX, INT_MIN, NULL, STR, ListOf, TupleOf, Type
@@ -110,16 +111,33 @@ def _write(value: Value, type_: Type, parts: list[bytes]) -> None:
             _write(item, element, parts)
     elif isinstance(type_, ListOf):
         parts.append(b"l" + struct.pack(">I", len(value)))
-        for item in value:
-            _write(item, type_.element, parts)
+        if type_.element in _PACKED and not type_.element.nullable:
+            pack = _PACKED[type_.element]
+            parts.extend([pack(item) for item in value])
+        else:
+            for item in value:
+                _write(item, type_.element, parts)
     elif type_ == STR:
         text = value.encode("utf-8")
         parts.append(b"s" + struct.pack(">I", len(text)) + text)
     elif type_ == FLOAT:
-        parts.append(b"f" + struct.pack(">d", value + 0.0))
+        parts.append(_float_bytes(value))
     elif type_ == INT:
-        parts.append(b"i" + struct.pack(">q", value))
+        parts.append(_int_bytes(value))
     elif type_ == BOOL:
         parts.append(b"b1" if value else b"b0")
     else:  # pragma: no cover - the set of types is closed
         raise AssertionError(type_)
+
+
+def _float_bytes(value: float) -> bytes:
+    return b"f" + _DOUBLE(value + 0.0)
+
+
+def _int_bytes(value: int) -> bytes:
+    return b"i" + _QUAD(value)
+
+
+_DOUBLE, _QUAD = struct.Struct(">d").pack, struct.Struct(">q").pack
+_PACKED: dict[Type, Callable[[Value], bytes]] = {FLOAT: _float_bytes, INT: _int_bytes}
+"""Types of table columns, written without a look at the type of each value."""

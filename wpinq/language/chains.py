@@ -15,7 +15,7 @@ from wpinq.expr.types import NULL, ListOf, Type, tuple_type
 from wpinq.language.scalars import Scalars, TextFunction
 from wpinq.language.sinks import SINKS
 from wpinq.language.syntax import Access, Call, Function, Name, Syntax
-from wpinq.language.text import TEXT_LIMIT, Text, shorten, suggest
+from wpinq.language.text import LIMITS, TABLES_LIMIT, TEXT_LIMIT, Text, shorten, size, suggest
 from wpinq.language.values import Values
 from wpinq.measurement import Measurement
 from wpinq.plan.node import Node, construct
@@ -42,7 +42,7 @@ class Chains:
         self.values = values
         self.scalars = scalars
         self.bound = bound
-        self.operators = self.releases = self.inferences = self.written = 0
+        self.operators = self.releases = self.inferences = self.written = self.tables = 0
 
     def value(self, node: Syntax, depth: int = 0) -> Query | Measurement:
         """The query or measurement of a chain: a name, and operators called on it."""
@@ -173,18 +173,17 @@ class Chains:
             value = getattr(node.operator, item.name)
             if isinstance(value, Lambda):
                 try:
-                    self.written += len(write(value))
+                    text = write(value)
                 except TooDeep:
                     raise self.text.error(
                         f"with its functions written out, {item.name} nests deeper than {DEPTH_LIMIT} or is too long; "
                         "split it over several Select",
                         step.position,
                     ) from None
-        if self.written > TEXT_LIMIT:
-            raise self.text.error(
-                f"with functions written out, the program has more than {TEXT_LIMIT:,} characters; split it",
-                step.position,
-            )
+                self.tables += len(text)
+                self.written += size(text)
+        if self.written > TEXT_LIMIT or self.tables > TABLES_LIMIT:
+            raise self.text.error(f"with functions written out, {LIMITS}; split it", step.position)
 
     def _release(self, query: Query, step: Call) -> Measurement:
         self.releases += 1

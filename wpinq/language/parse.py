@@ -40,7 +40,7 @@ def parse(text: str, parameters: Mapping[str, object] | None = None, name: str =
     Parameters
     ----------
     text : str
-        The program; `docs/language.md` describes the language. At most 200,000 characters.
+        The program; `docs/language.md` describes the language and its limits.
     parameters : mapping, optional
         Values for the program's parameters, in place of their defaults. Numbers may be text, such as `"1/3"`.
     name : str

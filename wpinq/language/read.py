@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
@@ -30,9 +31,10 @@ from wpinq.language.syntax import (
     SourceStatement,
     Statement,
     Syntax,
+    Table,
     Tuple,
 )
-from wpinq.language.text import Text, shorten, suggest
+from wpinq.language.text import TABLE, Text, shorten, suggest
 
 DIGITS_LIMIT = 400
 """The most characters of a number."""
@@ -77,7 +79,7 @@ def _parser() -> Any:
     from lark import Lark
 
     grammar = resources.files("wpinq.language").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr")
+    return Lark(f"{grammar}\nTABLE: /{TABLE}/\n", parser="lalr")
 
 
 def _unexpected(text: Text, position: int, expected: Iterable[str]) -> LanguageError:
@@ -275,6 +277,12 @@ class _Reader:
 
     def list(self, token: Any, items: tuple[Syntax, ...]) -> Syntax:
         return List(token.start_pos, items)
+
+    def table(self, token: Any) -> Table:
+        numbers = tuple(json.loads(token))
+        if not all(map(math.isfinite, numbers)):
+            raise self.text.error("a number of this list is beyond the range of floats", token.start_pos)
+        return Table(token.start_pos, numbers)
 
     def typed_list(self, new: Any, *children: Any) -> Syntax:
         *element, items = children

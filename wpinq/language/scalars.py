@@ -29,6 +29,7 @@ from wpinq.language.syntax import (
     Prefix,
     Record,
     Syntax,
+    Table,
     Tuple,
 )
 from wpinq.language.text import Text, shorten, suggest
@@ -86,6 +87,7 @@ class Scalars:
         self.queries = queries
         self.functions: dict[str, Function] = {}
         self.steps = 0
+        self.tables: dict[Table, Expr] = {}
 
     def function(self, node: Function) -> TextFunction:
         """A lambda of the program, over nothing but its parameters."""
@@ -134,6 +136,8 @@ class Scalars:
             return build.record((None,) * len(node.items), tuple(below(item) for item in node.items))
         if isinstance(node, List):
             return self._list(node, below)
+        if isinstance(node, Table):
+            return self._table(node)
         if isinstance(node, Record):
             return self._record(node, below)
         raise self.text.error("a lambda stands only in functions of lists: sum(l, x => …)", node.position)
@@ -196,6 +200,11 @@ class Scalars:
         if built.type.element not in (_ELEMENT_TYPES[name], NULL):
             raise self.text.error(f"this is a list of {built.type.element}, not of {name}", node.position)
         return built
+
+    def _table(self, node: Table) -> Expr:
+        if node not in self.tables:  # once, however often the function that holds it is used
+            self.tables[node] = lift(list(node.numbers))
+        return self.tables[node]
 
     def _record(self, node: Record, below: Callable[[Syntax], Expr]) -> Expr:
         names: list[str] = []

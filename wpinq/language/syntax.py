@@ -108,6 +108,13 @@ class List(Syntax):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Table(Syntax):
+    """`[1, 2.5, -3]`: a list of numbers as they are, a float where there is a point or an exponent."""
+
+    numbers: tuple[int | float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Record(Syntax):
     """`new { a = x, y.b }`, with or without `new`."""
 

@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
 from collections.abc import Iterable
 
 from wpinq.errors import LanguageError
 
 TEXT_LIMIT = 200_000
-"""The most characters of a program."""
+"""The most characters of a program, lists of plain numbers left out."""
+
+TABLES_LIMIT = 10_000_000
+"""The most characters with these lists."""
+
+_SPACE = r"[ \t\r\n]*"
+_NUMBER = r"-?(?:0|[1-9][0-9]{0,18})(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,3})?"
+TABLE = rf"\[{_SPACE}{_NUMBER}(?:{_SPACE},{_SPACE}{_NUMBER})+{_SPACE}\]"
+"""A list of two plain numbers or more, each as in JSON: one token, so that a hundred thousand are read at once."""
+
+_TABLE = re.compile(TABLE)
 
 _WINDOW = 100
 _MESSAGE = 1_500
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+LIMITS = f"a program has at most {TEXT_LIMIT:,} characters outside of lists of numbers, and {TABLES_LIMIT:,} with them"
+
+
+def size(text: str) -> int:
+    """The characters of a text, lists of plain numbers left out."""
+    return len(_TABLE.sub("[]", text))
+
+
+def too_long(text: str) -> bool:
+    """Whether text has more characters than a program may."""
+    return len(text) > TEXT_LIMIT and (len(text) > TABLES_LIMIT or size(text) > TEXT_LIMIT)
 
 
 class Text:
@@ -27,11 +51,8 @@ class Text:
 
     def check(self) -> None:
         """Refuse text that is too long, or that does not read as it looks."""
-        if len(self.text) > TEXT_LIMIT:
-            raise LanguageError(
-                f"{self.name}: a program has at most {TEXT_LIMIT:,} characters, not {len(self.text):,}; "
-                "split it into several"
-            )
+        if too_long(self.text):
+            raise LanguageError(f"{self.name}: {LIMITS}; split it into several")
         for position, character in enumerate(self.text):
             if character < "\x7f" and (character >= " " or character in "\n\r\t"):
                 continue

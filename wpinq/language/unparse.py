@@ -15,7 +15,7 @@ from wpinq.expr.format import RESERVED, TooDeep, quote, write, write_constant
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
 from wpinq.language.sinks import SINKS
-from wpinq.language.text import TEXT_LIMIT, shorten
+from wpinq.language.text import LIMITS, shorten, too_long
 from wpinq.measurement import Measurement
 from wpinq.plan.node import Node, topological
 from wpinq.plan.node import sources as check_sources
@@ -80,8 +80,8 @@ def print_program(named: Mapping[str, Query | Measurement], declared: Mapping[st
         raise LanguageError(
             "an expression of this plan nests deeper, or is longer, than a program may be; split it over several Select"
         ) from None
-    if len(text) > TEXT_LIMIT:
-        raise LanguageError(f"the program would have {len(text):,} characters; at most {TEXT_LIMIT:,} can be read back")
+    if too_long(text):
+        raise LanguageError(f"the program would have {len(text):,} characters, and could not be read back: {LIMITS}")
     return text
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from wpinq.errors import EpsilonError, LanguageError
 from wpinq.expr.format import DEPTH_LIMIT
-from wpinq.language.syntax import Call, Infix, List, Literal, Name, Prefix, Syntax, Tuple
+from wpinq.language.syntax import Call, Infix, List, Literal, Name, Prefix, Syntax, Table, Tuple
 from wpinq.language.text import Text, shorten, suggest
 from wpinq.plan.domain import DOMAIN_LIMIT
 from wpinq.privacy.epsilon import parse_epsilon
@@ -120,6 +120,8 @@ class Values:
             )
         if isinstance(node, Tuple):
             return tuple(self._value(item, depth + 1) for item in node.items)
+        if isinstance(node, Table):
+            return list(node.numbers)
         if isinstance(node, List):
             return [self._key(item, depth + 1) for item in node.items]
         if isinstance(node, Prefix) and node.operator == "-":
