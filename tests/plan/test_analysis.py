@@ -108,7 +108,7 @@ def test_masses() -> None:
 
 
 def test_rounding_and_slack() -> None:
-    step = 16 * Fraction(1, 2**53)
+    step = Fraction(33, 32) / 2**53
     select = PEOPLE.select(lambda p: p.age)
     assert rounding_error(PEOPLE.plan) == 0
     assert rounding_error(select.plan) == step * 100

@@ -77,7 +77,7 @@ def test_an_expression_may_nest_ten_thousand_deep() -> None:
     assert again == query.plan
     assert infer_domain(query.plan) is None
     value = 5 * pow(3, DEEP // 2, 1009) % 1009
-    assert dict(wp.evaluate(query, {"numbers": [5]})) == {value % 1000 + value: 1.0}
+    assert dict(wp.evaluate(query, {"numbers": [5]}, engine="reference")) == {value % 1000 + value: 1.0}
     with pytest.raises(wp.ExpressionError, match="logic takes bool"):
         NUMBERS.select(lambda x: tower(x) & True)
 
@@ -89,7 +89,10 @@ def test_lists_may_be_mapped_thousands_of_times() -> None:
             items = wp.map(items, lambda v: v + 1)
         return items
 
-    assert dict(wp.evaluate(NUMBERS.select_many(tower), {"numbers": [0]})) == {2_000: 1.0}
+    query = NUMBERS.select_many(tower)
+    assert dict(wp.evaluate(query, {"numbers": [0]}, engine="reference")) == {2_000: 1.0}
+    with pytest.raises(wp.PlanError, match='engine="reference"'):
+        wp.evaluate(query, {"numbers": [0]}, engine="duckdb")
 
 
 def test_a_plan_may_have_ten_thousand_operators() -> None:
@@ -98,7 +101,7 @@ def test_a_plan_may_have_ten_thousand_operators() -> None:
     for _ in range(DEEP):
         query = query.where(positive)
     assert uses(query.plan) == {"numbers": 1}
-    assert rounding_error(query.plan) == DEEP * 16 * Fraction(1, 2**53) * 2**30
+    assert rounding_error(query.plan) == 0
     assert infer_domain(query.plan) is None
     assert pickle.loads(pickle.dumps(query)) == query
     assert dict(wp.evaluate(query, {"numbers": [1, -1]})) == {1: 1.0}

@@ -1,6 +1,6 @@
 """Noise is certified, is the distribution that it says, and shows nothing else of the values.
 
-OpenDP draws from the operating system, so these tests cannot be seeded. Each statistical assertion fails by
+Noise comes from the operating system, so these tests cannot be seeded. Each statistical assertion fails by
 chance with a probability of at most 1e-9; sample sizes are fixed.
 """
 
@@ -29,12 +29,6 @@ SCALE = 2.5
 SIZE = 40_000
 ONE = [Fraction(1)]
 
-Scale = Callable[[Fraction, Fraction, list[Fraction]], float]
-CERTIFIED: list[tuple[Scale, Callable[[float], Any], int]] = [
-    (laplace_scale, noise._laplace, 1),
-    (selection_scale, selection._permute_and_flip, 2),
-]
-
 
 def check_counts(counts: np.ndarray[Any, Any], probabilities: np.ndarray[Any, Any]) -> None:
     """Each cell within the exact binomial bounds of its probability, which share one false-alarm rate.
@@ -51,18 +45,19 @@ def check_counts(counts: np.ndarray[Any, Any], probabilities: np.ndarray[Any, An
 
 
 def check_certificate(epsilon: Fraction, slack: Fraction, distances: list[Fraction]) -> None:
-    for scale_of, build, factor in CERTIFIED:
-        scale = scale_of(epsilon, slack, distances)
-        exact = factor * (1 + slack) / epsilon
-        assert exact <= Fraction(scale) <= exact * (1 + Fraction(1, 10**9))
-        for d in distances:
-            moved = d * (1 + slack)
-            d_in = float(moved)
-            if d_in < moved:
-                d_in = math.nextafter(d_in, math.inf)
-            certified = Fraction(build(scale).map(d_in))
-            # OpenDP's map is itself held to the formula, so that a map that is too kind cannot pass.
-            assert factor * moved / Fraction(scale) <= certified <= d * epsilon
+    scale = laplace_scale(epsilon, slack)
+    assert Fraction(math.nextafter(scale, 0)) < (1 + slack) / epsilon <= Fraction(scale)
+    scale = selection_scale(epsilon, slack, distances)
+    exact = 2 * (1 + slack) / epsilon
+    assert exact <= Fraction(scale) <= exact * (1 + Fraction(1, 10**9))
+    for d in distances:
+        moved = d * (1 + slack)
+        d_in = float(moved)
+        if d_in < moved:
+            d_in = math.nextafter(d_in, math.inf)
+        certified = Fraction(selection._permute_and_flip(scale).map(d_in))
+        # OpenDP's map is itself held to the formula, so that a map that is too kind cannot pass.
+        assert 2 * moved / Fraction(scale) <= certified <= d * epsilon
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 3), Fraction(1, 10**30), Fraction(2**31)])
@@ -86,16 +81,15 @@ def test_scale_is_certified_everywhere(epsilon: Fraction, slack: Fraction, dista
 
 @settings(deadline=None, derandomize=True, max_examples=200)
 @given(st.floats(1e-100, 1e100), st.floats(1e-100, 1e100))
-def test_the_maps_are_linear_up_to_their_rounding(scale: float, d_in: float) -> None:
+def test_the_map_is_linear_up_to_its_rounding(scale: float, d_in: float) -> None:
     # So a check for one unit holds for k of them: the loss itself is linear in the distance.
-    for _, build, factor in CERTIFIED:
-        certified = build(scale).map(d_in)
-        loss = factor * Fraction(d_in) / Fraction(scale)
-        assert 0 <= Fraction(certified) - loss < Fraction(math.ulp(certified))
-        assert build(scale).map(0.0) == 0.0
+    measurement = selection._permute_and_flip(scale)
+    certified = measurement.map(d_in)
+    loss = 2 * Fraction(d_in) / Fraction(scale)
+    assert 0 <= Fraction(certified) - loss < Fraction(math.ulp(certified))
+    assert measurement.map(0.0) == 0.0
 
 
-@pytest.mark.parametrize("scale_of", [laplace_scale, selection_scale])
 @pytest.mark.parametrize(
     ("epsilon", "slack", "distances"),
     [
@@ -116,10 +110,28 @@ def test_the_maps_are_linear_up_to_their_rounding(scale: float, d_in: float) -> 
         (Fraction(1), Fraction(0), [True]),
     ],
 )
-def test_what_cannot_be_certified_is_refused(scale_of: Scale, epsilon: Any, slack: Any, distances: Any) -> None:
-    laplace_scale(Fraction(1), Fraction(0), ONE)  # a cached scale must not answer for 1.0 or True
+def test_what_cannot_be_certified_is_refused(epsilon: Any, slack: Any, distances: Any) -> None:
+    selection_scale(Fraction(1), Fraction(0), ONE)  # a cached scale must not answer for 1.0 or True
     with pytest.raises(EpsilonError):
-        scale_of(epsilon, slack, distances)
+        selection_scale(epsilon, slack, distances)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "slack"),
+    [
+        (Fraction(0), Fraction(0)),
+        (Fraction(-1), Fraction(0)),
+        (Fraction(1), Fraction(-1, 10)),
+        (Fraction(1, 2**1100), Fraction(0)),
+        (Fraction(2**1100), Fraction(0)),
+        (1.0, Fraction(0)),
+        (True, Fraction(0)),
+        (Fraction(1), 0.0),
+    ],
+)
+def test_what_no_laplace_noise_can_keep_is_refused(epsilon: Any, slack: Any) -> None:
+    with pytest.raises(EpsilonError):
+        laplace_scale(epsilon, slack)
 
 
 def test_a_map_that_never_certifies_is_refused() -> None:
@@ -144,7 +156,7 @@ from fractions import Fraction
 from opendp.mod import GLOBAL_FEATURES, enable_features
 if {enabled}: enable_features("contrib")
 before = set(GLOBAL_FEATURES)
-noise.LaplaceNoise(noise.laplace_scale(Fraction(1), Fraction(0), [Fraction(1)])).add([1.0])
+noise.LaplaceNoise(noise.laplace_scale(Fraction(1), Fraction(0))).add([1.0])
 wpinq.privacy.selection.select([1.0, 2.0], Fraction(1), Fraction(0), [Fraction(1)])
 assert GLOBAL_FEATURES == before, GLOBAL_FEATURES
 """
@@ -352,14 +364,11 @@ def test_errors_carry_no_values(run: Callable[[Any], object], values: Any) -> No
     check_silent(caught.value)
 
 
-def test_errors_of_opendp_carry_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(scale: float) -> Callable[[list[float]], list[float]]:
-        def measurement(values: list[float]) -> list[float]:
-            raise RuntimeError(f"overflow at {values}")
+def test_errors_of_samplers_carry_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(values: Any, scale: float) -> Any:
+        raise RuntimeError(f"overflow at {values}")
 
-        return measurement
-
-    monkeypatch.setattr(noise, "_laplace", failing)
+    monkeypatch.setattr(noise, "add_laplace", failing)
     with pytest.raises(EvaluationFailed) as caught:
         LaplaceNoise(1.0).add([SECRET])
     check_silent(caught.value)

@@ -48,7 +48,8 @@ def check_floats(seed: int, plans: int, operators: tuple[str, ...] = OPERATORS) 
         rounded = reference.evaluate(case.plan, case.data, arithmetic.FLOAT)
         exact = reference.evaluate(case.plan, case.data, arithmetic.EXACT)
         error, bound = distance(rounded, exact), analysis.rounding_error(case.plan)
-        findings.largest = max(findings.largest, error / bound)
+        if bound:
+            findings.largest = max(findings.largest, error / bound)
         if error > bound:
             findings.rounding.append(case)
         again = reference.evaluate(case.plan, shuffled(rng, case.data), arithmetic.FLOAT)

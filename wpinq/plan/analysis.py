@@ -14,12 +14,43 @@ from fractions import Fraction
 
 from wpinq.expr.nodes import digest_of
 from wpinq.plan.node import Node, topological
-from wpinq.plan.operators.partition import Partition
-from wpinq.plan.operators.source import Source
+from wpinq.plan.operator import Operator
+from wpinq.plan.operators import (
+    Concat,
+    Except,
+    GroupBy,
+    Intersect,
+    Join,
+    Partition,
+    Select,
+    SelectMany,
+    Shave,
+    Source,
+    Union,
+    Where,
+)
 
 UNIT_ROUNDOFF = Fraction(1, 2**53)
-ROUNDING_CONSTANT = 16
-"""Every engine keeps each operator's float output within this many roundoffs of its mass bound (in norm)."""
+
+SUM_ROUNDOFFS = Fraction(33, 32)
+"""What adding up equal records may round: one roundoff a sum, and 1/32 for grids and for terms of second order."""
+
+_ROUNDOFFS: Mapping[type[Operator], Fraction] = {
+    Source: Fraction(0),  # it is what was given
+    Where: Fraction(0),  # a weight stays or goes
+    Partition: Fraction(0),
+    Union: Fraction(0),  # a maximum is one of its arguments
+    Intersect: SUM_ROUNDOFFS,  # so is a minimum, but an engine may put it together from parts
+    Concat: SUM_ROUNDOFFS,
+    Except: SUM_ROUNDOFFS,
+    Select: SUM_ROUNDOFFS,
+    SelectMany: 2 + SUM_ROUNDOFFS,  # the share of an element, and its product with the weight
+    GroupBy: 1 + SUM_ROUNDOFFS,  # the difference of two weights; a half of it is exact
+    Join: 7 + SUM_ROUNDOFFS,  # a product, a sum of norms, a quotient: 3; norms: 3, and 1 for their grid
+}
+
+PARTITION_SLACK = Fraction(1, 2**12)
+"""The least widening of noise over parts of a partition: see `slack`."""
 
 PartKey = tuple[str, str]
 """A part of a partition, as the ledger knows it: digest of the partition, digest of the part."""
@@ -117,28 +148,61 @@ def masses(root: Node, source_mass: Callable[[Source], Fraction] = lambda source
     return bounds
 
 
+def roundoffs(operator: Operator) -> Fraction:
+    """How many roundoffs of the mass of its output, in norm, every engine keeps an operator's own rounding within.
+
+    An engine may round a sum later than at the operator that calls for it, after steps that only drop records; it must
+    not round it twice. The remainder of a division is exact, so a Shave by one width rounds nothing; where widths
+    are given per record, pieces are rounded once, or put on a grid and rounded twice.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> numbers = wp.source("numbers", int)
+    >>> roundoffs(numbers.where(lambda x: x > 0).plan.operator), roundoffs(numbers.concat(numbers).plan.operator)
+    (Fraction(0, 1), Fraction(33, 32))
+    """
+    if isinstance(operator, Shave):
+        return Fraction(0) if isinstance(operator.widths, float) else Fraction(3)
+    return _ROUNDOFFS[type(operator)]
+
+
 def rounding_error(root: Node) -> Fraction:
-    """A bound on the norm of (float output − exact output): `Σ_v paths(v) · 16 · 2⁻⁵³ · M(v)`.
+    """A bound on the norm of (float output − exact output): `Σ_v paths(v) · roundoffs(v) · 2⁻⁵³ · M(v)`.
 
     Exact operators are 1-Lipschitz, so what one operator rounds reaches the root once per path, unamplified.
     """
     counts, bounds = path_counts(root), masses(root)
-    steps = (node for node in topological([root]) if not isinstance(node.operator, Source))
-    total = sum((counts[node.digest] * bounds[node.digest] for node in steps), Fraction(0))
-    return ROUNDING_CONSTANT * UNIT_ROUNDOFF * total
+    steps = ((node.digest, roundoffs(node.operator)) for node in topological([root]))
+    total = sum((counts[digest] * constant * bounds[digest] for digest, constant in steps), Fraction(0))
+    return UNIT_ROUNDOFF * total
 
 
-def slack(root: Node, readouts: int = 0) -> Fraction:
+def slack(root: Node, readouts: int = 0, *, exact: bool = False) -> Fraction:
     """The relative widening η of the noise that covers rounding: `2 · e(root) / unit_weight`.
 
-    `readouts` counts further float steps taken on the root's output before noise, each as one more operator.
+    `readouts` counts further numbers computed from the root's output before noise, each exactly and rounded once. With
+    `exact`, outputs are put back on a lattice, and there is no rounding to cover but that of other parts.
 
     Two neighbours' float outputs differ by at most `uses · d + 2 e(root)` in norm for sources at distance d; with
     d at least the unit weight and uses at least 1 that is at most `uses · d · (1 + η)`.
+
+    Releases over parts of one partition pay for the largest of them only, and one part may round more than another. So
+    where a plan has up to n > 0 Partitions on a path, η' takes the place of η, with H = 2⁻¹² and
+    `1 + η' = (1 + H) · max(1, 2ⁿ⁺¹ η / H)`: rounding then takes no more than a share H of what is paid, whatever the
+    parts. `docs/privacy.md` has the proof.
     """
-    weights = [node.operator.unit_weight for node in topological([root]) if isinstance(node.operator, Source)]
-    readout_error = readouts * ROUNDING_CONSTANT * UNIT_ROUNDOFF * masses(root)[root.digest]
-    return 2 * (rounding_error(root) + readout_error) / min(weights)
+    nodes = list(topological([root]))
+    weights = [node.operator.unit_weight for node in nodes if isinstance(node.operator, Source)]
+    readout_error = readouts * SUM_ROUNDOFFS * UNIT_ROUNDOFF * masses(root)[root.digest]
+    widening = Fraction(0) if exact else 2 * (rounding_error(root) + readout_error) / min(weights)
+    depth: dict[bytes, int] = {}
+    for node in nodes:
+        below = max((depth[child.digest] for child in node.inputs), default=0)
+        depth[node.digest] = below + isinstance(node.operator, Partition)
+    if depth[root.digest]:
+        return (1 + PARTITION_SLACK) * max(Fraction(1), (2 << depth[root.digest]) * widening / PARTITION_SLACK) - 1
+    return widening
 
 
 def weight_left(root: Node) -> dict[bytes, Fraction]:

@@ -6,6 +6,8 @@ facts are printed on every bill, because they narrow which neighbours the promis
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from wpinq.expr.types import ListOf, Weighted
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import (
@@ -23,11 +25,11 @@ from wpinq.plan.operators import (
 )
 
 
-def nonnegative(root: Node) -> dict[bytes, bool]:
+def nonnegative(root: Node, positive: Collection[str] = ()) -> dict[bytes, bool]:
     """For each node, by digest, whether no record can have a negative weight there.
 
-    True of sources that declare it, or unit weights; of what Shave and GroupBy give, for they take negative weights
-    as 0; of a Union when it is true of a side and that of an Intersect of both: max(a, b) >= 0 needs one of them
+    True of sources that declare it, or unit weights, or are named in `positive`; of what Shave and GroupBy give, for
+    they take negative weights as 0; of a Union when it is true of a side and that of an Intersect of both: max(a, b) >= 0 needs one of them
     at least 0 for every record, absent ones weighing 0. Except gives anything. A Join needs both sides: two
     negative weights have a positive product, but not with every partner.
 
@@ -40,7 +42,8 @@ def nonnegative(root: Node) -> dict[bytes, bool]:
     """
     known: dict[bytes, bool] = {}
     for node in topological([root]):
-        known[node.digest] = _holds(node, [known[child.digest] for child in node.inputs])
+        named = isinstance(node.operator, Source) and node.operator.source in positive
+        known[node.digest] = named or _holds(node, [known[child.digest] for child in node.inputs])
     return known
 
 

@@ -190,6 +190,8 @@ def _weighted_share(items: tuple[Expr, ...], step: str) -> Fraction | Broken:
 
 def _listed(body: Expr) -> tuple[Expr, ...] | None:
     """The elements of a list written in place."""
+    if isinstance(body, Constant) and isinstance(body.type, ListOf):
+        return None if body.value is None else tuple(Constant(body.type.element, item) for item in body.value)
     if isinstance(body, Call) and body.name == "list" and not body.type.nullable:
         return body.arguments
     return None

@@ -1,26 +1,27 @@
 """Double-geometric noise: whole steps of a lattice, where the plan proves that all weights lie on it.
 
-`Pr[noise = g·k] ∝ exp(−ε·g·|k|)`. The values are integers (weights over g) and so is the noise; OpenDP draws it
-in exact arithmetic. The promise is for neighbours whose outputs lie on the same lattice.
+`Pr[noise = g·k] ∝ exp(−ε·g·|k|)`. The values are integers (weights over g) and so is the noise: the whole part of
+exponential noise whose digits are drawn exactly. The promise is for neighbours whose outputs lie on the same lattice.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 from wpinq.errors import AnswersError, EpsilonError, EvaluationFailed
-from wpinq.privacy.mechanism import FAILED, Measurement, contrib
+from wpinq.privacy.coins import RandomBytes
+from wpinq.privacy.exponential import AT_ONCE, DIGITS, exponential
+from wpinq.privacy.mechanism import FAILED, round_up
 
-_MAX_STEPS = 16
 _LARGEST = 2**62
 
 
-def geometric_scale(epsilon: Fraction, step: Fraction, distances: Iterable[Fraction]) -> float:
-    """The scale, in steps of the lattice, of double-geometric noise: `1/(ε·g)`, certified by OpenDP.
+def geometric_scale(epsilon: Fraction, step: Fraction, slack: Fraction) -> float:
+    """The scale, in steps of the lattice, of double-geometric noise: the least float from `(1 + slack)/(ε·g)` on.
 
     Parameters
     ----------
@@ -28,14 +29,13 @@ def geometric_scale(epsilon: Fraction, step: Fraction, distances: Iterable[Fract
         More than 0.
     step : Fraction
         The lattice g > 0 of the plan: `wpinq.plan.lattice.require_lattice` proves it.
-    distances : iterable of Fraction
-        `uses · unit_weight` of every source of the plan, each more than 0.
+    slack : Fraction
+        What the plan widens exact noise by: `wpinq.plan.analysis.slack(plan, exact=True)`, 0 but over parts.
 
     Returns
     -------
     float
-        The least float of at least `1/(ε·g)`, raised by `nextafter` until OpenDP's map of the steps that one unit can
-        move the output by, `⌊d/g⌋`, is at most the bill `d·ε` of every source.
+        The scale.
 
     Raises
     ------
@@ -44,40 +44,23 @@ def geometric_scale(epsilon: Fraction, step: Fraction, distances: Iterable[Fract
 
     Notes
     -----
-    k units move the output by n ≤ k·d/g steps, a loss of `n / scale ≤ k·d·ε`. No slack is added for floating
-    point: outputs within g/2 of the exact ones are rounded to the lattice, which makes them exact.
+    When a source changes by k units, the output moves by at most `n = k·d/g` steps, d being the source's
+    `uses · unit_weight`: a loss of `n / scale ≤ k·d·ε`, as billed. Nothing is added for floating point: outputs within
+    g/2 of the exact ones are rounded to the lattice, which makes them exact.
 
     Privacy cost: none. Source: Ghosh, Roughgarden, Sundararajan, STOC 2009.
 
     Examples
     --------
-    >>> geometric_scale(Fraction(1, 2), Fraction(1, 2), [Fraction(1)])
+    >>> geometric_scale(Fraction(1, 2), Fraction(1, 2), Fraction(0))
     4.0
     """
-    billed = sorted(set(distances))
-    if epsilon <= 0 or step <= 0 or not billed or billed[0] <= 0:
-        raise EpsilonError("geometric noise needs epsilon, lattice and uses × unit weight of more than 0")
-    exact = 1 / (epsilon * step)
+    if epsilon <= 0 or step <= 0 or slack < 0:
+        raise EpsilonError("geometric noise needs an epsilon and a lattice of more than 0, and a slack of at least 0")
+    exact = (1 + slack) / (epsilon * step)
     if not 2.0**-50 <= exact <= 2.0**60:
         raise EpsilonError("epsilon times the lattice is out of the range of geometric noise: use Laplace noise")
-    scale = float(exact)
-    scale = scale if scale >= exact else math.nextafter(scale, math.inf)
-    for _ in range(_MAX_STEPS):
-        measurement = _geometric(scale)
-        if all(Fraction(measurement.map(int(d / step))) <= d * epsilon for d in billed):
-            return scale
-        scale = math.nextafter(scale, math.inf)
-    raise EpsilonError("OpenDP does not certify this noise within the bill: report it with the version of OpenDP")
-
-
-@lru_cache(maxsize=64)
-def _geometric(scale: float) -> Measurement:
-    from opendp.domains import atom_domain, vector_domain
-    from opendp.measurements import make_geometric
-    from opendp.metrics import l1_distance
-
-    with contrib():
-        return make_geometric(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=scale)
+    return round_up(exact, "the noise scale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +70,12 @@ class GeometricNoise:
     Parameters
     ----------
     scale : float
-        In steps, positive and finite: `geometric_scale` gives it.
+        In steps, positive and at most 2⁶⁰: `geometric_scale` gives it.
 
     Raises
     ------
     EpsilonError
-        When the scale is not a positive finite float.
+        When the scale is not such a float.
 
     Examples
     --------
@@ -103,8 +86,8 @@ class GeometricNoise:
     scale: float
 
     def __post_init__(self) -> None:
-        if not isinstance(self.scale, float) or not 0 < self.scale < math.inf:
-            raise EpsilonError("the scale of noise must be a positive finite float: take it from geometric_scale")
+        if not isinstance(self.scale, float) or not 0 < self.scale <= 2.0**60:
+            raise EpsilonError("the scale of noise must be a float above 0, at most 2^60: take it from geometric_scale")
 
     @property
     def ratio(self) -> float:
@@ -145,7 +128,7 @@ class GeometricNoise:
         2
         """
         try:
-            release = _draw(_geometric(self.scale), values)
+            release = _add(values, self.scale)
         except Exception:
             release = None
         if release is None:  # outside of the handler, where no cause and no context is attached
@@ -180,11 +163,44 @@ class GeometricNoise:
         return m - 1 if m and 2 * self.survival(m - 1) <= 1 - confidence else m
 
 
-def _draw(measurement: Measurement, values: Sequence[int]) -> list[int] | None:
+def _add(values: Sequence[int], scale: float) -> list[int] | None:
     numbers = [int(value) for value in values]
     if not all(-_LARGEST < number < _LARGEST for number in numbers):
         return None
-    return [int(number) for number in measurement(numbers)]
+    return [number + noise for number, noise in zip(numbers, double_geometric(len(numbers), scale), strict=True)]
+
+
+def double_geometric(count: int, scale: float, random: RandomBytes = os.urandom) -> list[int]:
+    """Independent draws of `Pr[k] = (1 − a)/(1 + a) · a^|k|` with `a = exp(−1/scale)`, exactly.
+
+    Parameters
+    ----------
+    count : int
+        How many.
+    scale : float
+        At most 2⁶⁰, taken for the rational that it is.
+    random : callable
+        Where random bytes come from: the operating system, but for tests.
+
+    Notes
+    -----
+    With a fair sign and `Pr[n] = (1 − a) a^n` for the size n, −0 is refused and drawn again: what is left of 0 has
+    `(1 − a)/2`, every other number `(1 − a) a^|k| / 2`, and all together `(1 + a)/2`.
+
+    Examples
+    --------
+    >>> len(double_geometric(3, 10.0))
+    3
+    """
+    law, drawn = exponential(scale), list[int]()
+    while len(drawn) < count:
+        signs, whole, digits = law.draw(min(count - len(drawn), AT_ONCE), random)
+        # E = c · (whole + digits), and c = 2^exponent: its whole part is what is before the point after a shift.
+        shift = DIGITS - law.exponent
+        sizes = [(k << DIGITS | d) >> shift for k, d in zip(whole.tolist(), digits.tolist(), strict=True)]
+        pairs = zip(signs.tolist(), sizes, strict=True)
+        drawn += [size if sign > 0 else -size for sign, size in pairs if sign > 0 or size]
+    return drawn
 
 
 def on_lattice(weights: Sequence[float], step: Fraction) -> list[int]:
@@ -211,7 +227,9 @@ def on_lattice(weights: Sequence[float], step: Fraction) -> list[int]:
     >>> on_lattice([1.0000000001, 0.5], Fraction(1, 2))
     [2, 1]
     """
-    return [round(Fraction(weight) / step) for weight in weights]
+    over, under = step.denominator, step.numerator
+    ratios = (weight.as_integer_ratio() for weight in weights)
+    return [(2 * top * over + bottom * under) // (2 * bottom * under) for top, bottom in ratios]
 
 
 def check_exact(step: Fraction, rounding_error: Fraction, mass: Fraction) -> None:

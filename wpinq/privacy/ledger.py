@@ -221,7 +221,7 @@ class Ledger:
             raise LedgerError("answers are kept for keys of bytes")
         with self._file.reading() as connection:
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
-            if identity is None:
+            if identity is None or not tables.has_answers(connection, identity):
                 return {}
             if wanted is None:
                 query = "SELECT key, value FROM answers WHERE measurement = ? ORDER BY key"
@@ -258,16 +258,17 @@ class Ledger:
             if identity is None:
                 raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
             entry = ledger_history.next_sequence(connection)
-            connection.executemany(
-                "INSERT INTO answers (measurement, key, value, entry) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                ((identity, key, tables.to_bytes(value), entry) for key, value in given),
-            )
-            stored = tables.stored_answers(connection, identity, [key for key, _ in given])
-            count, digest = ledger_history.summary((key, stored[key][0]) for key, _ in given if stored[key][1] == entry)
-            if count:
+            offered = [(key, tables.to_bytes(value)) for key, value in given]
+            standing, ours = {key: float(value) for key, value in answers.items()}, offered
+            if tables.insert_answers(connection, identity, entry, offered) < len(offered):
+                found = tables.stored_answers(connection, identity, [key for key, _ in offered])
+                standing = {key: tables.from_bytes(found[key][0]) for key in answers}
+                ours = [(key, value) for key, (value, by) in sorted(found.items()) if by == entry]
+            if ours:
+                count, digest = ledger_history.summary(ours)
                 content = {"measurement": measurement, "count": count, "digest": digest}
                 ledger_history.append(connection, "answers", "", 0, content)
-        return {key: tables.from_bytes(stored[key][0]) for key in answers}
+        return standing
 
     def entries(self) -> Iterator[Entry]:
         """The history, from the first entry on, as far as it goes when the iteration gets there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -156,6 +157,25 @@ def stored_answers(
         for key, value, entry in connection.execute(query, [measurement, *chunk]).fetchall():
             found[key] = (value, entry)
     return found
+
+
+def has_answers(connection: sqlite3.Connection, measurement: int) -> bool:
+    """Whether any key of a measurement was ever answered."""
+    query = "SELECT EXISTS (SELECT 1 FROM answers WHERE measurement = ?)"
+    return bool(connection.execute(query, (measurement,)).fetchone()[0])
+
+
+def insert_answers(
+    connection: sqlite3.Connection, measurement: int, entry: int, answers: list[tuple[bytes, bytes]]
+) -> int:
+    """Store the value of each key that has none, and return how many those were. Sorted keys are stored faster."""
+    before = connection.total_changes
+    for start in range(0, len(answers), _CHUNK):
+        chunk = answers[start : start + _CHUNK]
+        rows = ", ".join([f"({measurement:d}, ?, ?, {entry:d})"] * len(chunk))
+        query = f"INSERT INTO answers (measurement, key, value, entry) VALUES {rows} ON CONFLICT DO NOTHING"
+        connection.execute(query, list(itertools.chain.from_iterable(chunk)))
+    return connection.total_changes - before
 
 
 def to_bytes(value: float) -> bytes:

@@ -1,7 +1,7 @@
 """What the mechanisms share: OpenDP's constructors, scales that its privacy maps certify, and silent failure.
 
-A mechanism is a measurement of OpenDP, exact over floats. Its noise is scaled so that OpenDP's own privacy map,
-and not our arithmetic, bounds the loss; and nothing that goes wrong while it runs may say with which values.
+Selection is a measurement of OpenDP, exact over floats, scaled so that OpenDP's own privacy map bounds the loss.
+Nothing that goes wrong while a mechanism runs may say with which values.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def certified_scale(
         The measurement with a given scale. Its map must be affine with a non-negative intercept. A function of a
         module, not a lambda: results are cached by it.
     factor : int
-        The slope of the map times the scale: 1 for Laplace, 2 for selection.
+        The slope of the map times the scale: 2 for selection.
     epsilon : Fraction
         More than 0.
     slack : Fraction
@@ -99,14 +99,14 @@ def certified_scale(
     -----
     One unit is enough. A source that changes by k ≥ 1 units moves the output by at most `k * d_in`. The map is
     `loss(x) = a + b·x` with a, b ≥ 0, so `loss(k·d_in) ≤ k·(a + b·d_in) ≤ k·d·epsilon`, the billed loss of k
-    units. Both maps used here have a = 0, up to their rounding up to a float.
+    units. The map of selection has a = 0, up to its rounding up to a float.
 
     Privacy cost: none. Everything here is known before data is touched.
     """
-    billed = sorted({_rational(d, "uses × unit weight of a source") for d in distances})
-    if _rational(epsilon, "epsilon") <= 0:
+    billed = sorted({exact_number(d, "uses × unit weight of a source") for d in distances})
+    if exact_number(epsilon, "epsilon") <= 0:
         raise EpsilonError("epsilon must be more than 0 to scale noise: parse it with parse_epsilon")
-    if _rational(slack, "the rounding slack") < 0:
+    if exact_number(slack, "the rounding slack") < 0:
         raise EpsilonError("the rounding slack must be at least 0: take the bound that the plan analysis gives")
     if not billed or billed[0] <= 0:
         raise EpsilonError("noise needs at least one source, each with uses × unit weight of more than 0")
@@ -122,9 +122,9 @@ def _search(
     billed: tuple[Fraction, ...],
 ) -> float:
     for d in billed:
-        _round_up(d * epsilon, "the billed epsilon of a source")
-    limits = [(_round_up(d * (1 + slack), "uses × unit weight of a source"), d * epsilon) for d in billed]
-    scale = _round_up(factor * (1 + slack) / epsilon, "the noise scale")
+        round_up(d * epsilon, "the billed epsilon of a source")
+    limits = [(round_up(d * (1 + slack), "uses × unit weight of a source"), d * epsilon) for d in billed]
+    scale = round_up(factor * (1 + slack) / epsilon, "the noise scale")
     for _ in range(_MAX_STEPS):
         measurement = build(scale)
         if all(Fraction(measurement.map(d_in)) <= loss for d_in, loss in limits):
@@ -133,13 +133,15 @@ def _search(
     raise EpsilonError("OpenDP does not certify this noise within the bill: report it with the version of OpenDP")
 
 
-def _rational(number: object, what: str) -> Fraction:
+def exact_number(number: object, what: str) -> Fraction:
+    """An int or a Fraction as a Fraction; EpsilonError, which names it, for anything else."""
     if isinstance(number, bool) or not isinstance(number, (int, Fraction)):
         raise EpsilonError(f"{what} must be an exact number: pass a Fraction or an int")
     return Fraction(number)
 
 
-def _round_up(number: Fraction, what: str) -> float:
+def round_up(number: Fraction, what: str) -> float:
+    """The least float that is at least a positive number; EpsilonError, which names it, outside of normal floats."""
     # Normal floats only, where one rounding is a relative error of 2**-53; half the range leaves room for a map
     # that doubles a distance.
     if not sys.float_info.min <= number <= sys.float_info.max / 2:
@@ -151,13 +153,13 @@ def _round_up(number: Fraction, what: str) -> float:
     return rounded if rounded >= number else math.nextafter(rounded, math.inf)
 
 
-def invoke(measurement: Measurement, values: Sequence[float]) -> Any:
+def invoke(measurement: Callable[[list[float]], Any], values: Sequence[float]) -> Any:
     """What the measurement releases about protected values, or one constant error.
 
     Parameters
     ----------
-    measurement : Measurement
-        Over vectors of 64-bit floats.
+    measurement : callable
+        Takes a list of floats. A measurement of OpenDP, for one.
     values : sequence of float
         Protected. OpenDP would take nan for 0 and infinity for the largest float: both are refused.
 
@@ -187,6 +189,6 @@ def invoke(measurement: Measurement, values: Sequence[float]) -> Any:
     return release
 
 
-def _invoke_on_finite(measurement: Measurement, values: Sequence[float]) -> Any:
+def _invoke_on_finite(measurement: Callable[[list[float]], Any], values: Sequence[float]) -> Any:
     numbers = [float(value) for value in values]
     return measurement(numbers) if all(map(math.isfinite, numbers)) else None

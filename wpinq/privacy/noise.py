@@ -1,33 +1,27 @@
 """Laplace noise that survives floating point.
 
 The textbook `value + scale * log(uniform)` leaves holes in the floats that it can reach, and the holes tell the
-value (Mironov, "On significance of the least significant bits for differential privacy", CCS 2012). OpenDP
-adds discrete Laplace noise on the grid 2**-1074, which holds every float, in exact arithmetic, and rounds the
-sum once: the release is a function of an exactly private number.
+value (Mironov, "On significance of the least significant bits for differential privacy", CCS 2012). Here the
+sum is exact in the real numbers, and is rounded once (`wpinq.privacy.laplace`): a release is a function of what the
+Laplace mechanism of the paper releases. One value and a million go the same way.
 """
 
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+
+import numpy as np
 
 from wpinq.errors import AnswersError, EpsilonError
-from wpinq.privacy.mechanism import Measurement, certified_scale, contrib, invoke
+from wpinq.privacy.laplace import add_laplace
+from wpinq.privacy.mechanism import exact_number, invoke, round_up
 
-_MAX_FLOAT = sys.float_info.max
 
-
-def laplace_scale(epsilon: Fraction, slack: Fraction, distances: Iterable[Fraction]) -> float:
-    """The scale of Laplace noise for a query: `(1 + slack) / epsilon`, certified by OpenDP.
-
-    The computed output of a query moves by at most `d * (1 + slack)` in L1 when one unit of a source changes,
-    d being its `uses * unit_weight`; the bill to that source is `d * epsilon`. The scale starts at
-    `(1 + slack) / epsilon`, rounded up, and is raised by `nextafter` until OpenDP's privacy map, on a float
-    `d_in ≥ d * (1 + slack)`, gives at most `d * epsilon` for every source.
+def laplace_scale(epsilon: Fraction, slack: Fraction) -> float:
+    """The scale of Laplace noise for a query: the least float that is at least `(1 + slack) / epsilon`.
 
     Parameters
     ----------
@@ -35,24 +29,21 @@ def laplace_scale(epsilon: Fraction, slack: Fraction, distances: Iterable[Fracti
         More than 0.
     slack : Fraction
         The rounding slack η ≥ 0 of the plan and its engine.
-    distances : iterable of Fraction
-        `uses * unit_weight` of every source of the plan, each more than 0. Their number and order do not matter.
 
     Returns
     -------
     float
-        The scale: at least `(1 + slack) / epsilon`, and above it by a few units in the last place only.
+        The scale b.
 
     Raises
     ------
     EpsilonError
-        When a parameter is out of range, or floating point cannot hold the scale, a distance or a bill.
+        When a parameter is out of range, or floating point cannot hold the scale.
 
     Notes
     -----
-    One unit of each source is enough to check. The map is affine with a non-negative intercept, `a + b·x`, and
-    a change of k ≥ 1 units moves the output by at most k times as much, so its loss is at most
-    `a + b·k·d_in ≤ k·(a + b·d_in) ≤ k·d·epsilon`. (Here a = 0: discretising to 2**-1074 moves no float.)
+    When a source changes by k ≥ 1 units, the computed output moves by at most `k * d * (1 + slack)` in L1, d being the
+    source's `uses * unit_weight`. Exact noise of scale b loses `k * d * (1 + slack) / b ≤ k * d * epsilon`, as billed.
 
     Privacy cost: none. It depends on the plan and the declarations of its sources alone.
 
@@ -60,20 +51,14 @@ def laplace_scale(epsilon: Fraction, slack: Fraction, distances: Iterable[Fracti
 
     Examples
     --------
-    >>> laplace_scale(Fraction(1, 2), Fraction(0), [Fraction(4)])
+    >>> laplace_scale(Fraction(1, 2), Fraction(0))
     2.0
     """
-    return certified_scale(_laplace, 1, epsilon, slack, distances)
-
-
-@lru_cache(maxsize=64)
-def _laplace(scale: float) -> Measurement:
-    from opendp.domains import atom_domain, vector_domain
-    from opendp.measurements import make_laplace
-    from opendp.metrics import l1_distance
-
-    with contrib():
-        return make_laplace(vector_domain(atom_domain(T="f64", nan=False)), l1_distance(T="f64"), scale=scale)
+    if exact_number(epsilon, "epsilon") <= 0:
+        raise EpsilonError("epsilon must be more than 0 to scale noise: parse it with parse_epsilon")
+    if exact_number(slack, "the rounding slack") < 0:
+        raise EpsilonError("the rounding slack must be at least 0: take the bound that the plan analysis gives")
+    return round_up((1 + slack) / epsilon, "the noise scale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +98,7 @@ class LaplaceNoise:
         Parameters
         ----------
         values : sequence of float
-            Finite, and protected. One call on many values is several times faster than many calls on one.
+            Finite, and protected. One call on many values is many times faster than many calls on one.
 
         Returns
         -------
@@ -131,15 +116,16 @@ class LaplaceNoise:
         Privacy cost: a source whose changes move `values` by x in L1 loses `x / scale`; `laplace_scale` makes
         that at most its bill. Randomness comes from the operating system.
 
-        Source: Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020,
-        section 5.2 (the sampler that OpenDP runs).
-
         Examples
         --------
         >>> len(LaplaceNoise(10.0).add([3.0, 4.0]))
         2
         """
-        return [min(max(noisy, -_MAX_FLOAT), _MAX_FLOAT) for noisy in invoke(_laplace(self.scale), values)]
+        noisy: list[float] = invoke(self._add, values)
+        return noisy
+
+    def _add(self, values: list[float]) -> list[float]:
+        return list(add_laplace(np.array(values, dtype=np.float64), self.scale).tolist())
 
     def survival(self, threshold: float) -> float:
         """The probability that a draw is more than the threshold.
@@ -280,7 +266,5 @@ def simulate_laplace(values: Sequence[float], scale: float, seed: int) -> list[f
     >>> simulate_laplace([1.0, 2.0], 0.5, seed=1) == simulate_laplace([1.0, 2.0], 0.5, seed=1)
     True
     """
-    import numpy as np
-
     draws = np.random.default_rng(seed).laplace(0.0, LaplaceNoise(scale).scale, len(values))
     return [float(value + draw) for value, draw in zip(values, draws, strict=True)]

@@ -26,7 +26,7 @@ class Select(PerRecord):
     >>> import wpinq as wp
     >>> numbers = wp.source("numbers", int)
     >>> wp.evaluate(numbers.select(lambda x: x % 2), {"numbers": {1: 0.75, 2: 2.0, 3: 1.0}})
-    WeightedDataset({1: 1.75, 0: 2.0})
+    WeightedDataset({0: 2.0, 1: 1.75})
     """
 
     name: ClassVar[str] = "Select"

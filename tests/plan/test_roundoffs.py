@@ -1,0 +1,174 @@
+"""What each operator may round: a constant for every one, that both engines keep, and what it costs in noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+import pytest
+
+import wpinq as wp
+from tests.support.plans import distance
+from wpinq.engines import reference
+from wpinq.engines.relational.duckdb import Database
+from wpinq.histograms import (
+    CountOfCounts,
+    Hierarchical,
+    HierarchicalCounts,
+    Identity,
+    MatrixMechanism,
+    PIdentity,
+    Sorted,
+    Tree,
+    Wavelet,
+)
+from wpinq.plan.analysis import PARTITION_SLACK, UNIT_ROUNDOFF, rounding_error, roundoffs, slack
+from wpinq.plan.arithmetic import EXACT
+from wpinq.plan.node import topological
+from wpinq.plan.operator import REGISTRY
+from wpinq.privacy.noise import laplace_scale
+from wpinq.query import Query
+
+NUMBERS = wp.source("numbers", int, cap=2**30)
+OTHERS = wp.source("others", int, cap=2**30)
+ITEMS = wp.source("items", group=int, bin=int)
+
+
+def heavy(rng: Random, records: int, signed: bool = False) -> dict[object, float]:
+    """Weights of every size and with all their bits, up to a cap of 2³⁰."""
+    weights = {i: rng.random() * 2.0 ** rng.randint(-30, 24) for i in range(records)}
+    return {i: -w if signed and rng.random() < 0.5 else w for i, w in weights.items()}
+
+
+ONE_STEP: dict[str, Query] = {
+    "Where": NUMBERS.where(lambda x: x % 2 == 0),
+    "Partition": NUMBERS.partition(lambda x: x % 2, [0])[0],
+    "Union": NUMBERS.union(OTHERS),
+    "Intersect": NUMBERS.intersect(OTHERS),
+    "Concat": NUMBERS.concat(OTHERS),
+    "Except": NUMBERS.difference(OTHERS),
+    "Shave": NUMBERS.shave(0.7, limit=5),
+    "Shave by widths of each record": NUMBERS.shave(lambda x: [0.3, 1.7, 1000.1]),
+    "Select": NUMBERS.select(lambda x: x % 3),
+    "SelectMany": NUMBERS.select_many(lambda x: [x % 3, x % 5, x % 7]),
+    "SelectMany of weights": NUMBERS.select_many(lambda x: [wp.weighted(x % 3, 0.1), wp.weighted(x % 5, -1.7)]),
+    "GroupBy": NUMBERS.group_by(lambda x: x % 4),
+    "Join": NUMBERS.join(OTHERS, lambda x: x % 7, lambda y: y % 7, lambda x, y: x % 2),
+}
+
+
+def test_every_operator_has_a_constant() -> None:
+    known = {node.operator.name for query in ONE_STEP.values() for node in topological([query.plan])}
+    assert set(REGISTRY) <= known
+    assert all(roundoffs(query.plan.operator) >= 0 for query in ONE_STEP.values())
+
+
+@pytest.mark.parametrize("name", ONE_STEP)
+def test_both_engines_keep_each_operator_within_its_constant(name: str) -> None:
+    plan, rng = ONE_STEP[name].plan, Random(name)
+    assert rounding_error(plan) >= roundoffs(plan.operator) * UNIT_ROUNDOFF * 2**29
+    with Database() as database:
+        for signed in (False, True):
+            data = {"numbers": heavy(rng, 300, signed), "others": heavy(rng, 300, signed)}
+            exact = reference.evaluate(plan, data, EXACT)
+            for found in (reference.evaluate(plan, data), database.evaluate(plan, data)):
+                # the mass of these data is less than the caps: the constant is held to what there is
+                present = sum(Fraction(abs(w)) for weights in data.values() for w in weights.values())
+                assert distance(exact, found) <= roundoffs(plan.operator) * UNIT_ROUNDOFF * present
+
+
+def test_sums_round_close_to_what_they_may() -> None:
+    """One roundoff a sum is no slack that could be taken away."""
+    plan = NUMBERS.select(lambda x: 0).plan
+    worst = Fraction(0)
+    with Database() as database:
+        for low in (2.0**-23, 2.0**-24, 3 * 2.0**-25):
+            data = {"numbers": {0: 2.0**29, 1: low}}
+            exact = reference.evaluate(plan, data, EXACT)
+            for found in (reference.evaluate(plan, data), database.evaluate(plan, data)):
+                worst = max(worst, distance(exact, found) / (UNIT_ROUNDOFF * exact[0]))
+    assert Fraction(9, 10) < worst <= roundoffs(plan.operator)
+
+
+# --- the noise of the histogram strategies ---
+
+STRATEGIES = {
+    "identity": Identity(1024),
+    "sorted": Sorted(1024),
+    "hierarchical": Hierarchical(1024),
+    "hierarchical, ternary": Hierarchical(81, 3),
+    "wavelet": Wavelet(1024),
+    "matrix": MatrixMechanism([[1, 1, 1, 1], [2, 0, 0, -1], [0, 0, 1.5, 0]]),
+    "optimised": PIdentity(np.random.default_rng(0).uniform(0, 1, (2, 6))),
+    "naive": CountOfCounts(5, 9, "naive"),
+    "cumulative": CountOfCounts(5, 9, "cumulative"),
+    "unattributed": CountOfCounts(5, 9, "unattributed"),
+}
+QUERIES = {
+    **{name: strategy.query(ITEMS, bin=lambda r: r.bin) for name, strategy in STRATEGIES.items()},
+    "locations": HierarchicalCounts(Tree([[2], [1, 2]]), [2, 2, 2], 9).query(
+        ITEMS, 1, group=lambda r: r.group, location=lambda r: r.bin
+    ),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1, 3), Fraction(1)])
+def test_noise_is_at_most_a_millionth_above_the_nominal(name: str, epsilon: Fraction) -> None:
+    plan = QUERIES[name].plan
+    scale = laplace_scale(epsilon, slack(plan))
+    assert 1 / epsilon <= Fraction(scale) <= (1 + Fraction(1, 10**6)) / epsilon
+
+
+# --- parts ---
+
+
+def test_parts_are_widened_alike() -> None:
+    part = NUMBERS.partition(lambda x: x % 2, [0])[0]
+    inner = part.partition(lambda x: x % 3, [0])[0]
+    floor = PARTITION_SLACK
+    assert slack(part.plan) == slack(inner.plan) == slack(part.select(lambda x: x).plan) == floor
+    assert slack(part.plan, exact=True) == floor > slack(NUMBERS.select(lambda x: x).plan, exact=True) == 0
+    long = part
+    for _ in range(400):
+        long = long.select(lambda x: x)
+    error = 2 * rounding_error(long.plan)
+    assert slack(long.plan) == (1 + floor) * 4 * error / floor - 1 > floor
+    assert slack(long.partition(lambda x: x, [1])[1].plan) == (1 + floor) * 8 * error / floor - 1
+
+
+def test_the_loss_over_parts_is_what_is_billed() -> None:
+    """The inequality of docs/privacy.md, at random: what releases over parts lose together, rounding included."""
+    rng, floor = Random(11), PARTITION_SLACK
+    for _ in range(300):
+        count = rng.randint(2, 6)
+        etas = [Fraction(rng.choice([0, 1, 5, 50, 5000]), 10**6) * rng.randint(0, 9) for _ in range(count)]
+        uses = [rng.randint(1, 4) for _ in range(count)]
+        billed = Fraction(rng.randint(1, 9), 10)
+        epsilons = [billed / use * Fraction(rng.choice([1, 1, 1, 2]), 2) for use in uses]
+        scales = [(1 + floor) * max(Fraction(1), 4 * eta / floor) for eta in etas]
+        moved, below, above = (_shares(rng, count) for _ in range(3))
+        loss = sum(
+            e / s * (u * d + eta * (b + a))
+            for e, s, u, d, eta, b, a in zip(epsilons, scales, uses, moved, etas, below, above, strict=True)
+        )
+        assert loss <= billed
+        naive = sum(
+            e / (1 + eta) * (u * d + eta * (b + a))
+            for e, u, d, eta, b, a in zip(epsilons, uses, moved, etas, below, above, strict=True)
+        )
+        worse = naive > billed
+        if worse:
+            break
+    else:
+        pytest.fail("a slack of each plan's own would do: the floor protects from nothing")
+
+
+def _shares(rng: Random, count: int) -> list[Fraction]:
+    """Numbers that add up to 1, often all in one place."""
+    if rng.random() < 0.5:
+        place = rng.randrange(count)
+        return [Fraction(i == place) for i in range(count)]
+    parts = [rng.randint(0, 9) for _ in range(count)]
+    return [Fraction(part, max(1, sum(parts))) for part in parts]

@@ -1,0 +1,384 @@
+"""The samplers: coins, digits and rounding against slow exact arithmetic, and the laws of what they draw.
+
+Where bytes come from a seeded generator the tests always give the same result. Those on the bytes of the operating
+system fail by chance with a probability of at most 1e-9 each.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+import os
+import random
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from wpinq.privacy import laplace
+from wpinq.privacy.coins import WORD, Coin, Coins
+from wpinq.privacy.exponential import Exponential
+from wpinq.privacy.geometric import double_geometric
+from wpinq.privacy.laplace import add_laplace
+
+FALSE_ALARM = 1e-9
+LARGEST = sys.float_info.max
+CONTEXT = decimal.Context(prec=120)
+
+
+def chance(exponent: Fraction, logistic: bool) -> Fraction:
+    """The chance of heads to 110 digits, by Python's decimals: another algorithm than that of the coins."""
+    t = CONTEXT.divide(decimal.Decimal(-exponent.numerator), decimal.Decimal(exponent.denominator))
+    p = Fraction(CONTEXT.exp(t))
+    return p / (1 + p) if logistic else p
+
+
+class Tape:
+    """Bytes of a seeded generator, some words of which are replaced; all are kept to be played again."""
+
+    def __init__(self, seed: int, words: dict[int, int] | None = None) -> None:
+        self.generator = random.Random(seed)
+        self.words = words or {}
+        self.written = b""
+
+    def __call__(self, count: int) -> bytes:
+        drawn = bytearray(self.generator.randbytes(count))
+        for place, word in self.words.items():
+            start = place - len(self.written)
+            if 0 <= start <= count - 4:
+                drawn[start : start + 4] = word.to_bytes(4, "little")
+        self.written += drawn
+        return bytes(drawn)
+
+
+class Replay:
+    def __init__(self, written: bytes) -> None:
+        self.left = written
+
+    def __call__(self, count: int) -> bytes:
+        assert len(self.left) >= count
+        taken, self.left = self.left[:count], self.left[count:]
+        return taken
+
+    def flip(self, p: Fraction) -> bool:
+        return self.below(p, int.from_bytes(self(4), "little"))
+
+    def below(self, p: Fraction, first: int) -> bool:
+        """Whether the real number whose digits are the word and those that follow is below p."""
+        number, bits = first, 32
+        while math.floor(p * 2**bits) == number:
+            number, bits = number << 32 | int.from_bytes(self(4), "little"), bits + 32
+        return bool(number < p * 2**bits)
+
+
+# --- coins ---
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(
+    st.fractions(min_value=Fraction(1, 10**30), max_value=2), st.booleans(), st.sampled_from([1, 31, 32, 64, 200, 320])
+)
+def test_the_digits_of_a_coin_are_those_of_its_chance(exponent: Fraction, logistic: bool, bits: int) -> None:
+    assert Coin(exponent, logistic=logistic).leading(bits) == math.floor(chance(exponent, logistic) * 2**bits)
+
+
+@pytest.mark.parametrize("exponent", [Fraction(0), Fraction(-1), Fraction(21, 10)])
+def test_a_coin_outside_of_its_range_is_refused(exponent: Fraction) -> None:
+    with pytest.raises(ValueError, match="exponent"):
+        Coin(exponent, logistic=True)
+
+
+@pytest.mark.parametrize("ties", [0, 1, 3])
+@pytest.mark.parametrize(("offset", "heads"), [(-1, True), (1, False)])
+def test_a_tie_is_decided_by_the_words_that_follow(ties: int, offset: int, heads: bool) -> None:
+    coin = Coin(Fraction(5, 7), logistic=True)
+    expected = coin.leading(WORD * (ties + 1))
+    words = [expected >> WORD * (ties - k) & 2**WORD - 1 for k in range(ties + 1)]
+    words[-1] += offset
+    drawn = b"".join(word.to_bytes(4, "little") for word in words)
+    one, many = Replay(drawn), Replay(drawn)
+    assert coin.flip(one) == heads
+    assert Coins([coin]).flip(1, many)[0, 0] == heads
+    assert one.left == many.left == b""
+
+
+def test_coins_fall_as_often_as_they_should() -> None:
+    coins = [Fraction(k, 8) for k in range(1, 17)]
+    heads = Coins([Coin(t, logistic=False) for t in coins]).flip(20_000, os.urandom).sum(axis=1)
+    for count, t in zip(heads, coins, strict=True):
+        law, share = stats.binom(20_000, math.exp(-t)), FALSE_ALARM / (2 * len(coins))
+        assert law.ppf(share) <= count <= law.isf(share)
+
+
+# --- the whole sampler against one that is slow and obvious ---
+
+
+def slow(values: list[float], scale: float, replay: Replay) -> list[float]:
+    """The same noise from the same bytes, in rationals throughout, and with as many digits as rounding asks for."""
+    b = Fraction(scale)
+    c = power_of_two_from(b)
+    signs, noise = slow_draws(len(values), c, b, replay)
+    results = []
+    for value, sign, start in zip(values, signs, noise, strict=True):
+        low, place = start, 64
+        while True:
+            ends = {nearest(Fraction(value) + sign * c * end) for end in (low, low + Fraction(1, 2**place))}
+            if len(ends) == 1:
+                break
+            place += 1
+            low += Fraction(replay.flip(digit(c, b, place)), 2**place)
+        results.append(ends.pop())
+    return results
+
+
+def power_of_two_from(b: Fraction) -> Fraction:
+    c = Fraction(1)
+    while c >= 2 * b:
+        c /= 2
+    while c < b:
+        c *= 2
+    return c
+
+
+def slow_draws(count: int, c: Fraction, b: Fraction, replay: Replay) -> tuple[list[int], list[Fraction]]:
+    """Signs, and E/c to 64 digits after the point."""
+    signs = [-1 if byte & 1 else 1 for byte in replay(count)]
+    noise = [Fraction(0)] * count
+    going = list(range(count))
+    while going:
+        going = tied(replay, [chance(c / b, False)], going)[0]
+        for i in going:
+            noise[i] += 1
+    for j, ones in enumerate(tied(replay, [digit(c, b, j) for j in range(1, 65)], list(range(count))), start=1):
+        for i in ones:
+            noise[i] += Fraction(1, 2**j)
+    return signs, noise
+
+
+def digit(c: Fraction, b: Fraction, place: int) -> Fraction:
+    return chance(c / b / 2**place, True)
+
+
+def tied(replay: Replay, chances: list[Fraction], who: list[int]) -> list[list[int]]:
+    """Who has heads, for each coin: all first words, then what the ties among them ask for."""
+    words = [[int.from_bytes(replay(4), "little") for _ in who] for _ in chances]
+    return [
+        [i for i, word in zip(who, row, strict=True) if replay.below(p, word)]
+        for p, row in zip(chances, words, strict=True)
+    ]
+
+
+def nearest(number: Fraction) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return LARGEST if number > 0 else -LARGEST
+
+
+CASES: list[tuple[float, Callable[[random.Random], float]]] = [
+    (1.0, lambda r: 0.0),
+    (10.1, lambda r: r.uniform(-50, 50)),
+    (0.7, lambda r: float(r.randrange(-3, 3))),
+    (3.0, lambda r: r.uniform(-1, 1) * 2.0 ** r.randrange(-80, 80)),
+    (1e-3, lambda r: 2.0 ** r.randrange(-60, 60)),
+    (1e300, lambda r: r.choice([LARGEST, -LARGEST, 1e299, 0.0])),
+    (LARGEST, lambda r: r.choice([LARGEST, -LARGEST, 5e-324])),
+    (5e-324, lambda r: r.choice([0.0, 5e-324, -1e-323, 1e-310, 1.0])),
+    (3e-308, lambda r: r.uniform(-1e-307, 1e-307)),
+    (2.0**900, lambda r: r.choice([2.0**1000, 2.0**1001, -1.0, 0.0])),
+    (2.0**-900, lambda r: r.choice([1e-310, -1e-271, 1e-250])),
+]
+
+
+@pytest.mark.parametrize(("scale", "value"), CASES, ids=[str(scale) for scale, _ in CASES])
+def test_it_is_bit_for_bit_the_slow_one(scale: float, value: Callable[[random.Random], float]) -> None:
+    generator = random.Random(17)
+    values = [value(generator) for _ in range(60)]
+    for seed in range(3):
+        tape = Tape(seed)
+        fast = add_laplace(np.array(values), scale, tape).tolist()
+        replay = Replay(tape.written)
+        assert fast == slow(values, scale, replay)
+        assert replay.left == b""
+
+
+def test_ties_are_decided_as_in_the_slow_one() -> None:
+    # In the matrix of digits, after 40 signs and the words of the whole parts, a row of words is put on its threshold.
+    values, law = [0.3] * 40, Exponential(2.5)
+    plain = Tape(5)
+    _, whole, _ = law.draw(40, plain)
+    start = 40 + 4 * (40 + int(whole.sum()))
+    assert len(plain.written) == start + 4 * 64 * 40
+    forced = {
+        start + 4 * (40 * row + i): law.digit(row + 1).leading(32) for row in (0, 3, 30, 63) for i in range(0, 40, 3)
+    }
+    tape = Tape(5, forced)
+    fast = add_laplace(np.array(values), 2.5, tape).tolist()
+    replay = Replay(tape.written)
+    assert fast == slow(values, 2.5, replay)
+    assert replay.left == b""
+    assert len(tape.written) >= len(plain.written) + 4 * len(forced)
+
+
+def test_chunks_are_drawn_independently(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(laplace, "AT_ONCE", 16)
+    values = [float(k) for k in range(40)]
+    tape = Tape(9)
+    fast = add_laplace(np.array(values), 2.0, tape).tolist()
+    replay = Replay(tape.written)
+    assert fast == [noisy for start in (0, 16, 32) for noisy in slow(values[start : start + 16], 2.0, replay)]
+
+
+# --- rounding ---
+
+
+def ends(value: float, exponent: int, sign: float, whole: int, digits: int) -> set[float]:
+    unit = Fraction(2) ** exponent
+    return {nearest(Fraction(value) + int(sign) * unit * (whole + Fraction(digits + more, 2**64))) for more in (0, 1)}
+
+
+def check_rounded(values: Any, exponent: int, signs: Any, whole: Any, digits: Any) -> float:
+    sums, sure = laplace._rounded(
+        np.array(values, dtype=np.float64),
+        exponent,
+        np.array(signs, dtype=np.float64),
+        np.array(whole, dtype=np.int64),
+        np.array(digits, dtype=np.uint64),
+    )
+    for i in np.flatnonzero(sure):
+        assert ends(values[i], exponent, signs[i], whole[i], digits[i]) == {sums[i]}
+    return float(sure.mean())
+
+
+@pytest.mark.parametrize("exponent", [-900, -40, 0, 7, 60, 900])
+@pytest.mark.parametrize("spread", [0, 3, 50, 90])
+def test_what_is_sure_is_right(exponent: int, spread: int) -> None:
+    r = random.Random(exponent * 100 + spread)
+    size = 1500
+    values = [math.ldexp(r.uniform(-1, 1), exponent + r.randint(-spread, spread)) for _ in range(size)]
+    signs = [r.choice([-1.0, 1.0]) for _ in range(size)]
+    whole = [min(int(r.expovariate(1)), 9) for _ in range(size)]
+    digits = [r.getrandbits(64) for _ in range(size)]
+    assert check_rounded(values, exponent, signs, whole, digits) > 0.9
+
+
+def test_sums_next_to_a_midpoint_are_not_sure() -> None:
+    # The sum with the known digits is at, just below or just above the midpoint of two floats.
+    values, digits = [], []
+    for k in range(200):
+        for off in (-2, -1, 0, 1):
+            values.append(1.0 + k * 2.0**-52)
+            digits.append((1 << 63) + (1 << 11) + off)  # 1/2 + half a unit in the last place of a sum from 1 to 2
+    size = len(values)
+    assert check_rounded(values, 0, [1.0] * size, [0] * size, digits) == 0
+
+
+def test_what_is_out_of_its_range_is_not_sure() -> None:
+    for exponent in (-1074, -901, 901, 1024):
+        assert check_rounded([0.0, 1.0], exponent, [1.0, 1.0], [0, 0], [1 << 63, 1 << 62]) == 0
+    assert check_rounded([2.0**1001, -LARGEST], 0, [1.0, 1.0], [0, 0], [1 << 63, 1 << 62]) == 0
+    assert check_rounded([0.0, 0.0], 0, [1.0, 1.0], [2**10, 2**40], [1 << 63, 1 << 62]) == 0
+
+
+def test_no_zero_has_a_sign() -> None:
+    # The float below 0 would be -0.0, and the one above 0.0: which of them would tell from which value it came.
+    tiny = 5e-324
+    for value, sign in ((0.0, -1), (tiny, -1), (-tiny, 1), (-0.0, 1)):
+        zeros = 0
+        for known in (0, 1, 2**62, 2**64 + 2**62):
+            noisy = laplace._refined(Fraction(value), Exponential(tiny), sign, known, Tape(3))
+            assert math.copysign(1.0, noisy) == 1.0 or noisy < 0
+            zeros += noisy == 0
+        assert zeros
+
+
+def test_a_long_whole_part_is_exact() -> None:
+    # The first 1500 coins of the whole part of one draw fall on heads: E is beyond 1500 c.
+    tape = Tape(11, {1 + 4 * k: 0 for k in range(1500)})
+    fast = add_laplace(np.array([0.3]), 2.5, tape).tolist()
+    replay = Replay(tape.written)
+    assert fast == slow([0.3], 2.5, replay)
+    assert replay.left == b""
+    assert abs(fast[0]) > 1500 * 4
+
+
+# --- the law ---
+
+
+def test_the_noise_is_that_of_opendp() -> None:
+    """Two samples; Kolmogorov and Smirnov's test, exact at the sizes given."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_laplace
+    from opendp.metrics import l1_distance
+
+    from wpinq.privacy.mechanism import contrib
+
+    with contrib():
+        space = vector_domain(atom_domain(T="f64", nan=False)), l1_distance(T="f64")
+        theirs = make_laplace(*space, scale=7.3)([0.7] * 20_000)
+    ours = add_laplace(np.full(100_000, 0.7), 7.3)
+    assert stats.ks_2samp(ours, theirs, method="asymp").pvalue > FALSE_ALARM
+    assert stats.ks_2samp(ours * 1.3, theirs, method="asymp").pvalue < FALSE_ALARM
+
+
+def test_a_million_draws_have_the_laplace_law() -> None:
+    """Dvoretzky, Kiefer, Wolfowitz, Massart: the distance is above the limit with probability at most 1e-9."""
+    size, scale = 10**6, 3.3
+    drawn = np.sort(add_laplace(np.zeros(size), scale))
+    limit = math.sqrt(math.log(2 / FALSE_ALARM) / (2 * size))
+    distance = np.abs(stats.laplace(scale=scale).cdf(drawn) - np.arange(size) / size).max()
+    assert distance <= limit + 1 / size
+    wrong = np.abs(stats.laplace(scale=scale * 1.02).cdf(drawn) - np.arange(size) / size).max()
+    assert wrong > limit + 1 / size
+
+
+def test_digits_are_independent_with_their_chances() -> None:
+    law = Exponential(5.0)  # c = 8
+    signs, whole, digits = law.draw(100_000, os.urandom)
+    bits = [(signs < 0).astype(int), (whole > 0).astype(int)]
+    chances = [0.5, math.exp(-8 / 5)]
+    for place in (1, 2, 3, 10, 33, 64):
+        bits.append((digits >> np.uint64(64 - place) & np.uint64(1)).astype(int))
+        chances.append(1 / (1 + math.exp(8 / 5 / 2**place)))
+    cells = [(i, j) for i in range(len(bits)) for j in range(i + 1)]
+    for i, j in cells:
+        both = int((bits[i] & bits[j]).sum())
+        law_ = stats.binom(100_000, chances[i] if i == j else chances[i] * chances[j])
+        share = FALSE_ALARM / (2 * len(cells))
+        assert law_.ppf(share) <= both <= law_.isf(share)
+
+
+# --- double-geometric noise ---
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.7, 1.0, 2.5, 1000.1, 2.0**40, 2.0**60])
+def test_geometric_noise_is_bit_for_bit_the_slow_one(scale: float) -> None:
+    """The whole part of exponential noise in rationals, from the same bytes; −0 is drawn again."""
+    tape = Tape(4)
+    fast = double_geometric(50, scale, tape)
+    replay, b, expected = Replay(tape.written), Fraction(scale), list[int]()
+    c = power_of_two_from(b)
+    while len(expected) < 50:
+        signs, parts = slow_draws(50 - len(expected), c, b, replay)
+        for sign, part in zip(signs, parts, strict=True):
+            size = math.floor(c * part)
+            if size or sign > 0:
+                expected.append(sign * size)
+    assert fast == expected
+    assert replay.left == b""
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 5.0])
+def test_geometric_noise_has_its_law(scale: float) -> None:
+    """Each frequency within its exact binomial bounds, which share the false-alarm rate."""
+    size, a = 200_000, math.exp(-1 / scale)
+    drawn = np.array(double_geometric(size, scale))
+    for k in range(-8, 9):
+        law, share = stats.binom(size, (1 - a) / (1 + a) * a ** abs(k)), FALSE_ALARM / 34
+        assert law.ppf(share) <= int((drawn == k).sum()) <= law.isf(share)

@@ -1,0 +1,112 @@
+"""Biased coins, exactly: `Pr[heads]` is `exp(-t)` or `1/(1 + exp(t))` for a rational t, not a float near it.
+
+A uniform real U, its binary digits drawn one word after another, is below p with probability p. It is compared with p
+word by word: the first word that differs decides. Words of p come from integer arithmetic with proven bounds, as
+many as are asked for, so nothing is ever rounded. p is irrational (e to a rational power other than 0 is
+transcendental, Lindemann 1882): words that are equal for ever have probability 0, and every word of p is decided by
+bounds that are close enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+RandomBytes = Callable[[int], bytes]
+"""A source of independent, uniform bytes, as many as asked for: `os.urandom`, but for tests."""
+
+WORD = 32
+"""Bits of a word. The first decides all but one flip in 2**32."""
+
+_WORD_TYPE = np.dtype("<u4")
+
+
+class Coin:
+    """A coin whose chance of heads is a real number, known to as many binary digits as are needed.
+
+    Parameters
+    ----------
+    exponent : Fraction
+        t, with 0 < t ≤ 2.
+    logistic : bool
+        Whether `Pr[heads] = 1/(1 + exp(t))`; otherwise it is `exp(-t)`.
+
+    Examples
+    --------
+    >>> coin = Coin(Fraction(1), logistic=False)
+    >>> coin.leading(20) / 2**20
+    0.36787891387939453
+    """
+
+    def __init__(self, exponent: Fraction, *, logistic: bool) -> None:
+        if not 0 < exponent <= 2:
+            raise ValueError("the exponent of a coin lies above 0, and at 2 or below")
+        self._exponent = exponent
+        self._logistic = logistic
+
+    def leading(self, bits: int) -> int:
+        """The first binary digits of the chance of heads, as an integer: `floor(2**bits * p)`.
+
+        Notes
+        -----
+        With `S_n = Σ_{k ≤ n} (-t)^k / k!`, whose terms alternate and, as t ≤ 2, do not grow from k = 1 on:
+        `S_n ≤ exp(-t) ≤ S_(n+1)` for odd n. `x / (1 + x)` rises with x, so the bounds hold through it, and where
+        both have the same floor, p has it.
+        """
+        terms = 3
+        while True:
+            low, high = (self._floor(*_partial_sum(self._exponent, terms + more), bits) for more in (0, 1))
+            if low == high:
+                return low
+            terms = 2 * terms + 1
+
+    def _floor(self, top: int, bottom: int, bits: int) -> int:
+        return (top << bits) // (top + bottom if self._logistic else bottom)
+
+    def flip(self, random: RandomBytes) -> bool:
+        """One flip."""
+        return self.decide(0, random)
+
+    def decide(self, equal: int, random: RandomBytes) -> bool:
+        """The flip whose first `equal` words are those of p."""
+        while True:
+            equal += 1
+            word = int.from_bytes(random(WORD // 8), "little")
+            expected = self.leading(equal * WORD) & ((1 << WORD) - 1)
+            if word != expected:
+                return word < expected
+
+
+class Coins:
+    """Several coins, each to be flipped many times at once.
+
+    Parameters
+    ----------
+    coins : list of Coin
+        At least one.
+    """
+
+    def __init__(self, coins: list[Coin]) -> None:
+        self._coins = coins
+        self._first = np.array([coin.leading(WORD) for coin in coins], dtype=_WORD_TYPE)[:, np.newaxis]
+
+    def flip(self, times: int, random: RandomBytes) -> NDArray[np.bool_]:
+        """Independent flips of every coin: True for heads, shape (coins, times)."""
+        drawn = random(len(self._coins) * times * _WORD_TYPE.itemsize)
+        words = np.frombuffer(drawn, dtype=_WORD_TYPE).reshape(len(self._coins), times)
+        heads = words < self._first
+        for coin, flip in zip(*np.nonzero(words == self._first), strict=True):
+            heads[coin, flip] = self._coins[coin].decide(1, random)
+        return heads
+
+
+def _partial_sum(t: Fraction, terms: int) -> tuple[int, int]:
+    """`Σ_{k ≤ terms} (-t)^k / k!` as a quotient of integers, by Horner's rule."""
+    top, bottom = 1, 1
+    for k in range(terms, 0, -1):
+        below = bottom * t.denominator * k
+        top, bottom = below - t.numerator * top, below
+    return top, bottom

@@ -1,0 +1,120 @@
+"""Values plus Laplace noise, exact in the real numbers and rounded once to a float.
+
+The digits of exponential noise (`exponential`) with a fair sign in front are those of Laplace noise. 64 of them give an
+interval that holds `value + noise`. Rounding to the nearest float is monotone: where both ends round to one float, so
+does the sum, whatever the digits to come. Elsewhere (one value in some 70) further digits are drawn until they do.
+What is returned is thus the nearest float to `value + Laplace(b)`, a function of the output of the Laplace mechanism
+over the reals: a change of the values by x in L1 costs exactly `x / b`, with nothing added for floating point.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wpinq.privacy.coins import RandomBytes
+from wpinq.privacy.exponential import AT_ONCE, DIGITS, Exponential, exponential
+
+Floats = NDArray[np.float64]
+
+_LOW = 22  # of the digits: the other 42, behind up to 11 bits of the whole part, fill a float exactly
+_MAX_FLOAT = sys.float_info.max
+
+
+def add_laplace(values: Floats, scale: float, random: RandomBytes = os.urandom) -> Floats:
+    """The nearest float to each value plus an independent draw of Laplace noise.
+
+    Parameters
+    ----------
+    values : numpy array of float64, shape (n,)
+        Finite, and protected.
+    scale : float
+        b, positive and finite, taken for the rational that it is.
+    random : callable
+        Where random bytes come from: the operating system, but for tests.
+
+    Returns
+    -------
+    numpy array of float64, shape (n,)
+        Finite: a sum beyond the largest float becomes the largest float of its sign.
+
+    Notes
+    -----
+    Privacy cost: `‖x − x′‖₁ / scale` between values x and x′, exactly. Time depends a little on the values and the
+    noise, through the values that need more than 64 digits: one in some 70.
+
+    Examples
+    --------
+    >>> add_laplace(np.zeros(3), 10.0).shape
+    (3,)
+    """
+    law = exponential(scale)
+    noisy = np.empty(len(values))
+    for start in range(0, len(values), AT_ONCE):
+        chunk = values[start : start + AT_ONCE]
+        signs, whole, digits = law.draw(len(chunk), random)
+        sums, sure = _rounded(chunk, law.exponent, signs, whole, digits)
+        for i in np.flatnonzero(~sure):
+            known = (int(whole[i]) << DIGITS) | int(digits[i])
+            sums[i] = _refined(Fraction(chunk[i]), law, int(signs[i]), known, random)
+        noisy[start : start + AT_ONCE] = sums
+    return noisy
+
+
+def _rounded(
+    values: Floats, exponent: int, signs: Floats, whole: NDArray[np.int64], digits: NDArray[np.uint64]
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """The nearest floats to the sums, and where that is sure.
+
+    Notes
+    -----
+    `±c·(whole + digits)` is a + r, both exact floats: a has the whole part and 42 digits, r the other 22. `value + a`
+    is s + e exactly (Knuth's two-sum). Write u = 2⁻⁵³, and let w be the float nearest to `e + r`. The sum, with all
+    the digits to come, is s + t for a t within `x = u·|w| + c·2⁻⁶⁴` of w. `margin` is 4x, within a factor of 1 ± 3u.
+    The floats nearest to `w ± margin` are off by at most `u·(|w| + margin)`, less than 2x, so they lie on either side
+    of t. Rounding is monotone: the floats nearest to `s + down` and `s + up` lie on either side of that nearest to
+    s + t, and where they are equal, they are it.
+
+    Exponents are kept where nothing overflows and where what underflows (or is flushed to 0) is far below the margin.
+    """
+    if not -900 <= exponent <= 900:
+        return np.zeros(len(values)), np.zeros(len(values), dtype=np.bool_)
+    c = math.ldexp(1.0, exponent)
+    within = (np.abs(values) <= 2.0**1000) & (whole < 2**10)
+    value = np.where(within, values, 0.0)
+    high = (digits >> np.uint64(_LOW)).astype(np.float64) * 2.0 ** (_LOW - DIGITS)
+    low = (digits & np.uint64(2**_LOW - 1)).astype(np.float64) * 2.0**-DIGITS
+    a = signs * (c * (np.where(within, whole, 0) + high))
+    r = signs * (c * low)
+    s = value + a
+    back = s - value
+    e = (value - (s - back)) + (a - back)
+    w = e + r
+    margin = np.abs(w) * 2.0**-51 + c * 2.0**-62
+    down, up = w - margin, w + margin
+    return s + down, within & (s + down == s + up)
+
+
+def _refined(value: Fraction, law: Exponential, sign: int, known: int, random: RandomBytes) -> float:
+    """The nearest float to `value + sign · E` where `known`, 64 of its digits after the point, is how E/c starts."""
+    place = DIGITS
+    while True:
+        step = Fraction(2) ** (law.exponent - place)
+        near, far = (_nearest(value + sign * step * end) for end in (known, known + 1))
+        if near == far:
+            return near
+        place += 1
+        known = 2 * known + law.digit(place).flip(random)
+
+
+def _nearest(number: Fraction) -> float:
+    """The nearest float, and the largest in place of infinity: Python's division of integers rounds correctly."""
+    try:
+        return number.numerator / number.denominator + 0.0  # never -0.0: it would tell the value from what is near it
+    except OverflowError:
+        return _MAX_FLOAT if number > 0 else -_MAX_FLOAT
