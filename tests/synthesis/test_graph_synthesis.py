@@ -1,0 +1,245 @@
+"""The pure half on graphs: degrees, methods, the workflow, its report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wpinq as wp
+from wpinq.answers import Answers
+from wpinq.errors import AnswersError, EpsilonError, PlanError
+from wpinq.graphs import read_edges
+from wpinq.graphs.synthesis import (
+    Bounds,
+    find_method,
+    graph_statistics,
+    method_names,
+    synthesize,
+)
+from wpinq.graphs.synthesis.degrees import fit_degrees, graphical, is_graphical, random_graph
+from wpinq.graphs.synthesis.report import report
+from wpinq.synthesis import Settings
+
+ROOT = Path(__file__).parents[2]
+EDGES = read_edges(ROOT / "examples" / "data" / "les-miserables.txt", directed=False)
+BOTH = [*EDGES, *((b, a) for a, b in EDGES)]
+
+
+def simulated(name: str, epsilon: float, node: type = int, seed: int = 1) -> dict[str, Answers]:
+    """What a session would answer about the Miserables."""
+    method = find_method(name)
+    data = {"edges": [(node(a), node(b)) for a, b in BOTH]}
+    answers: dict[str, Answers] = {}
+    bounds = Bounds(nodes=100, degree=60)
+    for key, measurement in method.measurements(method.source(node), epsilon, bounds=bounds).items():
+        keys = measurement.domain if measurement.domain is not None else method.keys(key, answers, bounds)
+        query = wp.Query(measurement.plan).noisy_count(measurement.epsilon, keys)
+        answers[key] = wp.simulate(query, data, seed, engine="reference")
+    return answers
+
+
+# --- degrees
+
+
+def degree_rows() -> Iterator[tuple[int, ...]]:
+    for size in range(1, 6):
+        yield from combinations([d for d in range(size + 1) for _ in range(3)], size)
+
+
+def test_graphical_is_what_some_graph_has() -> None:
+    """Against all graphs on up to five nodes."""
+    realised = set()
+    for size in range(1, 6):
+        pairs = list(combinations(range(size), 2))
+        for chosen in range(2 ** len(pairs)):
+            ends = [v for i, pair in enumerate(pairs) if chosen >> i & 1 for v in pair]
+            realised.add(tuple(sorted(np.bincount(np.array(ends, dtype=int), minlength=size).tolist())))
+    rows = {tuple(sorted(row)) for row in degree_rows()}
+    assert {row for row in rows if is_graphical(row)} == rows & realised
+
+
+def test_mended_degrees_are_graphical_and_not_larger() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        given = np.sort(rng.integers(0, 12, size=rng.integers(1, 10)))[::-1]
+        mended = graphical(given)
+        assert is_graphical(mended)
+        assert (mended <= given).all()
+        if is_graphical(given):
+            assert (mended == given).all()
+
+
+def test_a_random_graph_is_simple_has_the_degrees_and_follows_its_seed() -> None:
+    degrees = np.bincount(np.array(EDGES).ravel())
+    drawn = [random_graph(degrees, np.random.default_rng(seed)) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert (np.bincount(np.array(drawn[0]).ravel()) == degrees).all()
+    assert len({frozenset(edge) for edge in drawn[0]}) == len(EDGES)
+    assert all(a != b for a, b in drawn[0])
+
+
+def test_statistics_are_those_of_networkx() -> None:
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.Graph(EDGES)
+    found = graph_statistics(EDGES)
+    assert found["triangles"] == sum(networkx.triangles(graph).values()) // 3
+    assert found["average_clustering"] == pytest.approx(networkx.average_clustering(graph))
+    assert found["assortativity"] == pytest.approx(networkx.degree_assortativity_coefficient(graph))
+    assert (found["nodes"], found["edges"], found["largest_degree"]) == (77, 254, 36)
+
+
+def test_degrees_lost_in_noise_are_said_to_be() -> None:
+    query = find_method("tbi").measurements(find_method("tbi").source(), 1)["degree_ccdf"]
+    flat = Answers(wp.Query(query.plan).noisy_count(1, range(4)), 1.0, np.zeros(4))
+    with pytest.raises(AnswersError, match="lost in their noise"):
+        fit_degrees({"degree_ccdf": flat})
+
+
+# --- methods
+
+
+@pytest.mark.parametrize("name", [*method_names(), "tbi+jdd", "jdd+tbd+tbi"])
+@pytest.mark.parametrize("epsilon", [1, "0.3"])
+def test_a_method_spends_its_epsilon_and_no_more(name: str, epsilon: Any) -> None:
+    method = find_method(name)
+    measurements = method.measurements(method.source(), epsilon)
+    cost = wp.bill(measurements)["edges"]
+    assert 0 <= Fraction(epsilon) - cost < Fraction(1, 10**9)
+    assert set(measurements) == set(method.shares)
+    assert sum(method.shares.values()) == 1
+
+
+def test_shares_can_be_chosen() -> None:
+    method = find_method("tbi")
+    shares = {"degree_ccdf": 1, "degree_sequence": 1, "tbi": 2}
+    made = method.measurements(method.source(), 1, shares)
+    assert [float(m.epsilon) for m in made.values()] == [0.125, 0.125, 0.0625]
+    with pytest.raises(PlanError, match="a share for each of"):
+        method.measurements(method.source(), 1, {"tbi": 1})
+    with pytest.raises(EpsilonError):
+        method.measurements(method.source(), 1, {**shares, "tbi": 0})
+
+
+@pytest.mark.parametrize("name", ["tbx", "tbi+tbi", "", "tbi+"])
+def test_an_unknown_method_is_refused(name: str) -> None:
+    with pytest.raises(PlanError, match="there is no method"):
+        find_method(name)
+
+
+def test_keys_of_degrees_grow_until_the_counts_are_below_a_node() -> None:
+    method, hub = find_method("tbi"), 300
+    star = [(0, i) for i in range(1, hub + 1)] + [(i, 0) for i in range(1, hub + 1)]
+    plan = method.measurements(method.source(), 20)["degree_ccdf"].plan
+    answers: dict[str, Answers] = {}
+    asked: list[int] = []
+    while (count := len(list(method.keys("degree_ccdf", answers)))) not in asked:
+        asked.append(count)
+        query = wp.Query(plan).noisy_count(2, range(count))
+        answers["degree_ccdf"] = wp.simulate(query, {"edges": star}, seed=1, engine="reference")
+    assert asked == [64, 128, 256, 512]
+    sequence = list(method.keys("degree_sequence", answers))
+    assert hub + 1 <= len(sequence) < hub + 20
+
+
+def test_too_little_epsilon_for_keys_from_answers_asks_for_a_bound() -> None:
+    method = find_method("tbi")
+    with pytest.raises(PlanError, match="give a public bound on the degree"):
+        method.measurements(method.source(), "0.01")
+    assert method.measurements(method.source(), "0.01", bounds=Bounds(degree=100))["degree_ccdf"].domain is not None
+
+
+@pytest.mark.parametrize("bound", [{"nodes": 0}, {"degree": True}, {"degree": 2.0}])
+def test_bounds_are_checked(bound: dict[str, Any]) -> None:
+    with pytest.raises(PlanError, match="the bound on"):
+        Bounds(**bound)
+
+
+# --- the workflow
+
+
+def test_with_much_epsilon_the_query_and_the_degrees_come_out_as_they_were() -> None:
+    answers = simulated("tbi", 4000)
+    graph = synthesize(answers, "tbi", Settings(200_000, seed=1))
+    true_degrees = np.sort(np.bincount(np.array(EDGES).ravel()))
+    assert (np.sort(np.unique(graph.edges, return_counts=True)[1]) == true_degrees).all()
+    trace = graph.samples.traces[0]
+    assert trace.score[-1] < 0.1 * trace.score[0]
+    began = graph_statistics(graph.seeds[0])["triangles"]
+    assert abs(graph.statistics()["triangles"] - 467) < abs(began - 467) / 2
+
+
+def test_the_graph_depends_on_answers_settings_and_seed_alone() -> None:
+    answers = simulated("tbi", 5)
+    read_back = {name: Answers.from_json(json.loads(json.dumps(table.to_json()))) for name, table in answers.items()}
+    settings = Settings(3000, seed=1)
+    first, again = synthesize(answers, "tbi", settings), synthesize(read_back, "tbi", settings)
+    assert (first.edges == again.edges).all()
+    assert json.dumps(report(first)) == json.dumps(report(again))
+    other = synthesize(answers, "tbi", Settings(3000, seed=2))
+    assert first.edges.shape != other.edges.shape or (first.edges != other.edges).any()
+
+
+def test_chains_begin_from_graphs_of_their_own_and_the_best_is_given() -> None:
+    graph = synthesize(simulated("tbi", 20), "tbi", Settings(4000, chains=2, seed=3, chunk=200))
+    assert (graph.seeds[0] != graph.seeds[1]).any()
+    ends = [trace.score[-1] for trace in graph.samples.traces]
+    assert ends[graph.samples.best] == min(ends)
+    assert set(graph.r_hat()) == {"score", "triangles", "assortativity", "average_clustering"}
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_nodes_may_be_texts(compiled: bool) -> None:
+    graph = synthesize(simulated("tbi", 20, str), "tbi", Settings(300, seed=1), compiled=compiled)
+    assert graph.edges.dtype == np.int64
+    assert (graph.edges[:, 0] < graph.edges[:, 1]).all()
+    assert len(graph.edges) == len(graph.seeds[0])
+
+
+def test_a_report_says_what_was_paid_and_nothing_exact_of_the_secret() -> None:
+    graph = synthesize(simulated("tbi+jdd", 2), "tbi+jdd", Settings(500, seed=1))
+    made = json.loads(json.dumps(report(graph), allow_nan=False))
+    assert made["bill"] == {"edges": "2"}
+    assert made["simulated"] is True
+    assert set(made) == {
+        *("format", "version", "method", "bill", "bill_text", "measurements", "simulated", "settings"),
+        *("chains", "best_chain", "noise_level", "r_hat", "graph"),
+    }
+    assert made["graph"] == pytest.approx(graph_statistics(graph.edges))
+    numbers = set()
+
+    def gather(value: Any) -> None:
+        if isinstance(value, dict):
+            value = list(value.values())
+        if isinstance(value, list):
+            for item in value:
+                gather(item)
+        elif isinstance(value, float):
+            numbers.add(value)
+
+    gather(made)
+    secret = graph_statistics(EDGES)
+    assert not numbers & {secret["assortativity"], secret["average_clustering"]}
+
+
+def test_plots_are_drawn(tmp_path: Path) -> None:
+    from wpinq.graphs.synthesis.plots import plot_degrees, plot_trace, save_plots
+
+    graph = synthesize(simulated("tbi", 5), "tbi", Settings(500, seed=1, chunk=100, chains=2))
+    steps = plot_degrees(graph).get_lines()[0].get_xydata()
+    assert steps[0][1] == 1
+    assert steps[-1][1] == graph.statistics()["nodes"]
+    lines = plot_trace(graph, "triangles").get_lines()
+    assert [len(line.get_xdata()) for line in lines] == [5, 5]
+    assert list(lines[0].get_ydata()) == graph.samples.traces[0].statistics["triangles"]
+    with pytest.raises(AnswersError, match="no trace of 'squares'"):
+        plot_trace(graph, "squares")
+    names = {path.name for path in save_plots(graph, tmp_path / "plots")}
+    assert names >= {"degrees.png", "joint_degrees.png", "score.png", "triangles.png", "assortativity.png"}
+    assert all((tmp_path / "plots" / name).stat().st_size > 1000 for name in names)

@@ -1,0 +1,124 @@
+"""The measuring half: bill first, everything debited together, and the graph let go of."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from wpinq.errors import BudgetExceeded, PlanError, SourceRejected
+from wpinq.graphs.synthesis import Bounds, find_method
+from wpinq.privacy.ledger import Ledger
+from wpinq.workflows import measure_graph, measuring
+
+ROOT = Path(__file__).parents[2]
+GRAPH = ROOT / "examples" / "data" / "les-miserables.txt"
+RING = [(i, (i + 1) % 9) for i in range(9)]
+
+
+def test_the_bill_is_told_before_the_file_is_read(tmp_path: Path) -> None:
+    bills: list[wp.Bill] = []
+    with pytest.raises(SourceRejected):
+        measure_graph(tmp_path / "missing.txt", find_method("tbi"), 1, on_bill=bills.append)
+    assert bills[0]["edges"] == 1
+
+
+def test_what_is_spent_is_epsilon_and_replays_for_free(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.db"
+    more: dict[str, Any] = {"ledger": ledger, "budget": 3, "version": "2014", "bounds": Bounds(nodes=90)}
+    first = measure_graph(GRAPH, find_method("tbi+jdd"), "1.5", **more)
+    again = measure_graph(GRAPH, find_method("tbi+jdd"), "1.5", **more)
+    assert {name: list(table.items()) for name, table in first.items()} == {
+        name: list(table.items()) for name, table in again.items()
+    }
+    with Ledger(ledger) as kept:
+        (account,) = kept.accounts()
+        assert Fraction(account.spent, 10**9) == Fraction(3, 2)
+        assert (account.name, account.unit, account.unit_weight) == ("edges", "one undirected edge", 2)
+    with pytest.raises(BudgetExceeded):
+        measure_graph(GRAPH, find_method("tbi"), 2, **more)
+
+
+def test_once_measured_the_session_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions: list[wp.Session] = []
+
+    class Seen(wp.Session):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            sessions.append(self)
+
+    monkeypatch.setattr(measuring, "Session", Seen)
+    measure_graph(RING, find_method("tbi"), 2, bounds=Bounds(nodes=12, degree=8))
+    (session,) = sessions
+    assert RING[0] not in reachable(session)
+    with pytest.raises(wp.SessionError, match="closed"):
+        session.remaining("edges")
+
+
+def test_the_session_holds_the_graph_while_it_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `reachable` must be able to see, or the test above would prove nothing."""
+    seen: list[bool] = []
+
+    class Seen(wp.Session):
+        def close(self) -> None:
+            seen.append(RING[0] in reachable(self))
+            super().close()
+
+    monkeypatch.setattr(measuring, "Session", Seen)
+    measure_graph(RING, find_method("tbi"), 2, bounds=Bounds(nodes=12, degree=8))
+    assert seen[0]
+
+
+def reachable(root: object) -> set[object]:
+    """All tuples that can be reached from an object, but through modules, classes and functions."""
+    import gc
+    from types import FrameType, FunctionType, ModuleType
+
+    known, left, found = {id(root)}, [root], set()
+    while left:
+        for item in gc.get_referents(left.pop()):
+            if id(item) in known or isinstance(item, (ModuleType, type, FunctionType, FrameType)):
+                continue
+            known.add(id(item))
+            left.append(item)
+            if isinstance(item, tuple) and all(isinstance(end, int) for end in item):
+                found.add(item)
+    return found
+
+
+def test_loops_and_repeated_edges_are_one_simple_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "graph.txt"
+    path.write_text("1 2\n2 1\n2 2\n2 3\n1 2\n")
+    assert sorted(measuring._records(path, find_method("tbi"), int)) == [(1, 2), (2, 1), (2, 3), (3, 2)]
+    assert sorted(measuring._records([(2, 1), (1, 2), (3, 3)], find_method("tbi"), int)) == [(1, 2), (2, 1)]
+
+
+@pytest.mark.parametrize("edges", [[(1, 2, 3)], [(1, "b")], [4], [(True, False)]])
+def test_what_are_no_edges_is_refused_without_saying_them(edges: Any) -> None:
+    with pytest.raises(SourceRejected) as caught:
+        measure_graph(edges, find_method("tbi"), 1)
+    assert "b" not in str(caught.value).replace("the edges of a graph are pairs of int", "")
+
+
+def test_answers_are_handed_over_as_they_come_with_the_keys_that_the_method_asks_for() -> None:
+    kept: dict[str, int] = {}
+    answers = measure_graph(
+        RING, find_method("jdd"), 40, on_answers=lambda name, table: kept.update({name: len(table)})
+    )
+    assert kept == {name: len(table) for name, table in answers.items()}
+    assert list(kept) == ["degree_ccdf", "degree_sequence", "jdd"]
+    assert kept["degree_ccdf"] == 64
+    assert (2, 2) in answers["jdd"].keys
+
+
+def test_keys_are_asked_for_until_the_method_wants_no_more() -> None:
+    star = [(0, leaf) for leaf in range(1, 151)]
+    assert len(measure_graph(star, find_method("tbi"), 40)["degree_ccdf"]) == 256
+
+
+def test_nothing_is_read_when_the_shares_make_no_sense(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="a share for each"):
+        measure_graph(tmp_path / "missing.txt", find_method("tbi"), 1, split={"tbi": 1})

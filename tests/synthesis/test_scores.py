@@ -1,0 +1,119 @@
+"""Targets, schedules, settings, convergence figures."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wpinq as wp
+from wpinq.answers import Answers
+from wpinq.errors import AnswersError, PlanError
+from wpinq.synthesis import (
+    Constant,
+    GenericChain,
+    Geometric,
+    Linear,
+    ReplaceRecord,
+    Settings,
+    Target,
+    noise_level,
+    split_r_hat,
+)
+
+WORDS = wp.source("words", str)
+COUNTS = WORDS.noisy_count(0.5, ["a", "b"])
+ANSWERS = Answers(COUNTS, 2.0, np.array([3.0, -1.0]))
+
+
+def test_a_score_is_epsilon_times_the_distance_over_the_domain() -> None:
+    output = {"a": 1.0, "c": 5.0}
+    assert Target(ANSWERS).score(output) == 0.5 * (2 + 1)
+    assert Target(ANSWERS, outside=True).score(output) == 0.5 * (2 + 1 + 5)
+
+
+def test_the_noise_level_is_the_mean_score_of_the_measured_data() -> None:
+    """Over 4000 keys, within 5 standard errors, whose error in turn is small: false alarm below 1e-5."""
+    numbers = wp.source("numbers", int)
+    answers = wp.simulate(numbers.noisy_count(0.5, range(4000)), {"numbers": {7: 3.0}}, 1, engine="reference")
+    target = Target(answers)
+    errors = 0.5 * np.abs(answers.values - np.eye(1, 4000, 7)[0] * 3)
+    assert noise_level([target]) == pytest.approx(4000, rel=1e-5)
+    assert target.score({7: 3.0}) == pytest.approx(errors.sum())
+    assert abs(errors.sum() - noise_level([target])) < 5 * errors.std() * math.sqrt(4000)
+
+
+def test_the_noise_level_of_geometric_noise_is_that_of_its_lattice() -> None:
+    """As above, on a lattice of 1, where Laplace noise of the scale would be a tenth larger."""
+    numbers = wp.source("numbers", int, facts=["unit_weights"])
+    measured = numbers.select(lambda n: n % 4000).geometric_count(1.0, range(4000))
+    answers = wp.simulate(measured, {"numbers": [7]}, 1, engine="reference")
+    target = Target(answers)
+    errors = np.abs(answers.values - np.eye(1, 4000, 7)[0])
+    assert abs(errors.sum() - target.noise) < 5 * errors.std() * math.sqrt(4000) < 0.1 * target.noise
+
+
+def test_only_counts_with_keys_can_be_targets() -> None:
+    with pytest.raises(AnswersError, match="at least one key"):
+        Target(Answers(WORDS.noisy_count(1, []), 1.0, np.array([])))
+    with pytest.raises(AnswersError, match="NoisyCount or GeometricCount"):
+        Target(wp.simulate(WORDS.most_common(1, ["a", "b"]), {"words": ["a"]}, 1))
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["python", "compiled"])
+@pytest.mark.parametrize("outside", [False, True])
+def test_the_score_of_a_chain_is_that_of_its_outputs(outside: bool, compiled: bool) -> None:
+    numbers = wp.source("numbers", int)
+    halves = numbers.select(lambda n: n // 2)
+    sizes = numbers.group_by(lambda n: n % 3, lambda group: wp.count(group))
+    targets: list[Target] = []
+    for query, keys in ((halves, [0, 1]), (sizes, [(0, 1), (1, 2)])):
+        measurement = query.noisy_count(0.5, keys)
+        targets.append(Target(Answers(measurement, 2.0, np.array([2.0, 1.0])), outside))
+    chain = GenericChain(
+        targets, ReplaceRecord("numbers", tuple(range(8))), {"numbers": {0: 3.0, 5: 2.0}}, seed=1, compiled=compiled
+    )
+    for _ in range(20):
+        progress = chain.run(15, power=1.0)
+        fresh = sum(target.score(dict(output)) for target, output in zip(targets, chain.outputs, strict=True))
+        assert progress.score == pytest.approx(fresh, abs=1e-9)
+    assert 0 < progress.accepted < progress.evaluated <= progress.steps == 300
+
+
+def test_schedules() -> None:
+    assert [Geometric(1, 100).at(t) for t in (0, 0.5, 1)] == pytest.approx([1, 10, 100])
+    assert [Linear(1, 3).at(t) for t in (0, 0.5, 1)] == [1, 2, 3]
+    with pytest.raises(PlanError, match="above 0"):
+        Constant(0)
+
+
+@pytest.mark.parametrize("wrong", [{"steps": 0}, {"chains": 0}, {"seed": -1}, {"stop_at_noise": 0.0}, {"chunk": True}])
+def test_settings_are_checked(wrong: dict[str, Any]) -> None:
+    with pytest.raises(PlanError):
+        Settings(**{"steps": 10, **wrong})
+
+
+@pytest.mark.parametrize("schedule", [Constant(3.0), Geometric(1.0, 9.0), Linear(2.0, 1.0)])
+def test_settings_are_read_back_as_they_were_written(schedule: Any) -> None:
+    settings = Settings(1000, schedule, chains=2, seed=7, chunk=30, stop_at_noise=1.5)
+    assert Settings.from_json(settings.to_json()) == settings
+
+
+def test_split_r_hat_follows_its_formula() -> None:
+    draws = np.random.default_rng(1).normal(size=(3, 40))
+    halves = draws.reshape(6, 20)
+    within = halves.var(axis=1, ddof=1).mean()
+    between = 20 * halves.mean(axis=1).var(ddof=1)
+    assert split_r_hat(draws) == pytest.approx(math.sqrt((19 / 20 * within + between / 20) / within))
+
+
+def test_split_r_hat_sees_drift_and_disagreement() -> None:
+    noise = np.random.default_rng(1).normal(size=(4, 1000))
+    assert split_r_hat(noise) < 1.01
+    assert split_r_hat(noise[:1] + np.linspace(0, 5, 1000)) > 1.1
+    assert split_r_hat(noise + np.arange(4)[:, None]) > 1.1
+    assert split_r_hat([[1.0] * 4, [2.0] * 4]) == math.inf
+    with pytest.raises(AnswersError, match="at least four"):
+        split_r_hat([[1.0, 2.0, 3.0]])

@@ -1,0 +1,162 @@
+"""`wpinq synthesize` as a user runs it, on the graph that comes with the project; killed, and resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wpinq.cli import main
+from wpinq.graphs import read_edges
+from wpinq.graphs.synthesis import find_method, synthesize
+from wpinq.graphs.synthesis.folder import Told, load_run, save_run
+from wpinq.synthesis import CheckpointError, Settings
+from wpinq.workflows import measure_graph
+
+ROOT = Path(__file__).parents[2]
+GRAPH = ROOT / "examples" / "data" / "les-miserables.txt"
+
+
+def command(*arguments: object, graph: Path | None = GRAPH) -> int:
+    return main(["synthesize", *([str(graph)] if graph else []), *map(str, arguments)])
+
+
+def test_from_file_to_edge_list_and_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, ledger = tmp_path / "graph.txt", tmp_path / "ledger.db"
+    code = command(
+        *("--epsilon", 4, "--query", "tbi", "--out", out, "--steps", 5000, "--chains", 2, "--ledger", ledger),
+        *("--budget", 5, "--plots", tmp_path / "plots", "--max-nodes", 100),
+    )
+    printed, progress = capsys.readouterr()
+    assert code == 0
+    assert printed.startswith("The bill:\nedges: 4\n  protects one undirected edge, of weight 2\n")
+    assert printed.index("The bill") < printed.index("Measured; the graph is closed") < printed.index("triangles:")
+    assert "steps/s" in progress
+    assert "kept, score" in progress
+    edges = read_edges(out)
+    report = json.loads((tmp_path / "graph.txt.json").read_text())
+    assert report["bill"] == {"edges": "4"}
+    assert report["simulated"] is False
+    assert report["graph"]["edges"] == len(edges) == len({frozenset(edge) for edge in edges})
+    assert len(report["chains"]) == 2
+    assert (tmp_path / "plots" / "degrees.png").exists()
+    assert main(["budget", str(ledger)]) == 0
+    assert "edges: spent 4 of 5, 1 remaining" in capsys.readouterr().out
+
+
+def test_without_a_ledger_it_says_that_nothing_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command("--epsilon", 4, "--query", "tbi", "--node", "str", "--out", tmp_path / "g.txt", "--steps", 100) == 0
+    assert "nothing but you remembers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--epsilon", "1", "--ledger", "l.db"], "--ledger and --budget go together"),
+        (["--epsilon", "1", "--data-version", "1"], "--data-version replays from a ledger"),
+        ([], "give FILE and --epsilon"),
+        (["--epsilon", "1", "--share", "tbi"], "--share takes NAME=SHARE"),
+        (["--epsilon", "1", "--resume"], "--resume measures nothing"),
+        (["--epsilon", "1", "--closing", "1"], "the share of closing proposals"),
+        (["--epsilon", "1", "--power", "0"], "a power is a finite number above 0"),
+        (["--epsilon", "1", "--steps", "0"], "steps is an integer of at least 1"),
+        (["--epsilon", "1", "--query", "tbx"], "there is no method 'tbx'"),
+        (["--epsilon", "1", "--max-degree", "0"], "the bound on degree"),
+        (["--epsilon", "0"], "epsilon"),
+        (["--epsilon", "1", "--folder", "no/such"], None),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_spends_nothing(
+    arguments: list[str], complaint: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    if complaint is None:
+        (tmp_path / "no").write_text("a file, no folder")
+        complaint = "cannot make the folder"
+    assert command("--out", "g.txt", "--query", "tbi", *arguments) in (1, 2)
+    printed, errors = capsys.readouterr()
+    assert complaint in errors
+    assert "Measured" not in printed
+    assert not (tmp_path / "l.db").exists()
+
+
+def test_a_folder_with_a_run_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "g.txt"
+    assert command("--epsilon", 4, "--query", "tbi", "--out", out, "--steps", 100) == 0
+    assert command("--epsilon", 4, "--query", "tbi", "--out", out, "--steps", 100) == 2
+    assert "holds a run: go on with --resume" in capsys.readouterr().err
+    first = out.read_bytes()
+    out.unlink()
+    assert command("--resume", "--out", out, graph=None) == 0
+    assert out.read_bytes() == first
+
+
+def test_a_run_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
+    answers = measure_graph(GRAPH, find_method("tbi"), 2)
+    told = Told("tbi", 20, 0.25, Settings(1000, chains=3, stop_at_noise=2.0), outside=True)
+    (tmp_path / "answers").mkdir()
+    save_run(tmp_path, told, answers)
+    again, read_back = load_run(tmp_path)
+    assert again.settings.chunk_steps == told.settings.chunk_steps
+    assert again.find() == find_method("tbi", closing=0.25) or again.find().closing == 0.25
+    assert {name: list(table.items()) for name, table in read_back.items()} == {
+        name: list(table.items()) for name, table in answers.items()
+    }
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(CheckpointError, match="damaged"):
+        load_run(tmp_path)
+    with pytest.raises(CheckpointError, match="no run"):
+        load_run(tmp_path / "answers")
+
+
+def test_a_run_killed_with_signal_9_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
+    answers = measure_graph(GRAPH, find_method("tbi"), 4)
+    settings = Settings(2_000_000, chains=2, seed=9, chunk=10_000, checkpoint_every=4)
+    told = Told("tbi", 20, None, settings, trace_statistics=False)
+    (tmp_path / "answers").mkdir()
+    save_run(tmp_path, told, answers)
+    out = tmp_path / "graph.txt"
+    resume = ["synthesize", "--resume", "--folder", str(tmp_path), "--out", str(out)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wpinq", *resume, "--quiet"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        first = tmp_path / "chain-0.npz"
+        end = time.monotonic() + 120
+        written: set[int] = set()
+        while len(written) < 3 and process.poll() is None and time.monotonic() < end:
+            if first.exists():
+                written.add(first.stat().st_mtime_ns)
+            time.sleep(0.001)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert process.returncode == -signal.SIGKILL
+    assert not out.exists()
+    with np.load(first) as held:
+        steps = json.loads(held["header"].tobytes())["trace"]["steps"]
+    assert 0 < steps[-1] < settings.steps
+    assert main([*resume, "--quiet"]) == 0
+    through = synthesize(answers, "tbi", settings, statistics=None)
+    assert read_edges(out) == [tuple(edge) for edge in through.edges.tolist()]
+    report = json.loads((tmp_path / "graph.txt.json").read_text())
+    assert [chain["trace"]["score"] for chain in report["chains"]] == [t.score for t in through.samples.traces]
+
+
+def test_the_example_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example = runpy.run_path(str(ROOT / "examples" / "synthetic_graph.py"))
+    example["main"](tmp_path / "made")
+    assert "average_clustering" in capsys.readouterr().out
+    assert {path.name for path in (tmp_path / "made").iterdir()} >= {"graph.txt", "report.json", "degrees.png"}

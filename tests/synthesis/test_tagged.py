@@ -1,0 +1,214 @@
+"""The default method: its estimates, the graph of cliques that it begins from, and its way from answers to a graph."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wpinq as wp
+from wpinq.answers import Answers
+from wpinq.errors import AnswersError, PlanError
+from wpinq.graphs import read_edges
+from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, synthesize
+from wpinq.graphs.synthesis.cliques import class_mixing, clique_graph
+from wpinq.graphs.synthesis.degrees import graphical, random_graph
+from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
+from wpinq.graphs.synthesis.estimates.mixing import balanced, joint_weights
+from wpinq.graphs.synthesis.tagged import SmoothedTarget, Tagged, coarse_limits, fine_limits
+from wpinq.graphs.tags import joint_degrees_by_tag, tag_weights, wedge_weights
+from wpinq.synthesis import Settings
+
+ROOT = Path(__file__).parents[2]
+EDGES = read_edges(ROOT / "examples" / "data" / "les-miserables.txt", directed=False)
+LIMITS = fine_limits(64)
+
+
+def simulated(epsilon: float, edges: list[tuple[int, int]] = EDGES, seed: int = 1) -> dict[str, Answers]:
+    """What a session would answer."""
+    method, bounds = find_method("tags"), Bounds(degree=64)
+    measurements = method.measurements(method.source(), epsilon, bounds=bounds)
+    return {name: wp.simulate(m, {"edges": edges}, seed) for name, m in measurements.items()}
+
+
+def noisy_degrees(degrees: np.ndarray, scale: float, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    ccdf = np.bincount(degrees, minlength=65)[::-1].cumsum()[::-1][1:] + rng.laplace(scale=scale, size=64)
+    mass = tag_weights(LIMITS, 64)[degrees].sum(axis=0) + rng.laplace(scale=scale, size=len(LIMITS) - 1)
+    return estimate_degrees(ccdf, scale, mass, scale, LIMITS)
+
+
+def power_law(count: int) -> np.ndarray:
+    return np.minimum(np.floor((1 - (np.arange(count) + 0.5) / count) ** -0.7).astype(np.int64), 40)
+
+
+def ks(one: np.ndarray, other: np.ndarray) -> float:
+    below = [np.bincount(found, minlength=100).cumsum() / len(found) for found in (one, other)]
+    return float(np.abs(below[0] - below[1]).max())
+
+
+def test_degrees_without_noise_come_back() -> None:
+    degrees = power_law(500)
+    assert ks(noisy_degrees(degrees, 1e-3, seed=0), degrees) <= 0.002
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_degrees_with_noise_are_near_also_where_all_are_equal(seed: int) -> None:
+    """Noise of 10 a count, of 5,000 nodes: a distance of 0.006, five scales of noise, at three fixed seeds."""
+    for degrees in (power_law(5000), np.full(5000, 12)):
+        assert ks(noisy_degrees(degrees, 10.0, seed), degrees) < 0.01
+
+
+def test_degrees_lost_in_noise_are_refused() -> None:
+    with pytest.raises(AnswersError, match="lost in their noise"):
+        estimate_degrees(np.full(8, -50.0), 1.0, np.full(3, -50.0), 1.0, [0, 2, 4, 8])
+
+
+def test_a_smooth_clustering_comes_back() -> None:
+    degrees = np.sort(power_law(3000))
+    true = 0.9 / np.arange(1, 42) ** 0.5
+    weights, limits = wedge_weights(coarse_limits(64), 40), coarse_limits(64)
+    wedges = degrees * (degrees - 1) / 2
+    closed = ((true[degrees - 1] * wedges)[:, None] * weights[degrees]).sum(axis=0)
+    found = estimate_clustering(degrees, weights, closed, scale=0.01)[degrees]
+    assert len(closed) == len(limits) - 1
+    assert (found * wedges).sum() == pytest.approx((true[degrees - 1] * wedges).sum(), rel=0.01)
+    assert found[degrees > 1].mean() == pytest.approx(true[degrees - 1][degrees > 1].mean(), rel=0.01)
+
+
+def classes_of(edges: np.ndarray) -> tuple[DegreeClasses, np.ndarray]:
+    """The classes of a graph, and its edges renumbered so that degrees rise."""
+    degrees = np.bincount(edges.ravel())
+    order = np.argsort(degrees, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return DegreeClasses.of(degrees[order]), rank[edges]
+
+
+def test_mixing_follows_the_joint_degrees() -> None:
+    """An assortative graph: a random one would have a correlation of 0, which the true one is far from."""
+    rng = np.random.default_rng(2)
+    place, pairs = rng.random(300), np.array(list(combinations(range(300), 2)))
+    near = np.exp(-0.5 * ((place[pairs[:, 0]] - place[pairs[:, 1]]) / 0.3) ** 2)
+    edges = pairs[rng.random(len(pairs)) < 0.3 * near * (place[pairs[:, 0]] * place[pairs[:, 1]])]
+    edges = np.unique(edges, return_inverse=True)[1].reshape(-1, 2)
+    classes, edges = classes_of(edges)
+    limits = fine_limits(int(classes.degrees.max()))
+    degree = np.maximum(np.arange(classes.degrees.max() + 1), 1)[:, None]
+    shares = classes.stub_mean(tag_weights(limits, int(classes.degrees.max())) / degree)
+    true = class_mixing(edges, classes)
+    source = wp.source("edges", src=int, dst=int)
+    measured = wp.evaluate(joint_degrees_by_tag(source, limits), {"edges": [tuple(e) for e in edges.tolist()]})
+    joint = joint_weights(true, shares)
+    for pair, weight in measured.items():
+        assert joint[pair] == pytest.approx(weight, rel=0.02, abs=0.1)  # classes above 4 are averages
+    found = estimate_mixing(classes, shares, joint, scale=0.05)
+    assert found.sum(axis=1) == pytest.approx(classes.stubs, rel=1e-6)
+    mean = classes.stub_mean(np.arange(classes.degrees.max() + 1.0))
+    at_random = np.outer(classes.stubs, classes.stubs) / classes.stubs.sum()
+    products = [float(mean @ mixed @ mean) for mixed in (at_random, true, found)]
+    assert products[1] > 1.03 * products[0]
+    assert abs(products[2] - products[1]) < 0.1 * (products[1] - products[0])
+
+
+@pytest.mark.parametrize(
+    "degrees",
+    [
+        np.ones(10, int),
+        np.array([1] * 6 + [6]),
+        np.full(7, 6),
+        np.array([1, 1, 2]),
+        np.array([2, 2, 2]),
+        np.arange(1, 31).repeat(2),
+    ],
+)
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+def test_clique_graphs_are_simple_and_have_their_degrees(degrees: np.ndarray, share: float) -> None:
+    degrees = np.sort(graphical(degrees))
+    classes = DegreeClasses.of(degrees[degrees > 0])
+    mixing = balanced(np.outer(classes.stubs, classes.stubs), classes.stubs)
+    clustering = np.full(int(degrees.max()) + 1, share)
+    edges = clique_graph(classes, clustering, mixing, np.random.default_rng(1))
+    assert (edges[:, 0] < edges[:, 1]).all()
+    assert len(np.unique(edges, axis=0)) == len(edges)
+    assert (np.bincount(edges.ravel(), minlength=len(classes.degrees)) == classes.degrees).all()
+
+
+def test_clique_graphs_come_near_clustering_and_mixing() -> None:
+    degrees = np.sort(graphical(np.sort(power_law(3000))))
+    degrees = degrees[degrees > 0]
+    classes = DegreeClasses.of(degrees)
+    clustering = 0.8 / np.arange(1, degrees.max() + 2) ** 0.3
+    rank = np.arange(len(classes.stubs))
+    affinity = np.exp(-0.5 * (rank[:, None] - rank) ** 2 / 9)
+    mixing = balanced(np.outer(classes.stubs, classes.stubs) * affinity, classes.stubs)
+    edges = clique_graph(classes, clustering, mixing, np.random.default_rng(3))
+    wanted = clustering[degrees] * (degrees > 1)
+    found = graph_statistics(edges)
+    assert found["triangles"] == pytest.approx((wanted * degrees * (degrees - 1) / 2).sum() / 3, rel=0.1)
+    assert found["average_clustering"] == pytest.approx(wanted.mean(), rel=0.1)
+    assert np.abs(class_mixing(edges, classes) - mixing).sum() / mixing.sum() < 0.3
+    again = clique_graph(classes, clustering, mixing, np.random.default_rng(3))
+    assert (again == edges).all()
+    plain = graph_statistics(random_graph(degrees[::-1], np.random.default_rng(3)))
+    assert plain["triangles"] < 0.5 * found["triangles"]
+
+
+# --- the method
+
+
+def test_the_bill() -> None:
+    method = Tagged()
+    measurements = method.measurements(method.source(), 1)
+    assert {name: float(m.epsilon) for name, m in measurements.items()} == pytest.approx(
+        {"degree_mass": 0.05, "degree_ccdf": 0.2, "closed_wedges": 0.08, "joint_degrees": 7 / 60}
+    )
+    assert 1 - wp.bill(measurements)["edges"] < Fraction(1, 10**9)
+
+
+def test_keys_of_the_ccdf_reach_twice_beyond_the_tags_that_stand_out() -> None:
+    method = Tagged()
+    wanted = method.measurements(method.source(), 40)
+    star = [(0, leaf) for leaf in range(1, 301)]
+    mass = wp.simulate(wanted["degree_mass"], {"edges": star}, seed=1)
+    assert list(method.keys("degree_ccdf", {"degree_mass": mass})) == list(range(1024))
+    with pytest.raises(PlanError, match="has its keys"):
+        method.keys("closed_wedges", {})
+
+
+def test_missing_answers_are_named() -> None:
+    with pytest.raises(AnswersError, match="the answers lack 'degree_mass'"):
+        Tagged().seed({}, np.random.default_rng(1))
+
+
+def test_joint_degrees_are_fitted_smoothed() -> None:
+    answers = simulated(2)
+    closed, joint = Tagged().targets(answers)
+    assert closed.answers is answers["closed_wedges"]
+    assert isinstance(joint, SmoothedTarget)
+    assert joint.epsilon == pytest.approx(0.2 * float(answers["joint_degrees"].epsilon))
+    assert set(joint.values) == set(answers["joint_degrees"].keys)
+    assert all(value >= 0 for value in joint.values.values())
+    assert sum(joint.values.values()) == pytest.approx(len(EDGES) / 3, rel=0.1)
+    assert joint.score({}) == pytest.approx(joint.epsilon * sum(joint.values.values()))
+
+
+def test_with_much_epsilon_all_figures_come_out() -> None:
+    true = graph_statistics(EDGES)
+    graph = synthesize(simulated(400), "tags", Settings(100_000, seed=1))
+    assert graph.samples.chains[0].note == "the compiled engine, a chunk a call"
+    found = graph.statistics()
+    assert found["nodes"] == true["nodes"]
+    assert found["triangles"] == pytest.approx(true["triangles"], rel=0.1)
+    assert found["assortativity"] == pytest.approx(true["assortativity"], abs=0.06)
+    assert found["average_clustering"] == pytest.approx(true["average_clustering"], rel=0.1)
+
+
+def test_the_start_depends_on_answers_and_generator_alone() -> None:
+    answers = simulated(5)
+    first, again, other = (Tagged().seed(answers, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other

@@ -1,0 +1,60 @@
+"""The prior that all estimates share: a curve over log2 of the degree that does not bend without a reason.
+
+A curve is a level, a slope and a bend at each knot, the bends independent and normal: an integrated random walk, whose
+posterior mode is a smoothing spline (Wahba, JRSS B 1978). Written in standard normal variables z it is `basis @ z`, so
+that the prior is `‖z‖²/2` and an optimiser needs no scaling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+SPACING = 0.5
+"""Between knots, in octaves."""
+
+
+def curve_basis(at: Floats, level: float, slope: float, bend: float) -> Floats:
+    """The matrix B for which `B @ z`, z standard normal, is a random curve at the given points.
+
+    Parameters
+    ----------
+    at : array of shape (n,)
+        Where, in octaves.
+    level, slope : float
+        Standard deviations of the curve and of its slope per octave at the lowest point.
+    bend : float
+        Standard deviation of the change of the slope over one octave.
+
+    Returns
+    -------
+    array of shape (n, variables)
+
+    Examples
+    --------
+    >>> curve_basis(np.array([0.0, 0.5, 1.0]), level=1.0, slope=2.0, bend=0.0).tolist()
+    [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 2.0, 0.0]]
+    """
+    place = (at - at.min()) / SPACING
+    knots = max(3, int(np.ceil(place.max())) + 1)
+    number = np.arange(knots)
+    curve = np.zeros((knots, knots))
+    curve[:, 0] = level
+    curve[:, 1] = slope * SPACING * number
+    for knot in range(2, knots):
+        curve[knot:, knot] = bend * SPACING**1.5 * (number[knot:] - knot + 1)
+    left = np.minimum(place.astype(np.int64), knots - 2)
+    share = (place - left)[:, None]
+    return np.asarray((1 - share) * curve[left] + share * curve[left + 1])
+
+
+def most_likely(negative: Callable[[Floats], tuple[float, Floats]], start: Floats, iterations: int) -> Floats:
+    """The point where a function, given with its gradient, is least, by L-BFGS."""
+    from scipy.optimize import minimize
+
+    options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-9}
+    return np.asarray(minimize(negative, start, jac=True, method="L-BFGS-B", options=options).x)

@@ -1,0 +1,102 @@
+"""A run in a folder: its answers, what it was told, and its chains, so that it can go on after any end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from wpinq.answers import Answers
+from wpinq.errors import WpinqError
+from wpinq.graphs.synthesis.method import Method
+from wpinq.graphs.synthesis.methods import find_method
+from wpinq.synthesis.checkpoint import CheckpointError, make_folder, write_atomically
+from wpinq.synthesis.settings import Settings
+
+FORMAT, FORMAT_VERSION = "wpinq synthesis run", 1
+_RUN, _ANSWERS = "run.json", "answers"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a run was told beside its answers: enough to run it again.
+
+    Attributes
+    ----------
+    method, bucket, closing
+        As for `find_method`.
+    settings : Settings
+        As for `synthesize`.
+    outside, trace_statistics : bool
+        As for `synthesize`.
+    """
+
+    method: str
+    bucket: int
+    closing: float | None
+    settings: Settings
+    outside: bool = False
+    trace_statistics: bool = True
+
+    def find(self) -> Method:
+        """The method."""
+        return find_method(self.method, self.bucket, self.closing)
+
+
+def holds_run(folder: Path) -> bool:
+    """Whether a run that can go on is in the folder."""
+    return (folder / _RUN).exists()
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make the folder, and see that it can be written to.
+
+    Raises
+    ------
+    CheckpointError
+        When it cannot.
+    """
+    make_folder(folder / _ANSWERS)
+    write_atomically(folder / "writable", b"")
+    (folder / "writable").unlink()
+
+
+def save_answers(folder: Path, name: str, table: Answers) -> None:
+    """Put the answers of one measurement into a prepared folder."""
+    write_atomically(folder / _ANSWERS / f"{name}.json", json.dumps(table.to_json()).encode())
+
+
+def save_run(folder: Path, told: Told, answers: Mapping[str, Answers]) -> None:
+    """Put a run into a prepared folder; once this returns, it can go on from there."""
+    for name, table in answers.items():
+        save_answers(folder, name, table)
+    known = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "answers": list(answers),
+        "told": {**asdict(told), "settings": told.settings.to_json()},
+    }
+    write_atomically(folder / _RUN, json.dumps(known, indent=1).encode())
+
+
+def load_run(folder: Path) -> tuple[Told, dict[str, Answers]]:
+    """The run in a folder.
+
+    Raises
+    ------
+    CheckpointError
+        When there is none, or it cannot be read.
+    """
+    try:
+        known = json.loads((folder / _RUN).read_text(encoding="utf-8"))
+        if (known["format"], known["version"]) != (FORMAT, FORMAT_VERSION):
+            raise CheckpointError("another version")
+        told: dict[str, Any] = {**known["told"], "settings": Settings.from_json(known["told"]["settings"])}
+        answers = {name: Answers.load(folder / _ANSWERS / f"{name}.json") for name in known["answers"]}
+        return Told(**told), answers
+    except FileNotFoundError:
+        raise CheckpointError(f"there is no run in {folder} that could go on") from None
+    except (OSError, ValueError, KeyError, TypeError, WpinqError):
+        raise CheckpointError(f"the run in {folder} cannot be read: it is damaged, or of another version") from None

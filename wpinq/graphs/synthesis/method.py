@@ -1,0 +1,210 @@
+"""What a way to synthesise a graph has to say: what to measure, how to seed, what to fit, how to walk.
+
+A method is pure: it makes measurements and reads answers. Who holds the graph (`wpinq.workflows`) releases its
+measurements; who holds the answers (`wpinq.graphs.synthesize`, without any session) runs the rest.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from wpinq.answers import Answers
+from wpinq.errors import EpsilonError, PlanError
+from wpinq.expr.values import Value
+from wpinq.measurement import Measurement
+from wpinq.plan.node import sources
+from wpinq.privacy.epsilon import parse_epsilon
+from wpinq.query import Query, source
+from wpinq.synthesis.target import Target
+
+Edge = tuple[int, int]
+SOURCE = "edges"
+"""The name of the source of edges in ledgers and bills."""
+
+_GRAIN = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Public bounds on the graph: none of them may come from looking at it.
+
+    Attributes
+    ----------
+    nodes : int or None
+        At least as many as there are nodes; None to go by the released degrees.
+    degree : int or None
+        At least the largest degree; None to go by the released degrees.
+    """
+
+    nodes: int | None = None
+    degree: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, bound in (("nodes", self.nodes), ("degree", self.degree)):
+            if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int) or bound < 1):
+                raise PlanError(f"the bound on {name} is an integer of at least 1, or None; not {bound!r}")
+
+
+UNBOUNDED = Bounds()
+"""No bounds: all follows from answers."""
+
+
+class Method(ABC):
+    """A way to synthesise a graph, from what is measured to where the walk begins.
+
+    Attributes
+    ----------
+    name : str
+        What `--query` and reports call it.
+    symmetric : bool
+        Whether the source holds every edge in both directions, as the recipes of the paper want it, or once, the
+        smaller node first. Either way the protected unit is one undirected edge.
+    closing : float
+        The share of the walk's proposals that are chosen to close a triangle, 0 to below 1.
+    shares : mapping
+        For each measurement, the share of the whole epsilon that it is paid with unless told otherwise. They add
+        up to 1. Their names are those that `measurements` gives.
+    """
+
+    name: str
+    symmetric: bool
+    closing: float
+    shares: Mapping[str, Fraction]
+
+    def source(self, node: type = int) -> Query:
+        """The declaration of the protected edges, with nodes of type `int` or `str`. Pure data."""
+        return edge_source(self.symmetric, node)
+
+    @abstractmethod
+    def measurements(
+        self, source: Query, epsilon: object, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
+    ) -> dict[str, Measurement]:
+        """All that is measured, by name; together it costs epsilon (see `spend`).
+
+        Parameters
+        ----------
+        source : Query
+            What `source` gave.
+        epsilon : number
+            The whole cost, of all measurements together, to one undirected edge.
+        split : mapping, optional
+            Shares by name instead of `shares`.
+        bounds : Bounds
+            Public bounds.
+
+        Returns
+        -------
+        dict
+            Name to measurement. One without a domain is released too, and `keys` says which of its keys to ask for.
+        """
+
+    @abstractmethod
+    def keys(self, name: str, answers: Mapping[str, Answers], bounds: Bounds = UNBOUNDED) -> Iterable[Value]:
+        """The public keys to ask for of a measurement without a domain.
+
+        Called for each such measurement in the order of `measurements`, again and again until it gives no key that
+        was not asked for before; so keys may follow from answers, of this measurement too, and never from the data.
+
+        Parameters
+        ----------
+        name : str
+            The measurement.
+        answers : mapping
+            What has been answered so far. All measurements before this one are there in full; this one as far as
+            its keys were asked for, and not at all the first time.
+        bounds : Bounds
+            Public bounds.
+        """
+
+    @abstractmethod
+    def seed(self, answers: Mapping[str, Answers], rng: np.random.Generator) -> list[Edge]:
+        """A simple graph to begin from: each edge once, nodes 0, 1, 2, …, by the answers and the generator alone."""
+
+    @abstractmethod
+    def targets(self, answers: Mapping[str, Answers], outside: bool = False) -> list[Target]:
+        """What the walk is to fit, of these answers. `outside` is that of `Target`, where the method leaves it open."""
+
+
+def edge_source(symmetric: bool, node: type = int) -> Query:
+    """The declaration of protected undirected edges, in both directions or in one.
+
+    The cost of a query is the same: symmetric edges are used half as often and their unit weighs twice.
+
+    Parameters
+    ----------
+    symmetric : bool
+        Whether each edge stands in both directions, `unit_weight=2`, or once, `unit_weight=1`.
+    node : {int, str}
+        The type of the nodes.
+
+    Examples
+    --------
+    >>> print(edge_source(True).bill(epsilon=0.1))
+    edges: 0.2
+      protects one undirected edge, of weight 2
+      promised of it: the records (a, b) and (b, a) weigh the same
+      promised of it: every record weighs exactly 1
+      NoisyCount(0.1) uses it once: 0.1 x 1 x 2 = 0.2
+    """
+    if node not in (int, str):
+        raise PlanError("nodes are of type int or str")
+    facts = ["unit_weights", "symmetric"] if symmetric else ["unit_weights"]
+    weight = 2 if symmetric else 1
+    return source(SOURCE, src=node, dst=node, unit="one undirected edge", unit_weight=weight, facts=facts)
+
+
+def spend(
+    queries: Mapping[str, tuple[Query, Iterable[Any] | None]],
+    epsilon: object,
+    shares: Mapping[str, object],
+) -> dict[str, Measurement]:
+    """Noisy counts of queries that together cost epsilon, each its share.
+
+    The epsilon of a query is `share · epsilon / (uses · unit_weight)`, rounded down to a multiple of 1e-12.
+
+    Parameters
+    ----------
+    queries : mapping
+        Name to query of one source, with its public keys or None.
+    epsilon : number
+        The cost of all to one protected unit.
+    shares : mapping
+        For each name a number more than 0; they are scaled to add up to 1.
+
+    Raises
+    ------
+    PlanError
+        When the shares are not those of the queries, or a query is not of one source.
+    EpsilonError
+        When a share or the epsilon is not more than 0, or a share comes to less than 1e-12.
+
+    Examples
+    --------
+    >>> edges = edge_source(symmetric=True)
+    >>> ends = edges.select(lambda e: e.src)
+    >>> made = spend({"ends": (ends, None), "edges": (edges, [(0, 1)])}, 1, {"ends": 0.3, "edges": 0.7})
+    >>> {name: float(measurement.epsilon) for name, measurement in made.items()}
+    {'ends': 0.15, 'edges': 0.35}
+    """
+    if set(shares) != set(queries):
+        raise PlanError(f"give a share for each of {', '.join(queries)}, and for nothing else")
+    whole, parts = parse_epsilon(epsilon), {name: parse_epsilon(shares[name]) for name in queries}
+    total = sum(parts.values())
+    made = {}
+    for name, (query, keys) in queries.items():
+        declared = sources([query.plan])
+        if len(declared) != 1:
+            raise PlanError(f"the query {name!r} is over {len(declared)} sources; a method measures one, the edges")
+        ((used, declaration),) = declared.items()
+        exact = whole * parts[name] / total / (query.uses()[used] * declaration.unit_weight)
+        price = Fraction(exact.numerator * _GRAIN // exact.denominator, _GRAIN)
+        if price <= 0:
+            raise EpsilonError(f"the share of {name!r} leaves it an epsilon of less than 1e-12; raise its share")
+        made[name] = query.noisy_count(price, keys)
+    return made

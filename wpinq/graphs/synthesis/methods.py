@@ -1,0 +1,213 @@
+"""The methods by name. A new one: a `Method` in a module of its own, and an entry in `METHODS`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+
+from wpinq.answers import Answers
+from wpinq.errors import PlanError
+from wpinq.expr.values import Value
+from wpinq.graphs.recipes import degree_ccdf, degree_sequence, joint_degrees
+from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect
+from wpinq.graphs.synthesis.degrees import (
+    CCDF,
+    SEQUENCE,
+    Integers,
+    fit_degrees,
+    graphical,
+    random_graph,
+)
+from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Edge, Method, spend
+from wpinq.graphs.synthesis.tagged import Tagged
+from wpinq.measurement import Measurement
+from wpinq.query import Query
+from wpinq.synthesis.target import Target
+from wpinq.synthesis.walks import Swaps
+
+Recipe = Callable[[Query], Query]
+Keys = Callable[[Integers], Iterable[Value]]
+
+SEED_SHARES = {CCDF: Fraction(27, 100), SEQUENCE: Fraction(3, 100)}
+"""Of the whole epsilon, for the degrees: three tenths, of which the sequence takes a tenth (see `docs/graphs.md`)."""
+_FIRST_KEYS = 64
+_TELLING = 0.5
+"""Of a node: a mean count that is surely less has no node of a higher degree above it, which would make it 1."""
+_MOST_KEYS = 2**20
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A query to fit: from symmetric edges, and the public keys that follow from fitted degrees, None if inferred."""
+
+    recipe: Recipe
+    keys: Keys | None
+
+
+@dataclass(frozen=True)
+class DegreesThen(Method):
+    """The paper's way (section 5.1): fit the degrees, draw a random graph that has them, and swap its edges until the
+    queries come out as they were released.
+
+    Attributes
+    ----------
+    name : str
+        What reports call it.
+    fits : mapping
+        Name to query, one or several.
+    closing : float
+        See `Method`.
+    """
+
+    name: str
+    fits: Mapping[str, Fit]
+    closing: float = 0.0
+    symmetric: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.fits or {CCDF, SEQUENCE} & set(self.fits):
+            raise PlanError(f"give one query or more to fit, not named {CCDF} or {SEQUENCE}")
+        Swaps(closing=self.closing)  # refuses a share out of range, before anything is spent
+
+    @property
+    def shares(self) -> dict[str, Fraction]:  # type: ignore[override]
+        left = (1 - sum(SEED_SHARES.values(), Fraction(0))) / len(self.fits)
+        return {**SEED_SHARES, **dict.fromkeys(self.fits, left)}
+
+    def measurements(
+        self,
+        source: Query,
+        epsilon: object,
+        split: Mapping[str, object] | None = None,
+        bounds: Bounds = UNBOUNDED,
+    ) -> dict[str, Measurement]:
+        wanted: dict[str, tuple[Query, Iterable[Value] | None]] = {
+            CCDF: (degree_ccdf(source), None if bounds.degree is None else range(bounds.degree)),
+            SEQUENCE: (degree_sequence(source), None if bounds.nodes is None else range(bounds.nodes)),
+        }
+        wanted |= {name: (fit.recipe(source), None) for name, fit in self.fits.items()}
+        made = spend(wanted, epsilon, self.shares if split is None else split)
+        if bounds.degree is None and _confident(1 / float(made[CCDF].epsilon)) > _MOST_KEYS // 2:
+            raise PlanError(
+                f"so little epsilon for {CCDF} cannot tell where degrees end: give a public bound on the degree"
+            )
+        return made
+
+    def keys(
+        self,
+        name: str,
+        answers: Mapping[str, Answers],
+        bounds: Bounds = UNBOUNDED,
+    ) -> Iterable[Value]:
+        """As `Method.keys`.
+
+        Of the CCDF, keys 0, 1, … until the upper half of them shows, at two standard errors, less than half a node
+        above them; of the sequence, as many as the CCDF shows nodes, and ten scales of its noise more.
+        """
+        if name == CCDF:
+            return range(_ccdf_keys(answers.get(CCDF)))
+        if name == SEQUENCE:
+            ccdf = answers[CCDF]
+            return range(max(1, math.ceil(ccdf[0] + 10 * ccdf.scale)))
+        keys = self.fits[name].keys
+        if keys is None:
+            raise PlanError(f"{name} has no public keys that follow from its plan, and no rule for them")
+        return keys(fit_degrees(answers))
+
+    def seed(self, answers: Mapping[str, Answers], rng: np.random.Generator) -> list[Edge]:
+        return random_graph(graphical(fit_degrees(answers)), rng)
+
+    def targets(self, answers: Mapping[str, Answers], outside: bool = False) -> list[Target]:
+        return [Target(answers[name], outside) for name in self.fits]
+
+
+def _confident(scale: float) -> int:
+    """How many noisy counts it takes for two standard errors of their mean, `2·√2·scale/√n`, to be `_TELLING`."""
+    return math.ceil(8 * (scale / _TELLING) ** 2)
+
+
+def _ccdf_keys(known: Answers | None) -> int:
+    if known is None:
+        return _FIRST_KEYS
+    count = len(known)
+    upper = np.asarray(known.values)[count // 2 :]
+    error = 2 * math.sqrt(2 / len(upper)) * known.scale
+    return count if float(upper.mean()) + error < _TELLING else 2 * count
+
+
+def _pairs(degrees: Integers) -> Iterable[Value]:
+    return product(np.unique(degrees).tolist(), repeat=2)
+
+
+def _triples(bucket: int) -> Keys:
+    return lambda degrees: combinations_with_replacement(np.unique(degrees // bucket).tolist(), 3)
+
+
+def _fits(bucket: int) -> dict[str, Fit]:
+    """The queries to fit, by their short names."""
+    return {
+        "tbi": Fit(triangles_by_intersect, None),
+        "tbd": Fit(lambda edges: triangles_by_degree(edges, bucket), _triples(bucket)),
+        "jdd": Fit(joint_degrees, _pairs),
+    }
+
+
+DEFAULT_METHOD = "tbi"
+"""What `wpinq synthesize` takes unless told."""
+
+METHODS: dict[str, Callable[[], Method]] = {"tags": Tagged}
+"""Methods beside those that `find_method` makes of the paper's queries: name to what makes it."""
+
+
+def method_names() -> list[str]:
+    """What `find_method` knows, sums aside."""
+    return [*METHODS, *_fits(1)]
+
+
+def find_method(name: str, bucket: int = 20, closing: float | None = None) -> Method:
+    """A method by its name.
+
+    Parameters
+    ----------
+    name : str
+        `tbi` (triangles by intersect), `tbd` (triangles by degree), `jdd` (joint degrees), several with `+` between
+        them, or another of `METHODS`.
+    bucket : int
+        The width of the buckets of degrees in `tbd`.
+    closing : float, optional
+        The share of proposals chosen to close a triangle, instead of the method's own.
+
+    Raises
+    ------
+    PlanError
+        When there is no such method.
+
+    Examples
+    --------
+    >>> method = find_method("tbi+jdd")
+    >>> for name, measurement in method.measurements(method.source(), epsilon=1).items():
+    ...     print(name, float(measurement.epsilon))
+    degree_ccdf 0.135
+    degree_sequence 0.015
+    tbi 0.04375
+    jdd 0.04375
+    """
+    if name in METHODS:
+        made = METHODS[name]()
+    else:
+        fits = _fits(bucket)
+        parts = name.split("+")
+        if len(set(parts)) < len(parts) or not set(parts) <= set(fits):
+            known = ", ".join(method_names())
+            raise PlanError(f"there is no method {name!r}; there are {known}, and sums such as tbi+jdd")
+        made = DegreesThen(name, {part: fits[part] for part in parts})
+    if closing is None:
+        return made
+    if not (is_dataclass(made) and "closing" in {field.name for field in fields(made)}):
+        raise PlanError(f"the method {made.name} chooses its own share of closing proposals")
+    return replace(made, closing=closing)

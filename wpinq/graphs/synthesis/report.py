@@ -1,0 +1,73 @@
+"""The report of a synthesis, as plain data: what was paid, what was asked of the chains, what came of it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from wpinq.bill import Bill
+from wpinq.graphs.synthesis.statistics import graph_statistics
+from wpinq.graphs.synthesis.workflow import SyntheticGraph
+
+FORMAT, FORMAT_VERSION = "wpinq synthesis", 1
+
+
+def report(graph: SyntheticGraph) -> dict[str, Any]:
+    """All that is known of a synthetic graph, ready for `json.dump`.
+
+    Every figure is of released answers or of synthetic graphs; nothing of the secret one is known here, its errors
+    least of all.
+
+    Parameters
+    ----------
+    graph : SyntheticGraph
+        What `synthesize` gave.
+
+    Returns
+    -------
+    dict
+        `method`; `bill`, source to epsilon, and `bill_text`; `measurements`, each with epsilon, noise scale and number
+        of keys; `simulated`, whether any answers protect nothing; `settings`, with the public seed; `chains`, each with
+        its engine, trace and the statistics of the graph it began from; `best_chain`; `noise_level`; `r_hat`; and
+        `graph`, the statistics of the synthetic graph. Figures that are not numbers are null.
+
+    Notes
+    -----
+    Privacy cost: none.
+    """
+    bill = Bill({name: table.measurement for name, table in graph.answers.items()})
+    samples = graph.samples
+    return {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "method": graph.method.name,
+        "bill": {source: str(cost) for source, cost in bill.items()},
+        "bill_text": str(bill).splitlines(),
+        "measurements": {
+            name: {"epsilon": str(table.epsilon), "scale": table.scale, "keys": len(table)}
+            for name, table in graph.answers.items()
+        },
+        "simulated": any(table.simulated for table in graph.answers.values()),
+        "settings": graph.settings.to_json(),
+        "chains": [
+            {
+                "engine": chain.note,
+                "trace": {**_plain(trace.to_json()), "acceptance": trace.acceptance},
+                "began_from": _plain(graph_statistics(seed)),
+            }
+            for chain, trace, seed in zip(samples.chains, samples.traces, graph.seeds, strict=True)
+        ],
+        "best_chain": samples.best,
+        "noise_level": samples.noise,
+        "r_hat": _plain(graph.r_hat()),
+        "graph": _plain(graph.statistics()),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """The same data without nan and infinity, which JSON lacks."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

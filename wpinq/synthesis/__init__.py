@@ -1,0 +1,36 @@
+"""Markov chain Monte Carlo over public candidates, scored against answers."""
+
+from wpinq.synthesis.candidate import Dataset
+from wpinq.synthesis.chain import Chain, GenericChain
+from wpinq.synthesis.checkpoint import Checkpoint, CheckpointError
+from wpinq.synthesis.convergence import split_r_hat
+from wpinq.synthesis.sampling import Samples, Update, sample
+from wpinq.synthesis.schedule import Constant, Geometric, Linear, Schedule
+from wpinq.synthesis.settings import Settings
+from wpinq.synthesis.target import Target, noise_level
+from wpinq.synthesis.trace import Trace
+from wpinq.synthesis.walks import EdgeMoves, ReplaceRecord, Swaps, Walk
+
+__all__ = [
+    "Chain",
+    "Checkpoint",
+    "CheckpointError",
+    "Constant",
+    "Dataset",
+    "EdgeMoves",
+    "GenericChain",
+    "Geometric",
+    "Linear",
+    "ReplaceRecord",
+    "Samples",
+    "Schedule",
+    "Settings",
+    "Swaps",
+    "Target",
+    "Trace",
+    "Update",
+    "Walk",
+    "noise_level",
+    "sample",
+    "split_r_hat",
+]

@@ -1,0 +1,261 @@
+"""A chain of any walk, on either incremental engine: propose, compare scores, commit or roll back."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wpinq.engines.incremental import Evaluator
+from wpinq.engines.incremental.compiled import CompiledEvaluator, Progress
+from wpinq.errors import PlanError
+from wpinq.expr.values import Value
+from wpinq.plan.format import value_from_json, value_to_json
+from wpinq.plan.node import sources
+from wpinq.synthesis.candidate import Dataset
+from wpinq.synthesis.target import Target
+from wpinq.synthesis.walks import Changes, Walk
+
+Weights = dict[Value, float]
+State = dict[str, NDArray[Any]]
+"""All that a chain's future depends on, as named arrays."""
+
+
+class Chain(Protocol):
+    """A Metropolis-Hastings chain over candidates; its stationary distribution is `exp(−power · score)`.
+
+    Attributes
+    ----------
+    note : str
+        Which engine runs it, and why no faster one does.
+    """
+
+    note: str
+
+    def run(self, steps: int, power: float) -> Progress:
+        """Do so many steps at this power; the chain so far."""
+
+    @property
+    def progress(self) -> Progress:
+        """The chain so far: steps, proposals that were evaluated, those accepted, and the score."""
+
+    @property
+    def candidate(self) -> dict[str, Weights]:
+        """The candidate as it is."""
+
+    @property
+    def outputs(self) -> list[Weights]:
+        """The output of each target's plan on it."""
+
+    def save(self) -> State:
+        """What `restore` needs to go on exactly as this chain does. Evaluates afresh, which ends the drift of floats:
+        where a chain is saved is part of what it does, so save at given numbers of steps, not at given times."""
+
+    def restore(self, state: State) -> None:
+        """Go on from where another chain, begun alike, was saved."""
+
+
+class GenericChain:
+    """A chain of any walk.
+
+    Parameters
+    ----------
+    targets : sequence of Target
+        What the candidate is to fit.
+    walk : Walk
+        How it is changed.
+    candidate : mapping
+        Source name to dataset, where to begin. Public.
+    seed : int
+        Of numpy's generator.
+    compiled : bool
+        Whether to evaluate on `CompiledEvaluator` instead of the python engine.
+    note : str
+        See `Chain`.
+
+    Raises
+    ------
+    CannotCompile
+        When the compiled engine cannot run a plan.
+
+    Notes
+    -----
+    Privacy cost: none; all that comes in is public. Source: paper, section 4.2.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> from wpinq.synthesis.walks import ReplaceRecord
+    >>> dice = wp.source("dice", int)
+    >>> answers = wp.simulate(dice.noisy_count(epsilon=1, over=range(1, 7)), {"dice": {6: 20}}, seed=1)
+    >>> chain = GenericChain([Target(answers)], ReplaceRecord("dice", tuple(range(1, 7))), {"dice": {1: 20.0}}, seed=1)
+    >>> chain.run(3000, power=100.0).steps
+    3000
+    >>> chain.candidate["dice"][6] > 15
+    True
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        walk: Walk,
+        candidate: Mapping[str, Mapping[Value, float]],
+        *,
+        seed: int = 0,
+        compiled: bool = False,
+        note: str = "the python engine",
+    ) -> None:
+        self.note = note
+        self._targets, self._walk, self._compiled = tuple(targets), walk, compiled
+        self._sources = sources([target.plan for target in targets])
+        missing = [name for name in self._sources if name not in candidate]
+        if missing:
+            raise PlanError(f"the candidate lacks {', '.join(missing)}, which the targets' queries use")
+        self._candidate = {name: Dataset(candidate[name]) for name in self._sources}
+        self._rng = np.random.default_rng(seed)
+        self._steps = self._evaluated = self._accepted = 0
+        self._load()
+
+    def run(self, steps: int, power: float) -> Progress:
+        if steps < 0 or not power >= 0:
+            raise PlanError("a chain takes a number of steps and a power, both at least 0")
+        rng, scored = self._rng, self._scored
+        for _ in range(steps):
+            proposal = self._walk.propose(rng, self._candidate)
+            if proposal is None:
+                continue
+            changes, log_ratio = proposal
+            self._evaluated += 1
+            before = scored.score
+            scored.propose(changes)
+            advantage = log_ratio + power * (before - scored.score)
+            if advantage >= 0 or rng.random() < math.exp(advantage):
+                self._accepted += 1
+                scored.commit()
+                for name, moved in changes.items():
+                    self._candidate[name].change(moved)
+            else:
+                scored.rollback()
+        self._steps += steps
+        return self.progress
+
+    @property
+    def progress(self) -> Progress:
+        return Progress(self._steps, self._evaluated, self._accepted, self._scored.score)
+
+    @property
+    def candidate(self) -> dict[str, Weights]:
+        return {name: dict(dataset) for name, dataset in self._candidate.items()}
+
+    @property
+    def outputs(self) -> list[Weights]:
+        return self._scored.outputs
+
+    def save(self) -> State:
+        self._load()
+        held = {
+            name: [[value_to_json(record), weight] for record, weight in dataset.items()]
+            for name, dataset in self._candidate.items()
+        }
+        return {
+            "candidate": _packed(held),
+            "generator": _packed(self._rng.bit_generator.state),
+            "tallies": np.array([self._steps, self._evaluated, self._accepted], dtype=np.int64),
+        }
+
+    def restore(self, state: State) -> None:
+        held = _unpacked(state["candidate"])
+        self._candidate = {
+            name: Dataset({value_from_json(record, source.record): weight for record, weight in held[name]})
+            for name, source in self._sources.items()
+        }
+        self._rng.bit_generator.state = _unpacked(state["generator"])
+        self._steps, self._evaluated, self._accepted = state["tallies"].tolist()
+        self._load()
+
+    def _load(self) -> None:
+        """Evaluate the candidate afresh, in the order of its records."""
+        make = _CompiledScore if self._compiled else _PythonScore
+        self._scored: _PythonScore | _CompiledScore = make(self._targets, self._candidate)
+
+
+class _PythonScore:
+    """The score of a candidate in the python engine, kept up to date by the changes of the outputs."""
+
+    def __init__(self, targets: Sequence[Target], candidate: Mapping[str, Dataset]) -> None:
+        self._evaluator = Evaluator([target.plan for target in targets], candidate)
+        self._targets = [(target.epsilon, target.values, target.outside) for target in targets]
+        self._outputs: list[dict[Any, float]] = [_floats(output) for output in self._evaluator.outputs]
+        self._committed = math.fsum(t.score(output) for t, output in zip(targets, self._outputs, strict=True))
+        self.score = self._committed
+        self._moved: list[dict[Any, float]] = []
+
+    @property
+    def outputs(self) -> list[Weights]:
+        return [_floats(output) for output in self._evaluator.outputs]
+
+    def propose(self, changes: Changes) -> None:
+        self._moved = [_floats(moved) for moved in self._evaluator.propose(changes)]
+        change = 0.0
+        for (price, values, outside), output, moved in zip(self._targets, self._outputs, self._moved, strict=True):
+            for record, weight in moved.items():
+                target = values.get(record)
+                if target is None:
+                    if not outside:
+                        continue
+                    target = 0.0
+                old = output.get(record, 0.0)
+                change += price * (abs(old + weight - target) - abs(old - target))
+        self.score = self._committed + change
+
+    def commit(self) -> None:
+        self._evaluator.commit()
+        self._committed = self.score
+        for output, moved in zip(self._outputs, self._moved, strict=True):
+            for record, weight in moved.items():
+                output[record] = output.get(record, 0.0) + weight
+
+    def rollback(self) -> None:
+        self._evaluator.rollback()
+        self.score = self._committed
+
+
+class _CompiledScore:
+    """The score of a candidate in the compiled evaluator, which keeps it itself."""
+
+    def __init__(self, targets: Sequence[Target], candidate: Mapping[str, Dataset]) -> None:
+        self._evaluator = CompiledEvaluator([target.plan for target in targets], candidate)
+        self._evaluator.set_targets([(target.epsilon, target.values, target.outside) for target in targets])
+
+    @property
+    def score(self) -> float:
+        return self._evaluator.score
+
+    @property
+    def outputs(self) -> list[Weights]:
+        return self._evaluator.outputs
+
+    def propose(self, changes: Changes) -> None:
+        self._evaluator.propose(changes)
+
+    def commit(self) -> None:
+        self._evaluator.commit()
+
+    def rollback(self) -> None:
+        self._evaluator.rollback()
+
+
+def _floats(weights: Mapping[Value, Any]) -> dict[Any, float]:
+    return {record: float(weight) for record, weight in weights.items()}
+
+
+def _packed(data: object) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(data).encode(), dtype=np.uint8)
+
+
+def _unpacked(array: NDArray[Any]) -> Any:
+    return json.loads(array.tobytes().decode())

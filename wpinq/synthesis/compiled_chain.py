@@ -1,0 +1,93 @@
+"""A chain over graphs that never leaves compiled code within a chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from wpinq.engines.incremental.compiled import EdgeWalk, Progress, SwapWalk
+from wpinq.engines.incremental.compiled import Target as WalkTarget
+from wpinq.expr.values import Value
+from wpinq.synthesis.chain import State, Weights
+from wpinq.synthesis.target import Target
+from wpinq.synthesis.walks import EdgeMoves, Swaps
+
+
+class CompiledChain:
+    """A chain of `Swaps` or `EdgeMoves` as one compiled loop. It is a `Chain`.
+
+    Parameters
+    ----------
+    targets : sequence of Target
+        What the graph is to fit, all over the walk's source.
+    walk : Swaps or EdgeMoves
+        How it is changed.
+    edges : sequence of pairs, or array of shape (edges, 2)
+        The undirected edges to begin from, each once.
+    seed : int
+        Of the walk's random numbers.
+
+    Raises
+    ------
+    CannotCompile
+        When a plan has no integer form, or numba is not installed.
+    PlanError
+        When the edges are no simple graph, or the plans are not over the walk's source alone.
+    """
+
+    def __init__(self, targets: Sequence[Target], walk: Swaps | EdgeMoves, edges: Any, seed: int) -> None:
+        self._rule = walk
+        self._targets = [WalkTarget(t.plan, t.epsilon, t.values, t.outside) for t in targets]
+        self._walk: SwapWalk | EdgeWalk
+        if isinstance(walk, Swaps):
+            self._walk = SwapWalk(
+                self._targets, walk.source, edges, symmetric=walk.symmetric, seed=seed, closing=walk.closing
+            )
+        else:
+            self._walk = EdgeWalk(
+                self._targets,
+                walk.source,
+                edges,
+                walk.nodes,
+                symmetric=walk.symmetric,
+                seed=seed,
+                changing=walk.changing,
+            )
+        self.note = "the compiled engine, a chunk a call"
+
+    def run(self, steps: int, power: float) -> Progress:
+        return self._walk.run(steps, power)
+
+    @property
+    def progress(self) -> Progress:
+        return self._walk.progress
+
+    @property
+    def candidate(self) -> dict[str, Weights]:
+        edges: list[Any] = list(self._walk.edges)
+        if self._rule.symmetric:
+            edges += [(b, a) for a, b in edges]
+        return {self._rule.source: dict.fromkeys(edges, 1.0)}
+
+    @property
+    def edge_array(self) -> NDArray[Any]:
+        """The graph as it is: each undirected edge once, shape (edges, 2)."""
+        return self._walk.edge_array
+
+    @property
+    def outputs(self) -> list[dict[Value, float]]:
+        return self._walk.outputs
+
+    def save(self) -> State:
+        return self._walk.state()
+
+    def restore(self, state: State) -> None:
+        source, symmetric = self._rule.source, self._rule.symmetric
+        if isinstance(self._rule, Swaps):
+            self._walk = SwapWalk.restore(self._targets, source, state, symmetric=symmetric, closing=self._rule.closing)
+        else:
+            self._walk = EdgeWalk.restore(
+                self._targets, source, state, self._rule.nodes, symmetric=symmetric, changing=self._rule.changing
+            )

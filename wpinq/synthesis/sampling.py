@@ -1,0 +1,283 @@
+"""Running chains: chunk by chunk, with traces, checkpoints and a word on how they go."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wpinq.errors import AnswersError, PlanError
+from wpinq.expr.values import Value
+from wpinq.synthesis.chain import Chain
+from wpinq.synthesis.checkpoint import Checkpoint
+from wpinq.synthesis.convergence import split_r_hat
+from wpinq.synthesis.settings import Settings
+from wpinq.synthesis.start import Start, begin
+from wpinq.synthesis.target import Target, noise_level
+from wpinq.synthesis.trace import Trace
+from wpinq.synthesis.walks import Walk
+
+Statistics = Callable[[Chain], Mapping[str, float]]
+_LEAST_DRAWS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """How a chain goes, at the end of a chunk. All of it is public: it is of the candidate and the answers.
+
+    Attributes
+    ----------
+    chain : int
+        Its number, from 0.
+    steps, total : int
+        Done, and to do in all.
+    rate : float
+        Steps a second in this chunk.
+    acceptance : float
+        The share of the chunk's steps that were kept.
+    score, noise : float
+        The score now, and what noise alone would leave.
+    stopped : str
+        Why the chain ended; empty while it goes on.
+    """
+
+    chain: int
+    steps: int
+    total: int
+    rate: float
+    acceptance: float
+    score: float
+    noise: float
+    stopped: str
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Chains that have run.
+
+    Attributes
+    ----------
+    chains : sequence of Chain
+        Each where it ended.
+    traces : sequence of Trace
+        One a chain.
+    noise : float
+        The score that noise alone would leave; see `noise_level`.
+    """
+
+    chains: Sequence[Chain]
+    traces: Sequence[Trace]
+    noise: float
+
+    @property
+    def best(self) -> int:
+        """The number of the chain whose score is least at its end, the first of equals."""
+        return int(np.argmin([trace.score[-1] for trace in self.traces]))
+
+    @property
+    def candidate(self) -> dict[str, dict[Value, float]]:
+        """Where the best chain ended."""
+        return self.chains[self.best].candidate
+
+    def r_hat(self) -> dict[str, float]:
+        """Split R-hat of the score and of every traced statistic, over the later half of the traces.
+
+        Without an entry for anything while there are fewer than eight chunks. Chains that stopped apart are compared
+        over as many last draws as the shortest has.
+        """
+        names = ["score", *self.traces[0].statistics]
+        found = {}
+        for name in names:
+            lines = [trace.score if name == "score" else trace.statistics[name] for trace in self.traces]
+            draws = min(map(len, lines)) // 2
+            if draws >= _LEAST_DRAWS:
+                found[name] = split_r_hat([line[-draws:] for line in lines])
+        return found
+
+
+def sample(
+    targets: Sequence[Target],
+    walk: Walk,
+    starts: Sequence[Start],
+    settings: Settings,
+    *,
+    statistics: Statistics | None = None,
+    checkpoints: Path | None = None,
+    on_update: Callable[[Update], None] | None = None,
+    compiled: bool = True,
+) -> Samples:
+    """Run chains whose stationary distribution is `exp(−power · Σ_i ε_i · ‖Q_i(A) − m_i‖)` over candidates A.
+
+    Parameters
+    ----------
+    targets : sequence of Target
+        The answers m_i with their queries and epsilons.
+    walk : Walk
+        How candidates are changed.
+    starts : sequence
+        For each chain the candidate to begin from: source name to `{record: weight}`, or, for a source of edges that
+        a walk of `walks` moves, to an array of its undirected edges of shape (edges, 2). One is for all chains.
+    settings : Settings
+        How long, how hard, how many.
+    statistics : callable, optional
+        From a chain to figures of its candidate to trace; called after each chunk, so it should be quick.
+    checkpoints : path, optional
+        A folder for one file a chain, `chain-0.npz` and so on. Chains that find theirs there go on from it, and end
+        as if they had never been interrupted, to the last bit; that holds on the same machine and versions.
+    on_update : callable, optional
+        Told how chains go, from their threads, one call at a time.
+    compiled : bool
+        Whether the compiled engine is used where it can be; the chain's `note` says what is.
+
+    Returns
+    -------
+    Samples
+        Chains where they ended, with their traces.
+
+    Raises
+    ------
+    PlanError
+        When the targets, the walk and the starts do not fit each other.
+    CheckpointError
+        When a checkpoint is of another run, damaged, or cannot be written.
+
+    Notes
+    -----
+    Privacy cost: none. It reads answers and public candidates, and has no way to protected data.
+    Source: paper, section 4.2.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> from wpinq.synthesis import ReplaceRecord, Settings, Target, sample
+    >>> towns = ("York", "Leeds", "Hull")
+    >>> people = wp.source("people", str)
+    >>> counts = wp.simulate(people.noisy_count(1, over=towns), {"people": {"York": 8, "Hull": 2}}, seed=1)
+    >>> start = {"people": {"Leeds": 10.0}}
+    >>> samples = sample([Target(counts)], ReplaceRecord("people", towns), [start], Settings(steps=2000, chains=2))
+    >>> samples.candidate["people"]["York"]
+    8.0
+    >>> sorted(samples.r_hat())
+    ['score']
+    """
+    targets = tuple(targets)
+    if not targets:
+        raise AnswersError("give at least one target to fit")
+    if len(starts) not in (1, settings.chains):
+        raise PlanError(f"give one start for all chains, or {settings.chains}, one each; not {len(starts)}")
+    every = list(starts) * settings.chains if len(starts) == 1 else list(starts)
+    seeds = [int(s.generate_state(1, np.uint64)[0]) for s in np.random.SeedSequence(settings.seed).spawn(len(every))]
+    chains = [begin(targets, walk, start, seed, compiled) for start, seed in zip(every, seeds, strict=True)]
+    files: list[Checkpoint | None] = [None] * len(chains)
+    if checkpoints is not None:
+        digest = _digest(targets, walk, every, settings, chains)
+        files = [Checkpoint(Path(checkpoints) / f"chain-{k}.npz", digest) for k in range(len(chains))]
+    lock, cancelled = threading.Lock(), threading.Event()
+    noise = noise_level(targets)
+
+    def told(update: Update) -> None:
+        if on_update is not None:
+            with lock:
+                on_update(update)
+
+    runs = [_Run(k, chain, settings, noise, statistics, files[k], told, cancelled) for k, chain in enumerate(chains)]
+    if len(runs) == 1:
+        return Samples(chains, [runs[0].go()], noise)
+    with ThreadPoolExecutor(max_workers=len(runs)) as pool:
+        futures = [pool.submit(run.go) for run in runs]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            cancelled.set()  # one that failed, or an interrupt, ends them all; else all are done
+    return Samples(chains, [future.result() for future in futures], noise)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    number: int
+    chain: Chain
+    settings: Settings
+    noise: float
+    statistics: Statistics | None
+    file: Checkpoint | None
+    told: Callable[[Update], None]
+    cancelled: threading.Event
+
+    def go(self) -> Trace:
+        """Run the chain to its end, from its checkpoint if there is one."""
+        trace, settings = Trace(), self.settings
+        found = None if self.file is None else self.file.load()
+        if found is not None:
+            state, trace = found
+            self.chain.restore(state)
+        elif self.file is not None:
+            self.file.store(self.chain.save(), trace)
+        while not trace.stopped and not self.cancelled.is_set():
+            self._chunk(trace, settings)
+        return trace
+
+    def _chunk(self, trace: Trace, settings: Settings) -> None:
+        done = trace.steps[-1] if trace.steps else 0
+        kept = trace.accepted[-1] if trace.accepted else 0
+        count = min(settings.chunk_steps, settings.steps - done)
+        power = settings.schedule.at(done / settings.steps)
+        start = time.perf_counter()
+        progress = self.chain.run(count, power)
+        seconds = time.perf_counter() - start
+        if settings.stop_at_noise is not None and progress.score <= settings.stop_at_noise * self.noise:
+            trace.stopped = "at the noise level"
+        elif progress.steps >= settings.steps:
+            trace.stopped = "all steps done"
+        due = bool(trace.stopped) or (len(trace.steps) + 1) % settings.checkpoint_every == 0
+        state = self.chain.save() if due else None
+        trace.add(self.chain.progress, power, self.statistics(self.chain) if self.statistics else {})
+        if state is not None and self.file is not None:
+            self.file.store(state, trace)
+        acceptance = (progress.accepted - kept) / count
+        rate = count / max(seconds, 1e-9)
+        self.told(
+            Update(
+                self.number,
+                done + count,
+                settings.steps,
+                rate,
+                acceptance,
+                trace.score[-1],
+                self.noise,
+                trace.stopped,
+            )
+        )
+
+
+def _digest(
+    targets: Sequence[Target], walk: Walk, starts: Sequence[Start], settings: Settings, chains: Sequence[Chain]
+) -> str:
+    """What tells this run from others. A walk that is no dataclass is known by its class alone."""
+    known = hashlib.blake2b(digest_size=20)
+    described = {
+        "targets": [[target.answers.to_json(), target.outside] for target in targets],
+        "walk": repr(walk) if is_dataclass(walk) else type(walk).__qualname__,
+        "settings": dict(settings.to_json()),
+        "engines": [chain.note for chain in chains],
+    }
+    known.update(json.dumps(described, sort_keys=True).encode())
+    for start in starts:
+        for name in sorted(start):
+            known.update(f"{name}\n".encode())
+            known.update(_content(start[name]))
+    return known.hexdigest()
+
+
+def _content(start: Any) -> bytes:
+    if isinstance(start, Mapping):
+        return repr([(record, float(weight)) for record, weight in start.items()]).encode()
+    array = np.asarray(start)
+    return repr(array.tolist()).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes()

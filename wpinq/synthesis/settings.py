@@ -1,0 +1,85 @@
+"""What a run of chains is told, besides what to fit and where to begin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from wpinq.errors import PlanError
+from wpinq.synthesis.schedule import SCHEDULES, Constant, Schedule
+
+POWER = 10_000.0
+"""The power that the paper takes."""
+_CHUNKS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How long chains go on, how hard they insist on the answers, and how often they are looked at.
+
+    Attributes
+    ----------
+    steps : int
+        Of each chain, at least 1.
+    schedule : Schedule
+        The power, which is constant within a chunk.
+    chains : int
+        How many, each in a thread of its own. Chains in compiled code run at the same time.
+    seed : int
+        Of all that is random here. It is public: it draws no noise.
+    chunk : int, optional
+        The steps between two looks at a chain; a fiftieth of `steps` unless told.
+    stop_at_noise : float, optional
+        A chain ends with the chunk in which its score falls to this many times the score that noise alone would
+        leave (`noise_level`). 1 stops where the measured dataset itself is expected to be; below it, chains fit noise.
+        None: all steps are done.
+    checkpoint_every : int
+        The chunks between two checkpoints. Chains also evaluate afresh there, checkpoint or not.
+    """
+
+    steps: int
+    schedule: Schedule = field(default_factory=lambda: Constant(POWER))
+    chains: int = 1
+    seed: int = 0
+    chunk: int | None = None
+    stop_at_noise: float | None = None
+    checkpoint_every: int = 10
+
+    def __post_init__(self) -> None:
+        counts = {"steps": self.steps, "chains": self.chains, "checkpoint_every": self.checkpoint_every}
+        if self.chunk is not None:
+            counts["chunk"] = self.chunk
+        for name, count in counts.items():
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+                raise PlanError(f"{name} is an integer of at least 1, not {count!r}")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise PlanError(f"a seed is an integer of at least 0, not {self.seed!r}")
+        if self.stop_at_noise is not None and not self.stop_at_noise > 0:
+            raise PlanError(f"stop_at_noise is a number above 0, or None; not {self.stop_at_noise!r}")
+
+    @property
+    def chunk_steps(self) -> int:
+        """The steps of a chunk."""
+        return self.chunk if self.chunk is not None else -(-self.steps // _CHUNKS)
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as plain data. The schedule is one of `SCHEDULES`, or kept as its description alone."""
+        kind = next((name for name, made in SCHEDULES.items() if type(self.schedule) is made), None)
+        known = repr(self.schedule) if kind is None else {"kind": kind, **asdict(self.schedule)}  # type: ignore[call-overload]
+        return {
+            "steps": self.steps,
+            "schedule": known,
+            "chains": self.chains,
+            "seed": self.seed,
+            "chunk": self.chunk_steps,
+            "stop_at_noise": self.stop_at_noise,
+            "checkpoint_every": self.checkpoint_every,
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Settings:
+        """The settings that plain data hold."""
+        schedule = dict(data["schedule"])
+        made = SCHEDULES[schedule.pop("kind")](**schedule)
+        return Settings(**{**data, "schedule": made})

@@ -1,0 +1,101 @@
+"""Targets: released answers that a candidate is to come close to, and how far noise alone would keep it away."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wpinq.answers import Answers
+from wpinq.errors import AnswersError
+from wpinq.measurement import GeometricCount, NoisyCount
+from wpinq.plan.node import Node
+from wpinq.privacy.geometric import GeometricNoise
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Answers that a candidate A is scored against: `ε · Σ_x |Q(A)(x) − answers[x]|` over the answers' keys.
+
+    Attributes
+    ----------
+    answers : Answers
+        Of a NoisyCount or a GeometricCount, with at least one key. Q is their plan, ε their epsilon.
+    outside : bool
+        What weight of Q(A) on other records costs. False: nothing; only what was asked for counts. True: ε times the
+        weight, as if those records had been released as 0; right where the keys hold every record that Q can give.
+
+    Raises
+    ------
+    AnswersError
+        When these are not answers of such a sink, or there are none.
+
+    Notes
+    -----
+    Privacy cost: none; answers hold nothing that was not released. Source: paper, sections 4.1 and 4.2.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> bits = wp.source("bits", bool)
+    >>> answers = wp.simulate(bits.noisy_count(epsilon=0.5), {"bits": [True, True, False]}, seed=1)
+    >>> target = Target(answers)
+    >>> target.epsilon, round(target.score({True: answers[True] + 3, False: answers[False]}), 9)
+    (0.5, 1.5)
+    """
+
+    answers: Answers
+    outside: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.answers, Answers):
+            raise AnswersError(f"a target needs Answers, not a {type(self.answers).__name__}: of a Release, at(keys)")
+        if not isinstance(self.answers.measurement.sink, (NoisyCount, GeometricCount)):
+            raise AnswersError("a candidate is scored against answers of NoisyCount or GeometricCount only")
+        if not len(self.answers):
+            raise AnswersError("a target needs answers with at least one key")
+
+    @property
+    def plan(self) -> Node:
+        """The query."""
+        return self.answers.plan
+
+    @property
+    def epsilon(self) -> float:
+        """The price of a unit of distance."""
+        return float(self.answers.epsilon)
+
+    @property
+    def values(self) -> dict[object, float]:
+        """The answer for each key of the domain."""
+        return dict(self.answers.items())
+
+    @property
+    def noise(self) -> float:
+        """What the score of the measured dataset itself would be, on average: `ε · Σ_x E|noise(x)|`.
+
+        For Laplace noise, E|noise| is its scale, so that each key adds one, up to the slack of the scale.
+        """
+        sink, scale = self.answers.measurement.sink, self.answers.scale
+        size = scale
+        if isinstance(sink, GeometricCount):
+            step = float(sink.step)
+            decay = GeometricNoise(scale / step).ratio
+            size = step * 2 * decay / (1 - decay * decay)
+        return self.epsilon * size * len(self.answers)
+
+    def score(self, output: dict[object, float]) -> float:
+        """`ε · ‖output − answers‖` over the keys, and over the other records too if `outside`."""
+        values = self.values
+        distance = math.fsum(abs(output.get(key, 0.0) - value) for key, value in values.items())
+        if self.outside:
+            distance += math.fsum(abs(weight) for record, weight in output.items() if record not in values)
+        return self.epsilon * distance
+
+
+def noise_level(targets: Sequence[Target]) -> float:
+    """The score that the measured dataset itself would have on average: `Σ_i ε_i · Σ_x E|noise_i(x)|`.
+
+    A candidate that scores less fits the noise as well; see `stop_at_noise` of `Settings`.
+    """
+    return math.fsum(target.noise for target in targets)

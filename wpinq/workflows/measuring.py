@@ -1,0 +1,143 @@
+"""Measuring a protected graph for synthesis: bill, debit, answers; then the graph is let go of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from wpinq.answers import Answers
+from wpinq.bill import Bill
+from wpinq.engines.choice import DEFAULT_ENGINE
+from wpinq.errors import SourceRejected
+from wpinq.expr.values import Value
+from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Method
+from wpinq.ingest import EdgeList
+from wpinq.release import Release
+from wpinq.session import Session
+
+
+def measure_graph(
+    graph: str | os.PathLike[str] | Iterable[tuple[Any, Any]],
+    method: Method,
+    epsilon: object,
+    *,
+    node: type = int,
+    split: Mapping[str, object] | None = None,
+    bounds: Bounds = UNBOUNDED,
+    ledger: str | os.PathLike[str] | None = None,
+    budget: object | None = None,
+    version: str | None = None,
+    engine: str = DEFAULT_ENGINE,
+    on_bill: Callable[[Bill], None] | None = None,
+    on_step: Callable[[str], None] | None = None,
+    on_answers: Callable[[str, Answers], None] | None = None,
+) -> dict[str, Answers]:
+    """Measure what a method wants to know of a graph, and forget the graph.
+
+    What is protected is the simple undirected graph of the file: an edge that stands there twice, or in both
+    directions, is one, and loops are left out. The bill is known before the file is read; everything is debited
+    together, before the graph is looked at; the session is closed before this returns.
+
+    Parameters
+    ----------
+    graph : path or iterable of pairs
+        An edge list as `read_edges` reads it, or edges.
+    method : Method
+        What to measure.
+    epsilon : number
+        The whole cost, to one undirected edge.
+    node : {int, str}
+        The type of the nodes.
+    split : mapping, optional
+        The share of epsilon for each measurement, instead of the method's own.
+    bounds : Bounds
+        Public bounds on the graph.
+    ledger : path, optional
+        Where budgets are kept; None records nothing beyond this call.
+    budget : number, optional
+        The budget of the source "edges" in the ledger; epsilon unless told.
+    version : str, optional
+        See `Session.protect`: the same measurements of the same version replay for free.
+    engine : str
+        What evaluates the queries.
+    on_bill : callable, optional
+        Told the bill before anything is read.
+    on_step : callable, optional
+        Told the name of each step before it runs; times depend on the data.
+    on_answers : callable, optional
+        Given the answers of each measurement as they come, to keep what was paid for whatever happens next.
+
+    Returns
+    -------
+    dict
+        Name to Answers, for `wpinq.graphs.synthesize`.
+
+    Raises
+    ------
+    PlanError, EpsilonError
+        When method, epsilon, shares and bounds do not fit each other. Nothing is spent.
+    SourceRejected
+        When the file is no edge list. Nothing is spent.
+    BudgetExceeded
+        When the budget does not cover the bill. Nothing is spent.
+    EvaluationFailed
+        When an engine failed after the debit.
+
+    Notes
+    -----
+    Privacy cost: epsilon for one undirected edge, as the bill says. Keys are public: bounds, or what follows from
+    answers. Source: paper, section 5.1.
+
+    Examples
+    --------
+    >>> from wpinq.graphs.synthesis import Bounds, find_method
+    >>> ring = [(i, (i + 1) % 9) for i in range(9)]
+    >>> answers = measure_graph(ring, find_method("tbi"), epsilon=2, bounds=Bounds(nodes=12, degree=8))
+    >>> [(name, len(table)) for name, table in answers.items()]
+    [('degree_ccdf', 8), ('degree_sequence', 12), ('tbi', 1)]
+    """
+    source = method.source(node)
+    measurements = method.measurements(source, epsilon, split, bounds)
+    if on_bill is not None:
+        on_bill(Bill(measurements))
+    with Session(ledger, engine=engine, on_step=on_step) as session:
+        session.protect(
+            source, _records(graph, method, node), budget=epsilon if budget is None else budget, version=version
+        )
+        released = dict(zip(measurements, session.release(list(measurements.values())), strict=True))
+        return _answers(released, method, bounds, on_answers)
+
+
+def _records(graph: Any, method: Method, node: type) -> list[tuple[Any, Any]]:
+    """The records of a simple undirected graph, as the method's source holds them."""
+    if isinstance(graph, (str, os.PathLike)):
+        edges = EdgeList(graph, directed=False, loops="drop", duplicates="drop").edges(node)
+    else:
+        given = list(graph)
+        if not all(isinstance(edge, (tuple, list)) and [type(end) for end in edge] == [node, node] for edge in given):
+            raise SourceRejected(f"the edges of a graph are pairs of {node.__name__}")
+        edges = list(dict.fromkeys((a, b) if a < b else (b, a) for a, b in given if a != b))
+    return edges + [(b, a) for a, b in edges] if method.symmetric else edges
+
+
+def _answers(
+    released: Mapping[str, Answers | Release],
+    method: Method,
+    bounds: Bounds,
+    on_answers: Callable[[str, Answers], None] | None,
+) -> dict[str, Answers]:
+    """Answers over public keys: those of the measurement, or those that the method derives from answers."""
+    answers: dict[str, Answers] = {}
+    for name, found in released.items():
+        if isinstance(found, Answers):
+            answers[name] = found
+        else:
+            asked: dict[Value, None] = {}
+            while more := dict.fromkeys(key for key in method.keys(name, answers, bounds) if key not in asked):
+                asked |= more
+                answers[name] = found.at(asked)
+            answers.setdefault(name, found.at(asked))
+        if on_answers is not None:
+            on_answers(name, answers[name])
+    return answers
