@@ -19,8 +19,11 @@ from typing import Any
 
 from wpinq.answers import Answers
 from wpinq.bill import Bill
+from wpinq.commands import synthesize
+from wpinq.commands.errors import NotSaved, UsageError
 from wpinq.display.explain import explain_plan
 from wpinq.display.table import answers_table
+from wpinq.engines.choice import DEFAULT_ENGINE, ENGINES, find_engine
 from wpinq.errors import (
     BudgetExceeded,
     EvaluationFailed,
@@ -34,18 +37,8 @@ from wpinq.ingest.source import format_of
 from wpinq.language import Program, parse
 from wpinq.privacy.epsilon import budget_to_nano, format_epsilon, from_nano, parse_epsilon
 from wpinq.privacy.ledger import Ledger
-from wpinq.public import DEFAULT_ENGINE, ENGINES
 from wpinq.release import Release
 from wpinq.session import Session
-
-
-class UsageError(WpinqError):
-    """The command line does not say what is needed."""
-
-
-class NotSaved(WpinqError):
-    """Answers were printed, and could not be written to their files."""
-
 
 EXIT_CODES: tuple[tuple[type[WpinqError], int], ...] = (
     (UsageError, 2),
@@ -114,7 +107,9 @@ def _parser() -> argparse.ArgumentParser:
         help="your word for this state of the data: the same measurement of the same version replays for free",
     )
     _add_parameters(run)
-    run.add_argument("--engine", choices=list(ENGINES), default=DEFAULT_ENGINE, help=f"default: {DEFAULT_ENGINE}")
+    _add_engine(run)
+    run.add_argument("--memory-limit", metavar="SIZE", help="of duckdb, such as 2GB; beyond it, it spills to disk")
+    run.add_argument("--threads", type=int, metavar="N", help="of duckdb; all there are unless given")
     run.add_argument("--json", action="store_true", help="print answers, bill and budgets as JSON")
     run.add_argument("--save", type=Path, metavar="FOLDER", help="save the answers of each measurement there")
     run.add_argument(
@@ -128,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     explain = commands.add_parser("explain", help="show plans, bills and expected accuracy; no data")
     explain.add_argument("program", type=Path, metavar="PROGRAM.wpq")
     _add_parameters(explain)
+    _add_engine(explain)
     explain.set_defaults(command=_explain)
 
     budget = commands.add_parser("budget", help="show or change the budgets in a ledger")
@@ -137,7 +133,12 @@ def _parser() -> argparse.ArgumentParser:
     budget.add_argument("--verify", action="store_true", help="check the ledger's hash chain and sums first")
     budget.add_argument("--json", action="store_true", help="print as JSON")
     budget.set_defaults(command=_budget)
+    synthesize.add_parser(commands)
     return parser
+
+
+def _add_engine(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--engine", choices=list(ENGINES), default=DEFAULT_ENGINE, help=f"default: {DEFAULT_ENGINE}")
 
 
 def _add_parameters(parser: argparse.ArgumentParser) -> None:
@@ -171,12 +172,15 @@ def _run(options: argparse.Namespace) -> None:
             raise UsageError(f"the program uses {name}: give --source {name}=FILE and --budget {name}=EPSILON")
         budget_to_nano(parse_epsilon(budgets[name]))
         data[name] = _data(name, files[name], edge_lists.get(name))
+    for measurement in measurements.values():
+        find_engine(options.engine).check(measurement.plan)
     new = _is_new(options.ledger)
     if options.save is not None:
         _prepare_folder(options.save)
     if not options.json:
-        print(f"The bill:\n{bill}\n")
-    with Session(options.ledger, engine=options.engine, on_step=_progress(options)) as session:
+        print(f"The bill:\n{bill}\n\nEngine: {options.engine}.\n")
+    limits = {"memory_limit": options.memory_limit, "threads": options.threads}
+    with Session(options.ledger, engine=options.engine, on_step=_progress(options), **limits) as session:
         if new:
             print(f"new ledger: {options.ledger}", file=sys.stderr)
         for name in bill:
@@ -286,13 +290,13 @@ def _explain(options: argparse.Namespace) -> None:
     program = _load(options)
     for name, measurement in program.measurements.items():
         print(f"== {name}: {measurement.description}\n")
-        print(explain_plan(measurement.plan, measurement.epsilon, measurement.reading))
+        print(explain_plan(measurement.plan, measurement.epsilon, measurement.reading, options.engine))
         print()
     if program.measurements:
         print(f"The bill of all, released together:\n{Bill(program.measurements)}")
         return
     for name, query in program.queries.items():
-        print(f"== {name}\n\n{explain_plan(query.plan)}\n")
+        print(f"== {name}\n\n{explain_plan(query.plan, engine=options.engine)}\n")
 
 
 def _budget(options: argparse.Namespace) -> None:

@@ -281,9 +281,10 @@ def check_domain(keys: Iterable[object], type_: Type) -> tuple[Value, ...]:
     if isinstance(keys, str):
         raise PlanError(f"the keys {keys!r} are one text: give a list of keys")
     checked: dict[Value, None] = {}
+    nullable = type_.with_nullable()
     for key in keys:
         try:
-            checked[normalize(plain(key, type_), type_.with_nullable())] = None
+            checked[normalize(plain(key, type_), nullable)] = None
         except UnfitValue as reason:
             raise PlanError(f"the key {key!r} cannot be released: {reason}; keys are of type {type_}") from None
     return tuple(checked)

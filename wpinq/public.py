@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -10,36 +10,22 @@ import numpy as np
 
 from wpinq.answers import Answers
 from wpinq.dataset import WeightedDataset
-from wpinq.engines import reference
-from wpinq.engines.relational import duckdb
-from wpinq.errors import PlanError
+from wpinq.engines.choice import DEFAULT_ENGINE, find_engine
+from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize
 from wpinq.measurement import Choose, GeometricCount, Measurement
 from wpinq.plan.analysis import slack
-from wpinq.plan.arithmetic import EXACT, FLOAT, Weights
+from wpinq.plan.arithmetic import EXACT, FLOAT
 from wpinq.plan.node import sources
 from wpinq.privacy.geometric import on_lattice, simulate_geometric
 from wpinq.privacy.noise import simulate_laplace
 from wpinq.privacy.selection import simulate_select
 from wpinq.query import Query
 
-Engine = Callable[..., Weights]
-ENGINES: dict[str, Engine] = {"reference": reference.evaluate, "duckdb": duckdb.evaluate}
-"""Every engine by name."""
-
-DEFAULT_ENGINE = "reference"
-
-
-def find_engine(name: str) -> Engine:
-    """The engine of this name, or PlanError."""
-    if name not in ENGINES:
-        raise PlanError(f"there is no engine {name!r}; the engines are {', '.join(ENGINES)}")
-    return ENGINES[name]
-
 
 def evaluate(
-    query: Query, data: Mapping[str, Any], engine: str = DEFAULT_ENGINE, *, exact: bool = False
+    query: Query, data: Mapping[str, Any], engine: str | None = None, *, exact: bool = False
 ) -> WeightedDataset:
     """The output of a query on PUBLIC data, without noise.
 
@@ -49,20 +35,22 @@ def evaluate(
         What to evaluate.
     data : mapping
         For each source name, a mapping from record to weight, or an iterable of records of weight 1 each.
-    engine : str
-        "reference" or "duckdb", which computes in floats only.
+    engine : str, optional
+        "duckdb", "spark" or "reference". Unless given, "duckdb"; with `exact`, "reference".
     exact : bool
-        Whether to compute in rationals; weights are then Fractions.
+        Whether to compute in rationals, which only the reference does; weights are then Fractions.
 
     Returns
     -------
     WeightedDataset
-        Record to weight.
+        Record to weight, in canonical order where DuckDB made it.
 
     Raises
     ------
     PlanError
-        When a source has no data, or a record is not of its type.
+        When a source has no data, a record is not of its type, or the engine cannot run the plan.
+    EvaluationFailed
+        When DuckDB could not evaluate it, as for want of memory.
 
     Notes
     -----
@@ -75,14 +63,17 @@ def evaluate(
     >>> wp.evaluate(edges.select(lambda e: e.src), {"edges": [(1, 2), (1, 3)]})
     WeightedDataset({1: 2.0})
     """
-    run = find_engine(engine)
-    arithmetic = EXACT if exact else FLOAT
+    chosen = find_engine(engine or ("reference" if exact else DEFAULT_ENGINE))
     datasets = {}
     for name, declaration in sources([query.plan]).items():
         if name not in data:
             raise PlanError(f"no data for the source {name!r}")
         datasets[name] = _read(data[name], declaration.record, name)
-    return WeightedDataset(run(query.plan, datasets, arithmetic))
+    try:
+        return WeightedDataset(chosen.evaluate(query.plan, datasets, EXACT if exact else FLOAT))
+    except EvaluationFailed:
+        chosen.check(query.plan)  # where the plan alone is why, that says so; a session asks it before the debit
+        raise
 
 
 def _read(given: Mapping[object, Any] | Iterable[object], type_: Type, name: str) -> dict[Value, Fraction]:
@@ -108,6 +99,8 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
         As for `evaluate`.
     seed : int
         Of numpy's generator; equal seeds give equal answers.
+    engine : str
+        "duckdb" or "reference".
 
     Returns
     -------
@@ -140,7 +133,7 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
         return Answers(measurement, 0.0, np.array(values), simulated=True)
     if isinstance(sink, GeometricCount):
         steps = on_lattice([float(weights[key]) for key in measurement.domain], sink.step)
-        scale = float(1 / (measurement.epsilon * sink.step))
+        scale = float((1 + slack(measurement.plan, exact=True)) / (measurement.epsilon * sink.step))
         drawn = simulate_geometric(steps, scale, seed)
         return Answers(measurement, scale * float(sink.step), np.array(drawn) * float(sink.step), simulated=True)
     scale = float(widening / measurement.epsilon)

@@ -10,6 +10,7 @@ from typing import Any
 from wpinq.bill import Bill
 from wpinq.clamped import average_elements, check_range, sum_elements
 from wpinq.display.explain import explain_plan
+from wpinq.engines.choice import DEFAULT_ENGINE
 from wpinq.errors import PlanError
 from wpinq.expr.facts import FACTS
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
@@ -359,9 +360,9 @@ class Query:
         """What a NoisyCount of this query at this epsilon costs each source."""
         return Bill([self.noisy_count(epsilon)])
 
-    def explain(self, epsilon: object | None = None) -> str:
-        """The plan as a tree, with types, uses, weights left, noise and expected accuracy. No data."""
-        return explain_plan(self.plan, None if epsilon is None else parse_epsilon(epsilon), self.reading)
+    def explain(self, epsilon: object | None = None, engine: str = DEFAULT_ENGINE) -> str:
+        """The plan as a tree, with types, uses, weights left, noise, expected accuracy, and its engine. No data."""
+        return explain_plan(self.plan, None if epsilon is None else parse_epsilon(epsilon), self.reading, engine)
 
     def epsilon_for(self, half_width: float, confidence: float = 0.95) -> Fraction:
         """The epsilon at which a NoisyCount's interval has this half-width.

@@ -10,7 +10,7 @@ import contextlib
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Concatenate, NoReturn, ParamSpec, TypeVar, overload
 
@@ -18,55 +18,29 @@ import numpy as np
 
 from wpinq.answers import Answers
 from wpinq.bill import Bill
+from wpinq.engines.choice import DEFAULT_ENGINE, Cluster, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
-from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import signature
 from wpinq.expr.values import Value, canonical_bytes
 from wpinq.ingest import read_source
-from wpinq.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain, check_text
-from wpinq.plan.analysis import demand, masses, rounding_error, slack, uses
+from wpinq.ingest.spark import read_frame
+from wpinq.measurement import Choose, Measurement, check_text
+from wpinq.order import NOT_MEASURED, Order, Protected, chosen, noisy, prepare
+from wpinq.plan.analysis import demand
 from wpinq.plan.arithmetic import FLOAT, Weights
-from wpinq.plan.lattice import require_lattice
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 from wpinq.privacy.epsilon import budget_to_nano, from_nano, parse_epsilon, to_nano
-from wpinq.privacy.geometric import GeometricNoise, check_exact, geometric_scale, on_lattice
 from wpinq.privacy.ledger import Ledger, Pricing
-from wpinq.privacy.noise import LaplaceNoise, laplace_scale
-from wpinq.privacy.selection import select, selection_scale
-from wpinq.public import DEFAULT_ENGINE, find_engine
 from wpinq.query import Query
 from wpinq.release import Release
 
 FAILED = "the evaluation failed after the debit; the budget stays spent, and nothing of the reason can be shown"
 _CHOICE = b"choice"
 _CHANGED = "the source was protected anew since this was paid for: release the measurement again, over the new data"
-_NOT_MEASURED = "release takes measurements: end the query with .noisy_count(epsilon=...) or another sink"
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class _Protected:
-    """A source with its data, and the version that tells its releases from those of other data."""
-
-    source: Source
-    version: str
-    weights: Mapping[Value, float]
-    unit: str
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class _Order:
-    """A measurement made ready to release: its ledger digest, the data it was paid for, its certified noise scale."""
-
-    measurement: Measurement
-    digest: str
-    versions: tuple[tuple[str, str], ...]
-    scale: float
-    slack: Fraction
-    distances: tuple[Fraction, ...]
 
 
 class Session:
@@ -78,7 +52,12 @@ class Session:
         Where budgets are kept. A path makes them durable and shared between processes; None keeps them in memory,
         for as long as the session lives.
     engine : str
-        What evaluates plans.
+        What evaluates plans: "duckdb", "spark" or "reference". It stays open, with the data that it was shown, until
+        the session is closed.
+    memory_limit : str, optional
+        Of DuckDB, "2GB": beyond it intermediate results spill to a private folder. Most of the machine's unless given.
+    threads : int, optional
+        Of DuckDB; as many as the machine has unless given.
     on_step : callable, optional
         Told the name of each operator before it runs, for progress displays; never a count or a size.
 
@@ -100,13 +79,17 @@ class Session:
         ledger: str | os.PathLike[str] | Ledger | None = None,
         *,
         engine: str = DEFAULT_ENGINE,
+        memory_limit: str | None = None,
+        threads: int | None = None,
         on_step: Callable[[str], None] | None = None,
     ) -> None:
-        self._evaluate = find_engine(engine)
+        self._engine = find_engine(engine)
+        self._evaluator = self._engine.start(memory_limit, threads)
+        self._cluster = self._evaluator if isinstance(self._evaluator, Cluster) else None
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self._owns_ledger = not isinstance(ledger, Ledger)
         self._on_step = None if on_step is None else _harmless(on_step)
-        self._protected: dict[str, _Protected] = {}
+        self._protected: dict[str, Protected] = {}
         self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
         self._open_outputs: dict[str, Weights] = {}  # of Releases, which answer key by key from one evaluation
         self._closed = False
@@ -128,6 +111,7 @@ class Session:
         self._closed = True
         self._protected.clear()
         self._open_outputs.clear()
+        self._evaluator.close()
         if self._owns_ledger:
             self._ledger.close()
 
@@ -142,7 +126,8 @@ class Session:
             A query made by `wp.source` (or a program's source).
         data : rows, mapping, data frame or path
             Rows, each of weight 1; a mapping from record to weight; a pandas, polars or Arrow table; a path to a
-            csv, parquet or edge-list file; an `EdgeList`. Refused as a whole when any part is unfit.
+            csv, parquet or edge-list file; an `EdgeList`. With engine="spark" also a Spark frame, and a path of parquet
+            that Spark reads; their rows stay there. Refused as a whole when any part is unfit.
         budget : number
             The total epsilon that releases may ever spend on this source. Where the ledger knows the source, what
             was spent stays spent and the budget must be the one it knows: `set_budget` changes it, on record.
@@ -176,13 +161,7 @@ class Session:
         label = f"new {secrets.token_hex(16)}" if version is None else f"declared {version}"
         if (name, label) in self._replaced:
             raise SessionError(f"other data took the place of version {version!r} of {name!r}; give a new version")
-        weights = read_source(
-            data,
-            declared.record,
-            unit_weight=declared.unit_weight,
-            cap=declared.cap,
-            facts=frozenset(declared.facts),
-        )
+        weights = self._read(declared, data)
         held = self._protected.get(name)
         if held is not None and held.version == label and held.weights != weights:
             raise SessionError(
@@ -192,8 +171,17 @@ class Session:
         self._ledger.open_account(name, schema=schema, unit=words, unit_weight=weight, budget=nano)
         if held is not None and held.version != label:
             self._replaced.add((name, held.version))
-        self._protected[name] = _Protected(declared, label, weights, words)
+        self._protected[name] = Protected(declared, label, weights, words)
         self._open_outputs.clear()
+        self._evaluator.forget(name)
+
+    def _read(self, declared: Source, data: object) -> Mapping[Value, float]:
+        facts = frozenset(declared.facts)
+        frame = None if self._cluster is None else self._cluster.frame(data)
+        if frame is None or self._cluster is None:
+            return read_source(data, declared.record, unit_weight=declared.unit_weight, cap=declared.cap, facts=facts)
+        read = read_frame(frame, declared.record, unit_weight=declared.unit_weight, cap=declared.cap, facts=facts)
+        return self._cluster.keep(read.frame, read.bounds)
 
     def set_budget(self, source: str, budget: object) -> None:
         """Change a source's budget: a recorded act of the curator, never below what is spent."""
@@ -247,9 +235,10 @@ class Session:
         """
         self._check_open()
         protected = dict(self._protected)  # one state of things for the whole batch, whatever other threads protect
-        orders = [_prepare(measurement, protected, fresh) for measurement in _batch(measurements)]
+        orders = [prepare(measurement, protected, fresh) for measurement in _batch(measurements)]
         if not orders:
             raise SessionError("nothing to release: give one measurement or several")
+        self._check_engine(orders)
         self._debit(orders)
         released = [self._release(order) for order in orders]
         return released[0] if isinstance(measurements, Measurement) else released
@@ -260,7 +249,13 @@ class Session:
 
     # --- the way of a release ---------------------------------------------------------------------------------------
 
-    def _debit(self, orders: Sequence[_Order]) -> None:
+    def _check_engine(self, orders: Sequence[Order]) -> None:
+        """Refuse what the engine cannot run while nothing is paid for; found from the plans, without data."""
+        for order in orders:
+            self._engine.check(order.measurement.plan)
+        self._evaluator.open()
+
+    def _debit(self, orders: Sequence[Order]) -> None:
         by_digest = {order.digest: order for order in orders}
         versions = dict(pair for order in orders for pair in order.versions)
         units = {n: d.unit_weight for n, d in sources(order.measurement.plan for order in orders).items()}
@@ -275,7 +270,7 @@ class Session:
 
         self._ledger.debit({digest: order.measurement.description for digest, order in by_digest.items()}, price)
 
-    def _release(self, order: _Order) -> Answers | Release:
+    def _release(self, order: Order) -> Answers | Release:
         measurement = order.measurement
         if isinstance(measurement.sink, Choose):
             return self._choose(order)
@@ -283,7 +278,7 @@ class Session:
             return Release(measurement, lambda keys: self._answer(order, keys))
         return self._answer(order, measurement.domain)
 
-    def _answer(self, order: _Order, keys: tuple[Value, ...]) -> Answers:
+    def _answer(self, order: Order, keys: tuple[Value, ...]) -> Answers:
         self._check_open()
         type_, factor = order.measurement.plan.type, float(order.measurement.sink.factor)
         encoded = [canonical_bytes(key, type_) for key in keys]
@@ -296,7 +291,7 @@ class Session:
         values = np.array([stored[code] for code in encoded]) * factor
         return Answers(replace(order.measurement, domain=keys), order.scale * factor, values)
 
-    def _choose(self, order: _Order) -> Answers:
+    def _choose(self, order: Order) -> Answers:
         domain = order.measurement.domain
         assert domain is not None
         stored = self._ledger.answers(order.digest, [_CHOICE])
@@ -309,34 +304,36 @@ class Session:
 
     # --- what sees protected data: called through _guarded only -------------------------------------------------------
 
-    def _draw(self, order: _Order, held: Sequence[_Protected], keys: Sequence[Value]) -> list[float]:
-        outputs, sink = self._outputs(order, held), order.measurement.sink
-        weights = [outputs.get(key, 0.0) for key in keys]
-        if isinstance(sink, GeometricCount):
-            return [float(steps) for steps in GeometricNoise(order.scale).add(on_lattice(weights, sink.step))]
-        return LaplaceNoise(order.scale).add(weights)
+    def _draw(self, order: Order, held: Sequence[Protected], keys: Sequence[Value]) -> list[float]:
+        return noisy(order, self._outputs(order, held, keys), keys)
 
-    def _pick(self, order: _Order, held: Sequence[_Protected]) -> int:
-        sink, domain = order.measurement.sink, order.measurement.domain
-        assert isinstance(sink, Choose)
-        assert domain is not None
-        scores = sink.scores(self._outputs(order, held), domain)
-        return select(scores, order.measurement.epsilon, order.slack, order.distances)
+    def _pick(self, order: Order, held: Sequence[Protected]) -> int:
+        sink = order.measurement.sink
+        # A quantile asks how much weight there is on either side of a candidate, at whatever records.
+        everywhere = isinstance(sink, Choose) and sink.quantile is not None
+        return chosen(order, self._outputs(order, held, None if everywhere else order.measurement.domain))
 
-    def _outputs(self, order: _Order, held: Sequence[_Protected]) -> Weights:
+    def _outputs(self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None) -> Weights:
+        """The output, at least at some keys where they are given; of an engine on a cluster, there and nowhere else."""
+        if self._cluster is not None and keys is not None:
+            data = {protected.source.source: protected.weights for protected in held}
+            return self._cluster.evaluate_keys(order.measurement.plan, data, keys, self._on_step)
         known = self._open_outputs.get(order.digest)
         if known is not None:
             return known
         data = {protected.source.source: protected.weights for protected in held}
-        weights = self._evaluate(order.measurement.plan, data, FLOAT, self._on_step)
+        weights = self._evaluate(order.measurement.plan, data)
         if order.measurement.domain is None:
             self._open_outputs[order.digest] = weights
         return weights
 
+    def _evaluate(self, plan: Node, data: Mapping[str, Mapping[Value, float]]) -> Weights:
+        return self._evaluator.evaluate(plan, data, FLOAT, self._on_step)
+
     def _guarded(
         self,
-        function: Callable[Concatenate[_Order, list[_Protected], P], T],
-        order: _Order,
+        function: Callable[Concatenate[Order, list[Protected], P], T],
+        order: Order,
         *args: P.args,
         **kw: P.kwargs,
     ) -> T:
@@ -359,7 +356,7 @@ class Session:
 
 def _batch(measurements: Measurement | Sequence[Measurement]) -> list[Measurement]:
     if isinstance(measurements, Query):
-        raise SessionError(_NOT_MEASURED)
+        raise SessionError(NOT_MEASURED)
     return [measurements] if isinstance(measurements, Measurement) else list(measurements)
 
 
@@ -376,42 +373,3 @@ def _harmless(on_step: Callable[[str], None]) -> Callable[[str], None]:
             on_step(step)
 
     return told
-
-
-def _prepare(measurement: Measurement, protected: Mapping[str, _Protected], fresh: bool) -> _Order:
-    if not isinstance(measurement, Measurement):
-        raise SessionError(_NOT_MEASURED)
-    if type(measurement.sink) not in SINKS.values():
-        raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
-    if measurement.domain is not None:  # before the debit: a Measurement can be made by hand
-        measurement = replace(measurement, domain=check_domain(measurement.domain, measurement.plan.type))
-    declarations = sources([measurement.plan])
-    versions = []
-    for name, declared in declarations.items():
-        held = protected.get(name)
-        if held is None:
-            raise SessionError(f"the source {name!r} is not protected in this session; call protect first")
-        if held.source != declared:
-            raise SessionError(f"the source {name!r} was protected under another declaration than the query uses")
-        versions.append((name, held.version))
-    choice = isinstance(measurement.sink, Choose)
-    if choice and not measurement.domain:
-        raise SessionError("a choice needs at least one candidate")
-    widening = slack(measurement.plan, readouts=1 if choice else 0)
-    distances = tuple(count * declarations[name].unit_weight for name, count in uses(measurement.plan).items())
-    if isinstance(measurement.sink, GeometricCount):
-        scale = _geometric_scale(measurement, measurement.sink.step, distances)
-    else:
-        scale = (selection_scale if choice else laplace_scale)(measurement.epsilon, widening, distances)
-    nonce = secrets.token_bytes(16) if fresh else b""
-    digest = digest_of("release", measurement.digest, repr(scale), repr(sorted(versions)), nonce)
-    return _Order(measurement, digest.hex(), tuple(versions), scale, widening, distances)
-
-
-def _geometric_scale(measurement: Measurement, step: Fraction, distances: tuple[Fraction, ...]) -> float:
-    """The certified scale in steps, where the plan proves the lattice and floats hold it exactly."""
-    plan = measurement.plan
-    if require_lattice(plan) != step:  # a Measurement can be made by hand, or read from a file
-        raise SessionError("the plan proves another lattice than the measurement says: use query.geometric_count(...)")
-    check_exact(step, rounding_error(plan), masses(plan)[plan.digest])
-    return geometric_scale(measurement.epsilon, step, distances)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -17,9 +18,11 @@ from wpinq.engines.relational.program import NO_REWRITES, Rewrites
 from wpinq.expr.values import order_key
 from wpinq.plan.analysis import rounding_error
 from wpinq.plan.arithmetic import EXACT
+from wpinq.plan.node import Node
 from wpinq.plan.operator import REGISTRY
 
 PLANS = 12  # for each operator at the root
+SWITCHES = [item.name for item in fields(Rewrites)]  # each plan also runs with one of them the other way
 
 
 def floats(case: Case) -> dict[str, dict[Any, float]]:
@@ -36,6 +39,14 @@ def database() -> Iterator[Database]:
         yield opened
 
 
+def agrees(database: Database, plan: Node, data: dict[str, dict[Any, float]], rewrites: Rewrites) -> None:
+    exact = reference.evaluate(plan, data, EXACT)
+    found = database.evaluate(plan, data, rewrites=rewrites)
+    assert distance(exact, found) <= rounding_error(plan)
+    assert list(found) == sorted(found, key=order_key)
+    assert all(Fraction(weight) != 0 for weight in found.values())
+
+
 def test_every_operator_has_a_rule() -> None:
     default = relation_of.dispatch(object)
     assert [name for name, operator in REGISTRY.items() if relation_of.dispatch(operator) is default] == []
@@ -45,14 +56,24 @@ def test_every_operator_has_a_rule() -> None:
 @pytest.mark.parametrize("rewrites", [Rewrites(), NO_REWRITES], ids=["rewritten", "literal"])
 def test_agrees_with_the_exact_reference(database: Database, operator: str, rewrites: Rewrites) -> None:
     rng = Random(f"{operator} agrees")
-    for _ in range(PLANS):
+    for number in range(PLANS):
         case = random_case(rng, operator)
-        data = floats(case)
-        exact = reference.evaluate(case.plan, data, EXACT)
-        found = database.evaluate(case.plan, data, rewrites=rewrites)
-        assert distance(exact, found) <= rounding_error(case.plan)
-        assert list(found) == sorted(found, key=order_key)
-        assert all(Fraction(weight) != 0 for weight in found.values())
+        switch = SWITCHES[number % len(SWITCHES)]
+        for chosen in (rewrites, replace(rewrites, **{switch: not getattr(rewrites, switch)})):
+            agrees(database, case.plan, floats(case), chosen)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_agrees_where_all_records_weigh_the_same(database: Database, operator: str) -> None:
+    rng = Random(f"{operator} equal")
+    for _ in range(4):
+        case = random_case(rng, operator)
+        for sign in (1.0, -1.0):
+            data = {
+                name: dict.fromkeys(given, sign * min(map(abs, given.values()))) for name, given in floats(case).items()
+            }
+            for chosen in (Rewrites(), Rewrites(equal_weights=False)):
+                agrees(database, case.plan, data, chosen)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)

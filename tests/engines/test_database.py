@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -18,8 +19,10 @@ import pytest
 
 import wpinq as wp
 from wpinq.engines import reference
+from wpinq.engines.relational import database as keeping
 from wpinq.engines.relational import duckdb as engine
 from wpinq.engines.relational import loading
+from wpinq.engines.relational.compile import Compiled
 from wpinq.engines.relational.duckdb import Database, evaluate
 from wpinq.engines.relational.spill import SpillFolder, remove_left_behind
 from wpinq.errors import EvaluationFailed, PlanError
@@ -59,7 +62,7 @@ def test_a_memory_limit_is_obeyed_by_spilling_and_changes_no_bit() -> None:
     free = evaluate(wide.plan, {"pairs": data}, threads=1)
     sizes = [0]
     with Database(memory_limit="60MB", threads=1) as database:
-        folder = Path(database._folder.path)
+        folder = Path(database.open().spill_path)
         over = threading.Event()
         watcher = threading.Thread(target=watch, args=(folder, sizes, over))
         watcher.start()
@@ -139,7 +142,7 @@ def test_a_dataset_is_loaded_once_and_again_when_it_is_another(monkeypatch: pyte
         loads.append(table)
         real(connection, table, source, weights)
 
-    monkeypatch.setattr(engine, "load", counting)
+    monkeypatch.setattr(keeping, "load", counting)
     first, second = {"pairs": {(1, 2): 1.0}}, {"pairs": {(1, 3): 2.0}}
     with Database() as database:
         assert database.evaluate(PAIRS.plan, first) == first["pairs"]
@@ -147,6 +150,20 @@ def test_a_dataset_is_loaded_once_and_again_when_it_is_another(monkeypatch: pyte
         assert len(loads) == 1
         assert database.evaluate(PAIRS.plan, second) == second["pairs"]
         assert len(loads) == 2
+
+
+def test_a_weight_that_was_found_in_the_data_goes_with_them() -> None:
+    weight, plan = 0.123456789, PAIRS.select(lambda p: p.a).plan
+
+    def programs() -> list[Compiled]:
+        return [
+            program for program in gc.get_objects() if isinstance(program, Compiled) and str(weight) in program.query
+        ]
+
+    with Database() as database:
+        assert database.evaluate(plan, {"pairs": {(1, 2): weight, (1, 3): weight}}) == {1: 2 * weight}
+        assert programs()
+    assert not programs()
 
 
 def test_it_says_what_it_cannot_do() -> None:

@@ -13,8 +13,8 @@ import pytest
 
 import wpinq as wp
 from wpinq.measurement import Choose, Measurement
+from wpinq.order import prepare
 from wpinq.privacy.ledger import Ledger
-from wpinq.session import _prepare
 
 KEYS = range(1, 5)
 
@@ -143,8 +143,8 @@ def test_a_measurement_travels_by_pickle_however_deep_its_plan(session: wp.Sessi
 
 
 def test_the_noise_of_a_choice_covers_the_rounding_of_its_scores(session: wp.Session, edges: wp.Query) -> None:
-    count = _prepare(edges.noisy_count(1, over=[]), session._protected, False)
-    choice = _prepare(edges.most_common(1, [(1, 2)]), session._protected, False)
+    count = prepare(edges.noisy_count(1, over=[]), session._protected, False)
+    choice = prepare(edges.most_common(1, [(1, 2)]), session._protected, False)
     assert (count.slack, count.scale) == (0, 1.0)  # the source as it is: nothing is computed
     assert choice.slack > 0
     assert choice.scale > 2.0

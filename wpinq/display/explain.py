@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from fractions import Fraction
 
+from wpinq.engines.choice import DEFAULT_ENGINE, gap
 from wpinq.expr.format import show, write_constant
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.measurement import half_width
@@ -18,7 +19,7 @@ from wpinq.privacy.epsilon import format_epsilon
 COLUMN_LIMIT = 72
 
 
-def explain_plan(plan: Node, epsilon: Fraction | None = None, reading: str = "", engine: str = "reference") -> str:
+def explain_plan(plan: Node, epsilon: Fraction | None = None, reading: str = "", engine: str = DEFAULT_ENGINE) -> str:
     """What a query is and costs, as text.
 
     Parameters
@@ -30,9 +31,9 @@ def explain_plan(plan: Node, epsilon: Fraction | None = None, reading: str = "",
     reading : str
         How to read its weights, where that is known.
     engine : str
-        The engine that would run it.
+        The engine that would run it; where it cannot, what to do is said.
     """
-    rows = list(_tree(plan))
+    rows, missing = list(_tree(plan)), gap(plan, engine)
     left = min(COLUMN_LIMIT, max(len(row[0]) for row in rows))
     middle = min(COLUMN_LIMIT, max(len(row[1]) for row in rows))
     lines = [f"{tree:<{left}}  {type_:<{middle}}  {rest}".rstrip() for tree, type_, rest in rows]
@@ -44,7 +45,7 @@ def explain_plan(plan: Node, epsilon: Fraction | None = None, reading: str = "",
             *_accuracy(plan, epsilon),
             "",
             *_how_to_read(reading),
-            f"Engine: {engine}.",
+            f"Engine: {engine}." if not missing else f"Engine: none. {missing}",
         ]
     )
 

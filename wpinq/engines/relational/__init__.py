@@ -1,1 +1,1 @@
-"""The relational engine: plans as SQL over flat columns, run by an embedded database."""
+"""The relational engine: plans as SQL over flat columns, run by an embedded database or by Spark."""

@@ -6,7 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
-from wpinq.engines.relational.block import Table, grows
+from wpinq.engines.relational.block import Table
+from wpinq.engines.relational.dialect import DUCKDB, Dialect
+from wpinq.engines.relational.emit import Emitter, Unsupported
 from wpinq.engines.relational.layout import leaf_types
 from wpinq.engines.relational.operators import relation_of
 from wpinq.engines.relational.program import (
@@ -18,12 +20,17 @@ from wpinq.engines.relational.program import (
     has_lists,
     is_stored,
 )
+from wpinq.engines.relational.rewrites.equal_weights import Equal
+from wpinq.engines.relational.rewrites.fuse import stays_query
 from wpinq.engines.relational.scalar import ONE
+from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.plan.analysis import masses
 from wpinq.plan.facts import nonnegative
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source
+
+_SOURCE = "source_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +44,15 @@ class Compiled:
     statements : tuple of Statement
         Each creates one table.
     query : str
-        The output: its columns, then its weight, in canonical order where no column is a list.
+        The output: its columns, then its weight, in canonical order where no column is a list and the dialect sorts.
     reads : tuple of str
         The tables that it reads.
     type : Type
         The type of the output's records.
     steps : tuple of (str, int)
         The operators in order, each with the number of statements that come before it.
+    open : frozenset of str
+        The tables, sources among them, whose weights the program takes as any: see `rewrites.equal_weights`.
     """
 
     sources: dict[str, str]
@@ -52,11 +61,16 @@ class Compiled:
     reads: tuple[str, ...]
     type: Type
     steps: tuple[tuple[str, int], ...]
+    open: frozenset[str]
 
 
 @lru_cache(maxsize=128)
-def compile_plan(root: Node, rewrites: Rewrites | None = None) -> Compiled:
-    """The program that evaluates a plan. A function of the plan alone.
+def compile_plan(
+    root: Node, rewrites: Rewrites | None = None, equal: Equal = frozenset(), dialect: Dialect = DUCKDB
+) -> Compiled:
+    """The program that evaluates a plan: a function of the plan, and of which tables have equal weights.
+
+    Knowing that of a table changes no statement up to the one that makes it.
 
     Examples
     --------
@@ -66,8 +80,23 @@ def compile_plan(root: Node, rewrites: Rewrites | None = None) -> Compiled:
     SELECT * FROM (SELECT a0."c0" AS c0, a0."w" AS w FROM source_numbers AS a0
     WHERE (a0."c0" < CAST(5 AS BIGINT))) WHERE w <> 0 ORDER BY c0 NULLS FIRST
     """
-    program = Program(rewrites=rewrites or Rewrites())
-    bounds, signs = masses(root), nonnegative(root)
+    program = Program(Emitter(dialect), rewrites or Rewrites(), equal=equal)
+    try:
+        return _compile(root, program)
+    except Unsupported as gap:
+        reason = f"{program.step}: {gap}"
+    raise PlanError(reason)
+
+
+compile_anew = compile_plan.__wrapped__
+"""The same, remembered nowhere: a weight that was found in protected data must not outlive them."""
+
+
+def _compile(root: Node, program: Program) -> Compiled:
+    positive = {
+        table.removeprefix(_SOURCE) for table, weight in program.equal if table.startswith(_SOURCE) and weight > 0
+    }
+    bounds, signs = masses(root), nonnegative(root, positive)
     order = list(topological([root]))
     uses = Counter(child.digest for node in order for child in node.inputs)
     tables: dict[str, str] = {}
@@ -78,12 +107,12 @@ def compile_plan(root: Node, rewrites: Rewrites | None = None) -> Compiled:
         steps.append((program.step, len(program.statements)))
         output = Relation((), node.type, bounds[node.digest], signs[node.digest])
         if isinstance(node.operator, Source):
-            name = tables.setdefault(node.operator.source, f"source_{node.operator.source}")
+            name = tables.setdefault(node.operator.source, _SOURCE + node.operator.source)
             relation = _source(program, node.operator, name, output)
         else:
             inputs = [relations[child.digest] for child in node.inputs]
             relation = relation_of(node.operator, program, inputs, output)
-        if not program.rewrites.fuse or (uses[node.digest] > 1 and not _cheap_to_repeat(relation)):
+        if not program.rewrites.fuse or not stays_query(relation, uses[node.digest]):
             relation = program.stored(relation)
         relations[node.digest] = relation
     result = relations[root.digest]
@@ -93,11 +122,12 @@ def compile_plan(root: Node, rewrites: Rewrites | None = None) -> Compiled:
         weights = result.blocks[0].weight
         if weights.kind != "literal" and not is_stored(result):
             query = f"SELECT * FROM ({query}) WHERE w <> 0"
-    if not has_lists(result.type):
+    if program.emitter.dialect.sorts and not has_lists(result.type):
         keys = [f"{name} NULLS FIRST" for name in column_names(result.type)]
         if keys:
             query += f" ORDER BY {', '.join(keys)}"
-    return Compiled(tables, tuple(program.statements), query, table.reads, result.type, tuple(steps))
+    statements, left_open = tuple(program.statements), frozenset(program.open)
+    return Compiled(tables, statements, query, table.reads, result.type, tuple(steps), left_open)
 
 
 def _source(program: Program, operator: Source, name: str, output: Relation) -> Relation:
@@ -105,12 +135,5 @@ def _source(program: Program, operator: Source, name: str, output: Relation) -> 
     nullable = [null for _, null in leaf_types(operator.record)]
     weight = ONE if "unit_weights" in operator.facts else None
     table = Table(name, tuple(zip(names, nullable, strict=True)), (frozenset(names),), None, weight)
+    table = program.observed(table)
     return Relation((program.scan(table, operator.record),), output.type, output.mass, output.nonnegative)
-
-
-def _cheap_to_repeat(relation: Relation) -> bool:
-    """Whether a dataset that is used twice is left as a query rather than stored: a table, or a join that can grow.
-
-    A join that can grow is where a filter from whoever uses it pays most: it is stored only when it must be.
-    """
-    return len(relation.blocks) == 1 and (is_stored(relation) or (relation.unique and grows(relation.blocks[0])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 INT_TEXT = r"[+-]?[0-9]{1,19}"
@@ -33,6 +33,7 @@ _TEMPLATES: dict[str, str] = {
     "floor_divide_by": "CASE WHEN {0} >= 0 THEN {0} // {1} ELSE -((-1 - {0}) // {1}) - 1 END",
     "modulo_by": "CASE WHEN {0} >= 0 THEN {0} % {1} ELSE {1} - 1 - ((-1 - {0}) % {1}) END",
     "int128": "CAST({0} AS HUGEINT)",
+    "floor_divide_128": "CASE WHEN {0} >= 0 THEN {0} // {1} ELSE -((-1 - {0}) // {1}) - 1 END",
     "turned": "CASE WHEN {1} < 0 THEN -CAST({0} AS HUGEINT) ELSE CAST({0} AS HUGEINT) END",
     "divisor": "nullif(abs(CAST({0} AS HUGEINT)), 0)",
     # casts
@@ -57,6 +58,7 @@ _TEMPLATES: dict[str, str] = {
     # lists
     "list_length": "len({0})",
     "element": "CASE WHEN {1} >= 0 AND {1} < len({0}) THEN list_extract({0}, {1} + 1) END",
+    "table_element": "CASE WHEN {1} >= 0 AND {1} < {2} THEN list_extract({0}, {1} + 1) END",
     "range": "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN range({0}, {1}) END",
     "range_stop": "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL "
     "THEN CAST(least(CAST({0} AS HUGEINT) + {2}, {1}) AS BIGINT) END",
@@ -78,6 +80,22 @@ _TEMPLATES: dict[str, str] = {
     "absolute": "abs({0})",
     "negate_weight": "(-{0})",
     "count_to_weight": "CAST({0} AS DOUBLE)",
+    # sums and numbers on a grid: see `sums`
+    "ceil": "ceil({0})",
+    "trunc": "trunc({0})",
+    "to_grid": "CAST({0} AS HUGEINT)",
+    "from_grid": "CAST({0} AS DOUBLE)",
+    "grid_sum": "CAST(sum(CAST({0} AS HUGEINT)) AS DOUBLE)",
+    # groups
+    "sum_of_ints": "sum({0})",
+    "collect": "list({0})",
+    "collect_all": "flatten(list({0}) OVER p)",
+    "collected": "{0}",
+    # lists made into rows
+    "numbers_below": "range({0})",
+    "first_item": "{0}[1]",
+    "places": "list_transform({0}, lambda x: list_position({0}, x))",
+    "shares": "wpinq_share({0}, {1})",
 }
 
 
@@ -94,7 +112,7 @@ def _parametrised(name: str, argument: str) -> str:
     return f"list_value({', '.join(f'{{{i}}}' for i in range(int(argument)))})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Dialect:
     """How terms and names are written.
 
@@ -108,17 +126,43 @@ class Dialect:
         The text of a template with a static part.
     lambda_ : str
         A function of one parameter, with `{name}` and `{body}`.
+    outer_only : frozenset of str
+        Templates that cannot stand in such a function: a gap.
+    sorts : bool
+        Whether the query of the output puts it in canonical order, where SQL can; else who reads it must.
     """
 
     name: str = "duckdb"
     templates: Mapping[str, str] = field(default_factory=lambda: _TEMPLATES)
     parametrised: Callable[[str, str], str] = _parametrised
     lambda_: str = "lambda {name}: {body}"
+    outer_only: frozenset[str] = frozenset()
+    sorts: bool = True
 
     def template(self, name: str) -> str:
         """The text of a template."""
         stem, colon, argument = name.partition(":")
         return self.parametrised(stem, argument) if colon else self.templates[name]
+
+    def write(self, name: str, *arguments: str) -> str:
+        """A template filled with texts."""
+        return self.template(name).format(*arguments)
+
+    def literal(self, text: str) -> str:
+        """A constant, given as DuckDB has it."""
+        return text
+
+    def struct(self, parts: Mapping[str, str]) -> str:
+        """A struct of texts by field name."""
+        return f"struct_pack({', '.join(f'{name} := {text}' for name, text in parts.items())})"
+
+    def field(self, text: str, name: str) -> str:
+        """A field of a struct."""
+        return f"struct_extract({text}, '{name}')"
+
+    def unnest(self, lists: Mapping[str, str]) -> str:
+        """Columns by name, of rows made of the elements of lists of one length, side by side."""
+        return ", ".join(f"unnest({text}) AS {name}" for name, text in lists.items())
 
     def quote(self, name: str) -> str:
         """An identifier."""
@@ -128,6 +172,10 @@ class Dialect:
         """A string constant."""
         pieces = ["'" + piece.replace("'", "''") + "'" for piece in text.split("\0")]
         return pieces[0] if len(pieces) == 1 else "(" + " || chr(0) || ".join(pieces) + ")"
+
+    def table(self, numbers: Sequence[str], type_name: str) -> str:
+        """A list of numbers as one constant: the database reads its text once, not an expression for each number."""
+        return f"CAST('[{', '.join(numbers)}]' AS {type_name})"
 
 
 DUCKDB = Dialect()

@@ -11,6 +11,7 @@ from wpinq.engines.relational.block import Block
 from wpinq.engines.relational.dialect import DUCKDB, Dialect
 from wpinq.engines.relational.layout import leaves
 from wpinq.engines.relational.scalar import Scalar, column, columns, conjuncts, parameter, substitute, walk
+from wpinq.errors import PlanError
 
 TEXT_LIMIT = 4000
 """Characters of one list of terms beyond which shared terms are computed as columns of an inner query."""
@@ -19,6 +20,10 @@ _SHARE_LIMIT = 40
 """The length below which a shared term is just written again."""
 
 _PLACES = re.compile(r"(?<!\{)\{(\d+)\}(?!\})")
+
+
+class Unsupported(PlanError):
+    """What a dialect has no text for; says what, and not in which step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +64,13 @@ class Emitter:
     def _text(self, term: Scalar, arguments: list[str]) -> str:
         if term.kind == "column":
             return f"{term.scope}.{self.dialect.quote(term.text)}" if term.scope else self.dialect.quote(term.text)
-        if term.kind in ("literal", "parameter"):
+        if term.kind == "parameter":
             return term.text
-        return self.dialect.template(term.text).format(*arguments)
+        if term.kind == "literal":
+            return self.dialect.literal(term.text)
+        if term.parameters and term.text in self.dialect.outer_only:
+            raise Unsupported("a sum of floats, inside of a function over the elements of a list")
+        return self.dialect.write(term.text, *arguments)
 
     def _map(self, items: str, function: Scalar, written: dict[bytes, str]) -> str:
         """A function of each element of a list; what it uses often is put beside the element first, step by step."""
@@ -72,18 +81,18 @@ class Emitter:
         held = {parameter(name).digest: "v"}
         for number, level in enumerate(levels):
             if number:
-                inner |= {digest: f"struct_extract({name}, '{place}')" for digest, place in held.items()}
+                inner |= {digest: self.dialect.field(name, place) for digest, place in held.items()}
             for term in level:
                 self._write(term, inner)
             inner.setdefault(parameter(name).digest, name)
             new = {term.digest: f"s{len(held) + i}" for i, term in enumerate(level)}
-            parts = [f"{place} := {inner[digest]}" for digest, place in (held | new).items()]
-            packed = self.dialect.lambda_.format(name=name, body=f"struct_pack({', '.join(parts)})")
+            parts = {place: inner[digest] for digest, place in (held | new).items()}
+            packed = self.dialect.lambda_.format(name=name, body=self.dialect.struct(parts))
             items = self.dialect.template("map").format(items, packed)
             held |= new
             inner = dict(written)
         if levels:
-            inner |= {digest: f"struct_extract({name}, '{place}')" for digest, place in held.items()}
+            inner |= {digest: self.dialect.field(name, place) for digest, place in held.items()}
         self._write(body, inner)
         return self.dialect.template("map").format(
             items, self.dialect.lambda_.format(name=name, body=inner[body.digest])

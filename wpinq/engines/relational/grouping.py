@@ -13,8 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from wpinq.engines.relational.block import Block, Table, determines_weight
-from wpinq.engines.relational.layout import Record, Shape, aligned, leaf_types, leaves, pack, shape_of
-from wpinq.engines.relational.lower import lower, lower_with
+from wpinq.engines.relational.dialect import Dialect
+from wpinq.engines.relational.layout import Record, aligned, leaf_types, leaves, pack, shape_of
+from wpinq.engines.relational.lower import lower_with
 from wpinq.engines.relational.primitives import canonical
 from wpinq.engines.relational.program import Program, Relation
 from wpinq.engines.relational.scalar import Scalar, column, literal, number, number_value, parameter
@@ -40,13 +41,15 @@ def group_by(operator: GroupBy, program: Program, given: Relation, output: Relat
     if not given.unique:
         given = program.stored(given)
     block = program.single(given)
-    key = aligned(lower(operator.key, block.output), operator.key.type)
-    found = _aggregates(operator.reduce, block)
+    dialect = program.emitter.dialect
+    key = aligned(program.lower(operator.key, block.output), operator.key.type)
+    found = _aggregates(operator.reduce, block, dialect)
     listed = found is None
     if found is None:
         found = {}
         items = pack(aligned(block.output, given.type))
-        kept = [_Aggregate("list({0})", "flatten(list({0}) OVER p)", items, "{0}")]
+        templates = [dialect.template(name) for name in ("collect", "collect_all", "collected")]
+        kept = [_Aggregate(templates[0], templates[1], items, templates[2])]
     else:
         kept = list(found.values())
     terms = list(leaves(key))
@@ -88,7 +91,10 @@ def group_by(operator: GroupBy, program: Program, given: Relation, output: Relat
     alias = scan.tables[0][0]
     key_shape = shape_of(operator.key.type, (column(alias, n, null) for n, null in columns[: len(names)]))
     ys = [column(alias, n, null) for n, null in columns[len(names) :]]
-    value = lower(operator.reduce, canonical(ys[0], given.type)) if listed else _finished(operator.reduce, found, ys)
+    if listed:
+        value = program.lower(operator.reduce, canonical(ys[0], given.type))
+    else:
+        value = lower_with(operator.reduce.core, {0: parameter(_GROUP)}, dict(zip(found, ys, strict=True)), dialect)
     result = replace(scan, output=Record(None, (key_shape, value)))
     return replace(output, blocks=(result,))
 
@@ -97,7 +103,7 @@ def _count_at(kept: list[_Aggregate]) -> int:
     return next(i for i, item in enumerate(kept) if item.first == "count(*)")
 
 
-def _aggregates(reduce: Lambda, block: Block) -> dict[bytes, _Aggregate] | None:
+def _aggregates(reduce: Lambda, block: Block, dialect: Dialect) -> dict[bytes, _Aggregate] | None:
     """What must be kept of a group for the reducer, by the digest of the expression that asks; None: the records."""
     core = reduce.core
     found: dict[bytes, _Aggregate] = {}
@@ -108,30 +114,27 @@ def _aggregates(reduce: Lambda, block: Block) -> dict[bytes, _Aggregate] | None:
         if node.name == "length" and over == core.parameters[0]:
             found[node.digest] = _Aggregate("count(*)", "sum({0}) OVER p", None, "CAST({0} AS BIGINT)")
         elif node.name in ("sum_list", "min_list", "max_list"):
-            term = _projection(over, core.parameters[0], block)
+            term = _projection(over, core.parameters[0], block, dialect)
             if term is None or (node.name == "sum_list" and node.type != INT):
                 continue
             name = node.name[:3]
             finish = "TRY_CAST(coalesce({0}, 0) AS BIGINT)" if name == "sum" else "{0}"
-            found[node.digest] = _Aggregate(f"{name}({{0}})", f"{name}({{0}}) OVER p", term, finish)
-    body = lower_with(core, {0: parameter(_GROUP)}, {digest: literal("0") for digest in found})
+            first = dialect.template("sum_of_ints") if name == "sum" else f"{name}({{0}})"
+            found[node.digest] = _Aggregate(first, f"{name}({{0}}) OVER p", term, finish)
+    body = lower_with(core, {0: parameter(_GROUP)}, {digest: literal("0") for digest in found}, dialect)
     if any(_GROUP in leaf.parameters for leaf in leaves(body)):
         return None
     return found
 
 
-def _projection(over: object, group: Variable, block: Block) -> Scalar | None:
+def _projection(over: object, group: Variable, block: Block, dialect: Dialect) -> Scalar | None:
     """The term whose values are the elements of a list made from a group, one for each record."""
     if isinstance(over, Call) and over.name == "map" and over.arguments[0] == group:
         function_ = over.arguments[1]
         assert isinstance(function_, Lambda)
-        shape = lower_with(function_, {group.level: parameter(_GROUP), function_.level: block.output}, {})
+        bound = {group.level: parameter(_GROUP), function_.level: block.output}
+        shape = lower_with(function_, bound, {}, dialect)
         return shape if isinstance(shape, Scalar) and not shape.parameters else None
     if over == group and isinstance(block.output, Scalar):
         return block.output
     return None
-
-
-def _finished(reduce: Lambda, found: dict[bytes, _Aggregate], terms: list[Scalar]) -> Shape:
-    known = dict(zip(found, terms, strict=True))
-    return lower_with(reduce.core, {0: parameter(_GROUP)}, dict(known))

@@ -33,7 +33,7 @@ def lower_with(
 
 def _lower(node: Expr, done: dict[bytes, Shape], bound: Mapping[int, Shape], dialect: Dialect) -> Shape:
     if isinstance(node, Constant):
-        return constant(node, dialect.text_literal)
+        return constant(node, dialect)
     if isinstance(node, Variable):
         held = bound.get(node.level)
         return unpack(parameter(variable_name(node.level)), node.type) if held is None else held

@@ -1,8 +1,9 @@
 """One rule per operator: from the relations of the inputs to that of the output.
 
-Rounding. Besides the order-independent sums (`sums`: two roundoffs of the mass), each rule rounds as said at it;
-together no operator moves its output by more than ten roundoffs of its mass bound, of the sixteen that
-`plan.analysis.ROUNDING_CONSTANT` allows.
+Rounding. Each rule rounds as said at it, and `sums` once where equal records are added up. That happens when a dataset
+whose records may repeat is stored. Such a dataset has blocks above the last stored one that merge (Select, SelectMany,
+Concat, Except, Intersect, GroupBy, Join), perhaps under a Where or a Partition, and `plan.analysis.roundoffs` allows
+one sum to each of those; Where, Partition, Union and Shave keep a dataset free of repeats as it is.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from fractions import Fraction
 from functools import singledispatch
 
 from wpinq.engines.relational import sums
-from wpinq.engines.relational.block import Block, Table, determines_row, determines_weight, restricted
+from wpinq.engines.relational.block import Block, Table, restricted
 from wpinq.engines.relational.grouping import group_by
 from wpinq.engines.relational.layout import Record, Shape, aligned, coerce, leaf_types, leaves, merged, same_value
-from wpinq.engines.relational.lower import lower
 from wpinq.engines.relational.program import WEIGHT, Program, Relation, column_names
 from wpinq.engines.relational.rewrites.intersect_as_join import intersect_as_join
+from wpinq.engines.relational.rewrites.late_aggregation import counted
 from wpinq.engines.relational.rewrites.same_rows import same_rows
+from wpinq.engines.relational.rewrites.unique_norms import own_norm
 from wpinq.engines.relational.scalar import Scalar, both, call, column, same, times
 from wpinq.engines.relational.shaving import shave_constant, shave_varying
 from wpinq.engines.relational.spreading import select_many
@@ -56,24 +58,28 @@ def _mapped(relation: Relation, output: Relation, change: Callable[[Block], Bloc
 @relation_of.register
 def _(operator: Select, program: Program, inputs: list[Relation], output: Relation) -> Relation:
     """Rounds nothing by itself: sums do, wherever they are taken."""
-    return _mapped(inputs[0], output, lambda block: replace(block, output=lower(operator.function, block.output)))
+    return _mapped(
+        inputs[0], output, lambda block: replace(block, output=program.lower(operator.function, block.output))
+    )
 
 
 @relation_of.register
 def _(operator: Where, program: Program, inputs: list[Relation], output: Relation) -> Relation:
     """Rounds nothing."""
-    return _mapped(inputs[0], output, lambda block: restricted(block, _term(lower(operator.predicate, block.output))))
+    return _mapped(
+        inputs[0], output, lambda block: restricted(block, _term(program.lower(operator.predicate, block.output)))
+    )
 
 
 @relation_of.register
 def _(operator: Partition, program: Program, inputs: list[Relation], output: Relation) -> Relation:
     """Rounds nothing."""
     part_type, key_type = operator.part.type, operator.key.type
-    constant = lower(Lambda(part_type, 0, (), operator.part))
+    constant = program.lower(Lambda(part_type, 0, (), operator.part))
     common = merged(key_type, part_type)
 
     def change(block: Block) -> Block:
-        key = coerce(lower(operator.key, block.output), key_type, common)
+        key = coerce(program.lower(operator.key, block.output), key_type, common)
         return restricted(block, same_value(key, coerce(constant, part_type, common)))
 
     return _mapped(inputs[0], output, change)
@@ -139,7 +145,7 @@ def _(operator: Union | Intersect, program: Program, inputs: list[Relation], out
 
 @relation_of.register
 def _(operator: Join, program: Program, inputs: list[Relation], output: Relation) -> Relation:
-    """A product, a quotient, a sum of two norms and their three roundoffs: 6 u relative, and `sums` on top."""
+    """A product, a quotient, a sum of two norms, their three roundoffs: 6 u relative, and one for `sums.norm_sql`."""
     sides: list[Block] = []
     keys: list[Shape] = []
     norms: list[Scalar] = []
@@ -151,7 +157,7 @@ def _(operator: Join, program: Program, inputs: list[Relation], output: Relation
         if sum(not table.lookup for _, table in block.tables) > TABLES_LIMIT:
             relation = program.stored(relation)
             block = program.single(relation)
-        key = coerce(lower(function, block.output), function.type, common)
+        key = coerce(program.lower(function, block.output), function.type, common)
         block, norm = _norm(program, relation, block, key, output.mass)
         sides.append(block)
         keys.append(key)
@@ -161,7 +167,7 @@ def _(operator: Join, program: Program, inputs: list[Relation], output: Relation
     joined = Block(
         left.tables + right.tables,
         both([left.condition, right.condition, same_value(*keys)]),
-        lower(operator.result, left.output, right.output),
+        program.lower(operator.result, left.output, right.output),
         weight,
     )
     if program.rewrites.same_rows:
@@ -172,20 +178,17 @@ def _(operator: Join, program: Program, inputs: list[Relation], output: Relation
 def _norm(program: Program, relation: Relation, block: Block, key: Shape, mass: Fraction) -> tuple[Block, Scalar]:
     """A side with, in each of its rows, the norm of its records with the same key, as a term.
 
-    Where the key determines the row, no other record has the key, and the norm is the row's own absolute weight.
-    Otherwise a table of norms by key, from the side as it is, whatever filters the join is under.
+    It comes from a table of norms by key, made from the side as it is, whatever filters the join is under.
     """
-    if program.rewrites.unique_norms and determines_row(block, key):
-        return block, block.weight if relation.nonnegative else call("absolute", block.weight)
+    if program.rewrites.unique_norms:
+        own = own_norm(block, key, relation.nonnegative)
+        if own is not None:
+            return block, own
     terms = list(leaves(key))
     shown = replace(block, output=Record(None, tuple(terms)))
     names = [f"c{i}" for i in range(len(terms))]
-    if block.weight.kind == "literal":
-        total = f"CAST(count(*) AS DOUBLE) * abs({block.weight.text})"
-    elif program.rewrites.late_aggregation and determines_weight(shown, shown.output):
-        total = "CAST(count(*) AS DOUBLE) * abs(min(w))"
-    else:
-        total = sums.norm_sql("w", relation.mass, mass)
+    total = counted(shown, shown.output, absolute=True) if program.rewrites.late_aggregation else None
+    total = total or sums.norm_sql("w", relation.mass, mass, program.emitter.dialect)
     group = f" GROUP BY {', '.join(names)}" if names else " HAVING count(*) > 0"
     rows, read = program.rows(shown)
     name = program.table(f"SELECT {', '.join([*names, f'{total} AS w'])} FROM ({rows}){group}", read)

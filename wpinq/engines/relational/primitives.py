@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from wpinq.engines.relational.dialect import Dialect
 from wpinq.engines.relational.layout import (
     Record,
     Shape,
@@ -23,7 +24,7 @@ from wpinq.engines.relational.layout import (
 from wpinq.engines.relational.scalar import TRUE, Scalar, call, function, literal, parameter
 from wpinq.expr.nodes import Call, Constant, Lambda
 from wpinq.expr.primitives import LIST_LIMIT, TEXT_LIMIT
-from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, TupleOf, Type, unify
+from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, TupleOf, Type, is_number, unify
 
 Rule = Callable[[Call, tuple[Shape, ...]], Shape]
 RULES: dict[str, Rule] = {}
@@ -85,7 +86,7 @@ def _floor_divide(node: Call, shapes: tuple[Shape, ...]) -> Shape:
 
 
 def _floor_quotient(left: Scalar, right: Scalar) -> Scalar:
-    return call("floor_divide_by", call("turned", left, right), call("divisor", right))
+    return call("floor_divide_128", call("turned", left, right), call("divisor", right))
 
 
 @_rule("modulo")
@@ -228,8 +229,13 @@ def _list(node: Call, shapes: tuple[Shape, ...]) -> Shape:
 @_rule("element")
 def _element(node: Call, shapes: tuple[Shape, ...]) -> Shape:
     assert isinstance(node.arguments[0].type, ListOf)
-    index = _term(coerce(shapes[1], node.arguments[1].type, INT))
-    return unpack(call("element", _term(shapes[0]), index), node.arguments[0].type.element)
+    items, index = _term(shapes[0]), _term(coerce(shapes[1], node.arguments[1].type, INT))
+    if items.kind == "literal":  # a table, which may be long: written once
+        held = node.arguments[0]
+        assert isinstance(held, Constant)
+        length = 0 if held.value is None else len(held.value)
+        return unpack(call("table_element", items, index, literal(str(length))), node.arguments[0].type.element)
+    return unpack(call("element", items, index), node.arguments[0].type.element)
 
 
 @_rule("length")
@@ -296,27 +302,29 @@ def variable_name(level: int) -> str:
     return f"v{level}"
 
 
-def constant(node: Constant, quote: Callable[[str], str]) -> Shape:
+def constant(node: Constant, dialect: Dialect) -> Shape:
     """A constant as a value."""
-    return _constant(node.value, node.type, quote)
+    return _constant(node.value, node.type, dialect)
 
 
-def _constant(value: object, type_: Type, quote: Callable[[str], str]) -> Shape:
+def _constant(value: object, type_: Type, dialect: Dialect) -> Shape:
     if isinstance(type_, TupleOf):
         if value is None:
-            return Record(literal("FALSE"), tuple(_constant(None, item, quote) for item in type_.elements))
+            return Record(literal("FALSE"), tuple(_constant(None, item, dialect) for item in type_.elements))
         assert isinstance(value, tuple)
-        parts = tuple(_constant(item, part, quote) for item, part in zip(value, type_.elements, strict=True))
+        parts = tuple(_constant(item, part, dialect) for item, part in zip(value, type_.elements, strict=True))
         return Record(TRUE if type_.nullable else None, parts)
     name = type_name(type_)
     if value is None:
         return literal(f"CAST(NULL AS {name})")
     if isinstance(type_, ListOf):
         assert isinstance(value, tuple)
-        items = [pack(_constant(item, type_.element, quote)) for item in value]
+        if is_number(type_.element) and None not in value:
+            return literal(dialect.table([repr(item) for item in value], name))
+        items = [pack(_constant(item, type_.element, dialect)) for item in value]
         return call(f"cast:{name}", call(f"list:{len(items)}", *items))
     if isinstance(value, str):
-        return literal(quote(value))
+        return literal(dialect.text_literal(value))
     if isinstance(value, bool):
         return TRUE if value else literal("FALSE")
     return literal(f"CAST({value!r} AS {name})")

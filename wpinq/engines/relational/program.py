@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 
 from wpinq.engines.relational import sums
@@ -11,14 +11,17 @@ from wpinq.engines.relational.block import (
     Block,
     Table,
     determines_row,
-    determines_weight,
     output_keys,
     output_weight_from,
     rewritten,
 )
 from wpinq.engines.relational.emit import Emitter
-from wpinq.engines.relational.layout import Record, aligned, leaf_types, leaves, shape_of
-from wpinq.engines.relational.scalar import ONE, TRUE, Scalar, column
+from wpinq.engines.relational.layout import Record, Shape, aligned, leaf_types, leaves, shape_of
+from wpinq.engines.relational.lower import lower
+from wpinq.engines.relational.rewrites.equal_weights import Equal, of_equal_weights
+from wpinq.engines.relational.rewrites.late_aggregation import counted
+from wpinq.engines.relational.scalar import TRUE, Scalar, column
+from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import ListOf, Type
 
 WEIGHT = "w"
@@ -36,19 +39,25 @@ class Rewrites:
     fold_lookups: bool = True
     order_tables: bool = True
     shorter_way: bool = True
+    equal_weights: bool = True
 
 
-NO_REWRITES = Rewrites(*[False] * 8)
+NO_REWRITES = Rewrites(*[False] * len(fields(Rewrites)))
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One step: the operator that it belongs to, its SQL, the table that it creates, and those it reads."""
+    """One step: the operator that it belongs to, its query, the table that holds it, and those it reads."""
 
     step: str
-    sql: str
+    query: str
     creates: str
     reads: tuple[str, ...]
+
+    @property
+    def sql(self) -> str:
+        """The SQL that creates the table."""
+        return f"CREATE TEMP TABLE {self.creates} AS {self.query}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +100,8 @@ class Program:
     rewrites: Rewrites = field(default_factory=Rewrites)
     statements: list[Statement] = field(default_factory=list)
     step: str = ""
+    equal: Equal = frozenset()
+    open: set[str] = field(default_factory=set)
     _tables: dict[str, str] = field(default_factory=dict)
     _aliases: int = 0
 
@@ -99,8 +110,12 @@ class Program:
         name = self._tables.get(query)
         if name is None:
             name = self._tables[query] = f"t{len(self._tables) + 1}"
-            self.statements.append(Statement(self.step, f"CREATE TEMP TABLE {name} AS {query}", name, tuple(tables)))
+            self.statements.append(Statement(self.step, query, name, tuple(tables)))
         return name
+
+    def lower(self, lambda_: Lambda, *arguments: Shape) -> Shape:
+        """The value of a function on arguments, as terms."""
+        return lower(lambda_, *arguments, dialect=self.emitter.dialect)
 
     def alias(self) -> str:
         """An alias that nothing else uses."""
@@ -151,8 +166,17 @@ class Program:
             return relation
         sql, table = self.grouped(relation)
         name = self.table(sql, table.reads)
-        block = self.scan(replace(table, source=name, reads=()), relation.type)
-        return replace(relation, blocks=(block,))
+        table = self.observed(replace(table, source=name, reads=()))
+        return replace(relation, blocks=(self.scan(table, relation.type),))
+
+    def observed(self, table: Table) -> Table:
+        """A stored table with its weight, where that is one constant, found or known; else it is open what it is."""
+        if not self.rewrites.equal_weights:
+            return table
+        table = of_equal_weights(table, self.equal)
+        if table.weight is None:
+            self.open.add(table.source)
+        return table
 
     def grouped(self, relation: Relation) -> tuple[str, Table]:
         """The query that gives each record once with its weight, and what is known of its rows."""
@@ -176,15 +200,12 @@ class Program:
             all(terms[i].kind == "literal" and terms[i] == outputs[0][i] for terms in outputs)
             for i in range(len(names))
         ]
-        weight = blocks[0].weight
         queries = [self.rows(block) for block in blocks]
         inner = " UNION ALL ".join(sql for sql, _ in queries)
-        if len(blocks) == 1 and weight.kind == "literal":
-            total = f"CAST(count(*) AS DOUBLE) * {weight.text}" if weight != ONE else "CAST(count(*) AS DOUBLE)"
-        elif len(blocks) == 1 and self.rewrites.late_aggregation and determines_weight(blocks[0], blocks[0].output):
-            total = "CAST(count(*) AS DOUBLE) * min(w)"
-        else:
-            total = sums.sum_sql("w", relation.mass)
+        total = None
+        if len(blocks) == 1 and self.rewrites.late_aggregation:
+            total = counted(blocks[0], blocks[0].output)
+        total = total or sums.sum_sql("w", relation.mass, self.emitter.dialect)
         chosen = [f"min({name}) AS {name}" if same else name for name, same in zip(names, constant, strict=True)]
         keys = [name for name, same in zip(names, constant, strict=True) if not same]
         group = f" GROUP BY {', '.join(keys)}" if keys else " HAVING count(*) > 0"

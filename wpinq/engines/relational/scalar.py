@@ -65,6 +65,7 @@ ALWAYS_NULLABLE = frozenset(
         "str_to_float",
         "concatenate",
         "element",
+        "table_element",
         "list_min",
         "list_max",
         "float_list_sum",

@@ -13,7 +13,6 @@ from dataclasses import replace
 from wpinq.engines.relational import sums
 from wpinq.engines.relational.block import Block, output_keys
 from wpinq.engines.relational.layout import Record, aligned, coerce, leaf_types, leaves, shape_of
-from wpinq.engines.relational.lower import lower
 from wpinq.engines.relational.program import Program, Relation, column_names, derived
 from wpinq.engines.relational.scalar import Scalar, call, column, literal, number, number_value
 from wpinq.expr.nodes import Lambda
@@ -23,6 +22,7 @@ from wpinq.plan.operators import Shave
 
 def shave_constant(operator: Shave, width: float, program: Program, given: Relation, output: Relation) -> Relation:
     """Pieces of one width, and the rest."""
+    dialect = program.emitter.dialect
     block, names, keys = _rows(program, given)
     s = f"CAST({width!r} AS DOUBLE)"
     inner, read = program.rows(replace(block, output=aligned(block.output, given.type)))
@@ -33,20 +33,22 @@ def shave_constant(operator: Shave, width: float, program: Program, given: Relat
         whole = f"CAST(least(round((w - rest) / {s}), {operator.bound}) AS BIGINT)"
         pieces = f"least({pieces}, {operator.bound})"
     counted = f"SELECT {', '.join([*names, 'rest', f'{whole} AS whole'])} FROM ({cut})"
-    spread = f"SELECT {', '.join([*names, 'rest', 'whole'])}, unnest(range({pieces})) AS i FROM ({counted})"
+    numbers = dialect.unnest({"i": dialect.write("numbers_below", pieces)})
+    spread = f"SELECT {', '.join([*names, 'rest', 'whole', numbers])} FROM ({counted})"
     sql = f"SELECT {', '.join([*names, 'i', f'CASE WHEN i < whole THEN {s} ELSE rest END AS w'])} FROM ({spread})"
     return _result(program, given, output, read, sql, names, keys, _constant_piece(block, width))
 
 
 def shave_varying(operator: Shave, widths: Lambda, program: Program, given: Relation, output: Relation) -> Relation:
     """Pieces of the widths that a function gives, as long as there is weight."""
+    dialect = program.emitter.dialect
     block, names, keys = _rows(program, given)
     type_ = widths.type
     assert isinstance(type_, ListOf)
     assert operator.bound is not None
-    items = coerce(lower(widths, block.output), type_, ListOf(FLOAT)) if type_.element == FLOAT else None
+    items = coerce(program.lower(widths, block.output), type_, ListOf(FLOAT)) if type_.element == FLOAT else None
     if items is None:
-        items = call("cast:DOUBLE[]", _term(lower(widths, block.output)))
+        items = call("cast:DOUBLE[]", _term(program.lower(widths, block.output)))
     assert isinstance(items, Scalar)
     items = call("first", items, literal(str(operator.bound)))
     power = sums.exponent(given.mass) - operator.bound.bit_length() - 1
@@ -55,17 +57,19 @@ def shave_varying(operator: Shave, widths: Lambda, program: Program, given: Rela
     inner, read = program.select(shown, [*leaves(shown.output), items, shown.weight], [*names, "widths", "w"])
     listed = ", ".join(names)
     first = f"{listed}, " if listed else ""
-    spread = f"SELECT {first}w, unnest(widths) AS s, unnest(range(len(widths))) AS i FROM ({inner}) WHERE w > 0"
+    numbers = dialect.write("numbers_below", dialect.write("list_length", "widths"))
+    spread = f"SELECT {first}w, {dialect.unnest({'s': 'widths', 'i': numbers})} FROM ({inner}) WHERE w > 0"
     on_grid = (
-        f"SELECT *, CAST(w * {grid} AS HUGEINT) AS total, "
-        f"CASE WHEN s > 0 THEN CAST(least(s, w) * {grid} AS HUGEINT) ELSE 0 END AS step FROM ({spread})"
+        f"SELECT *, {dialect.write('to_grid', f'w * {grid}')} AS total, "
+        f"CASE WHEN s > 0 THEN {dialect.write('to_grid', f'least(s, w) * {grid}')} ELSE 0 END AS step FROM ({spread})"
     )
     part = f"PARTITION BY {listed} " if listed else ""
     running = (
         f"SELECT *, total - coalesce(sum(step) OVER ({part}ORDER BY i ROWS BETWEEN UNBOUNDED PRECEDING AND "
         f"1 PRECEDING), 0) AS remaining FROM ({on_grid})"
     )
-    piece = f"CASE WHEN step < remaining THEN s ELSE CAST(remaining AS DOUBLE) * {back} END AS w"
+    rest = f"{dialect.write('from_grid', 'remaining')} * {back}"
+    piece = f"CASE WHEN step < remaining THEN s ELSE {rest} END AS w"
     sql = f"SELECT {first}i, {piece} FROM ({running}) WHERE s > 0 AND remaining > 0"
     return _result(program, given, output, read, sql, names, keys, None)
 

@@ -2,7 +2,7 @@
 
 Elements of weight 1: each occurrence adds `w / L`, which is what merging repeats first gives. Weighted elements are
 merged first, exactly, for opposite signs may cancel: a list of one by a formula, longer ones by a function of the
-engine (`functions.share`). Rounds the quotient and the product: 3 u.
+engine (`functions.share`). Rounds the quotient and the product: 2 u.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wpinq.engines.relational.layout import Record, unpack
-from wpinq.engines.relational.lower import lower
 from wpinq.engines.relational.program import Program, Relation, derived
 from wpinq.engines.relational.scalar import Scalar, call, column, function, literal, parameter
 from wpinq.expr.types import ListOf, Weighted
@@ -22,8 +21,11 @@ def select_many(operator: SelectMany, program: Program, given: Relation, output:
     type_ = operator.function.type
     assert isinstance(type_, ListOf)
     blocks = []
+    dialect = program.emitter.dialect
+    if isinstance(type_.element, Weighted) and not given.unique:
+        given = program.stored(given)  # the shares of a list run in Python: once for each distinct record
     for block in given.blocks:
-        items = lower(operator.function, block.output)
+        items = program.lower(operator.function, block.output)
         assert isinstance(items, Scalar)
         if type_.bound is None or operator.bound < type_.bound:
             items = call("first", items, literal(str(operator.bound)))
@@ -31,7 +33,8 @@ def select_many(operator: SelectMany, program: Program, given: Relation, output:
         if isinstance(type_.element, Weighted):
             sql = _weighted(program, inner, operator.bound)
         else:
-            sql = f"SELECT unnest(items) AS item, w / greatest(CAST(len(items) AS DOUBLE), 1.0) AS w FROM ({inner})"
+            length = f"CAST({dialect.write('list_length', 'items')} AS DOUBLE)"
+            sql = f"SELECT {dialect.unnest({'item': 'items'})}, w / greatest({length}, 1.0) AS w FROM ({inner})"
         element = type_.element
         scan = program.scan(derived(sql, [("item", True)], read))
         shape = unpack(column(scan.tables[0][0], "item", True), element)
@@ -45,14 +48,16 @@ def select_many(operator: SelectMany, program: Program, given: Relation, output:
 def _weighted(program: Program, inner: str, bound: int) -> str:
     """Rows of elements with weights of their own; those of weight 0 are left out."""
     one = "CAST(1 AS DOUBLE)"
+    dialect = program.emitter.dialect
     if bound == 1:
-        own = "struct_extract(items[1], 'f1')"
+        item = dialect.write("first_item", "items")
+        own = dialect.field(item, "f1")
         share = f"{own} / greatest(abs({own}), {one})"
-        return f"SELECT items[1] AS item, w * ({share}) AS w FROM ({inner}) WHERE {own} <> 0"
+        return f"SELECT {item} AS item, w * ({share}) AS w FROM ({inner}) WHERE {own} <> 0"
     wrapped = call("map", literal("items"), function("x", call("struct:1", call("struct_field:0", parameter("x")))))
     weights = call("map", literal("items"), function("x", call("struct_field:1", parameter("x"))))
     write = program.emitter.term
     keyed = f"SELECT items, {write(wrapped)} AS keys, {write(weights)} AS own, w FROM ({inner})"
-    place = "list_transform(keys, lambda x: list_position(keys, x))"
-    shares = f"SELECT unnest(items) AS item, unnest(wpinq_share({place}, own)) AS share, w FROM ({keyed})"
+    found = dialect.write("shares", dialect.write("places", "keys"), "own")
+    shares = f"SELECT {dialect.unnest({'item': 'items', 'share': found})}, w FROM ({keyed})"
     return f"SELECT item, w * share AS w FROM ({shares}) WHERE share <> 0"

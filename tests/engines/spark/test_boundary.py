@@ -1,0 +1,103 @@
+"""What Spark refuses, what leaves the cluster, and what is said of failures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from wpinq.engines.relational.spark import starting
+from wpinq.engines.relational.spark.database import FAILED, SparkDatabase, check
+from wpinq.engines.relational.spark.frames import SparkData
+from wpinq.errors import EvaluationFailed, PlanError
+from wpinq.plan.arithmetic import EXACT
+
+NUMBERS = wp.source("numbers", int)
+
+
+def test_a_sum_of_floats_inside_a_list_is_refused_by_step(database: SparkDatabase) -> None:
+    lists = wp.source("lists", list[list[float]])
+    nested = lists.select(lambda xs: wp.map(xs, lambda x: wp.sum(x)))
+    with pytest.raises(PlanError, match='"spark" cannot run this plan: Select: a sum of floats, inside'):
+        database.evaluate(nested.plan, {"lists": {((0.5, 0.25),): 1.0}})
+    flat = wp.source("flat", list[float]).select(lambda x: wp.sum(x))
+    assert database.evaluate(flat.plan, {"flat": {(0.1, 0.2, 1e100, 0.3, -1e100): 1.0}}) == {0.6: 1.0}
+
+
+def test_exact_arithmetic_and_missing_data_are_refused(database: SparkDatabase) -> None:
+    with pytest.raises(PlanError, match="reference"):
+        database.evaluate(NUMBERS.plan, {"numbers": {1: 1.0}}, EXACT)
+    with pytest.raises(PlanError, match="no data for the source 'numbers'"):
+        database.evaluate(NUMBERS.plan, {})
+    with pytest.raises(PlanError, match="weigh more than the cap"):
+        database.evaluate(wp.source("few", int, cap=1).plan, {"few": {1: 1.0, 2: 1.0}})
+
+
+def test_a_failure_says_nothing_of_the_data(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    frame = spark.sql("SELECT CAST(CAST(id + 4711 AS TINYINT) AS BIGINT) AS c0, 1D AS w FROM range(5)")
+    with SparkDatabase() as database:
+        with pytest.raises(EvaluationFailed) as failed:
+            database.evaluate(NUMBERS.plan, {"numbers": SparkData(frame, (1.0, 1.0))})
+        assert str(failed.value) == FAILED
+        assert failed.value.__cause__ is None
+        assert failed.value.__context__ is None
+        assert "4711" not in "".join(capfd.readouterr())
+        assert database.evaluate(NUMBERS.plan, {"numbers": {1: 1.0}}) == {1: 1.0}, "and the database goes on"
+
+
+def test_an_error_with_a_query_is_not_logged_either(
+    database: SparkDatabase, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*given: object) -> None:
+        database.open().session.sql("SELECT CAST(4711 + id AS TINYINT) FROM range(2)").collect()
+
+    monkeypatch.setattr("wpinq.engines.relational.spark.database.run", fail)
+    with pytest.raises(EvaluationFailed, match="the reason cannot be shown"):
+        database.evaluate(NUMBERS.plan, {"numbers": {1: 1.0}})
+    assert "4711" not in "".join(capfd.readouterr())
+
+
+def test_programs_that_nest_too_deep_are_refused_from_the_plan() -> None:
+    long = NUMBERS
+    for _ in range(150):
+        long = long.select(lambda n: n * 3 + 1)
+    with pytest.raises(PlanError, match="nests more than 100 deep"):
+        check(long.plan)
+    subsets = NUMBERS.select_many(lambda n: wp.subsets(wp.range(0, 20, limit=20), 9), limit=100)
+    with pytest.raises(PlanError, match="stand more than 8 deep inside one another"):
+        check(subsets.plan)
+
+
+def test_only_the_keys_asked_for_leave_the_cluster(database: SparkDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = pytest.importorskip("pyspark.sql.classic.dataframe")
+    collected = []
+    collect = frames.DataFrame.collect
+
+    def watched(self: Any) -> Any:
+        rows = collect(self)
+        collected.extend(map(tuple, rows))
+        return rows
+
+    pairs = wp.source("pairs", a=int | None, b=list[int])
+    data = {(1, (1, 2)): 2.0, (None, ()): 0.5, (2, (3,)): 1.0, (3, ()): 4.0}
+    monkeypatch.setattr(frames.DataFrame, "collect", watched)
+    found = database.evaluate_keys(pairs.plan, {"pairs": data}, [(None, ()), (2, (3,)), (9, ())])
+    assert found == {(None, ()): 0.5, (2, (3,)): 1.0}
+    assert sorted(row[-1] for row in collected) == [0.5, 1.0]
+
+
+def test_a_missing_java_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pyspark.sql", None)
+    with pytest.raises(PlanError, match="needs pyspark and Java 17") as refused:
+        starting.start()
+    assert refused.value.__cause__ is None
+
+
+def test_a_database_that_was_closed_stays_closed(spark: Any) -> None:
+    database = SparkDatabase()
+    assert database.evaluate(NUMBERS.plan, {"numbers": {1: 1.0}}) == {1: 1.0}
+    database.close()
+    with pytest.raises(PlanError, match="closed"):
+        database.evaluate(NUMBERS.plan, {"numbers": {1: 1.0}})
+    assert spark.range(3).count() == 3, "the session that was there goes on"

@@ -1,0 +1,170 @@
+"""A session on Spark: data that stay there, refusals, and the answers that DuckDB would give."""
+
+from __future__ import annotations
+
+import runpy
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from wpinq.errors import EvaluationFailed, PlanError, SessionError, SourceRejected
+from wpinq.order import Order
+from wpinq.release import Release
+
+EDGES = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
+ROWS = [(1, 2), (1, 3), (2, 3), (4, 1)]
+DEGREES = EDGES.select(lambda e: e.src).noisy_count(epsilon=0.5, over=range(1, 6))
+
+
+@pytest.fixture
+def weights(monkeypatch: pytest.MonkeyPatch) -> list[dict[Any, float]]:
+    """The outputs that noise was added to: what the driver saw."""
+    import wpinq.session
+
+    seen: list[dict[Any, float]] = []
+
+    def watched(order: Order, outputs: Any, keys: Any) -> list[float]:
+        seen.append(dict(outputs))
+        return [outputs.get(key, 0.0) for key in keys]
+
+    monkeypatch.setattr(wpinq.session, "noisy", watched)
+    return seen
+
+
+def frame(spark: Any, rows: list[tuple[int | None, ...]], schema: str = "src bigint, dst bigint") -> Any:
+    columns = [part.split() for part in schema.split(", ")]
+    values = ", ".join(f"({', '.join('NULL' if value is None else str(value) for value in row)})" for row in rows)
+    casts = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in columns)
+    return spark.sql(f"SELECT {casts} FROM VALUES {values} AS t({', '.join(name for name, _ in columns)})")
+
+
+def test_a_frame_and_parquet_stay_in_spark_and_only_asked_keys_come_back(
+    spark: Any, tmp_path: Path, weights: list[dict[Any, float]]
+) -> None:
+    path = tmp_path / "edges.parquet"
+    frame(spark, ROWS).write.parquet(str(path))
+    for data in (frame(spark, ROWS), path):
+        with wp.Session(engine="spark") as session:
+            session.protect(EDGES, data, budget=2.0)
+            answers = session.release(DEGREES)
+            assert isinstance(answers, wp.Answers)
+            assert list(answers.values) == [2.0, 1.0, 0.0, 1.0, 0.0]
+            release = session.release(EDGES.select(lambda e: e.dst).noisy_count(epsilon=0.5))
+            assert isinstance(release, Release)
+            assert release[3] == 2.0
+            assert weights[-1] == {3: 2.0}
+    assert weights[0] == {1: 2.0, 2: 1.0, 4: 1.0}
+
+
+def test_public_data_are_evaluated_and_simulated(spark: Any) -> None:
+    query = EDGES.select(lambda e: e.src)
+    assert wp.evaluate(query, {"edges": ROWS}, engine="spark") == {1: 2.0, 2: 1.0, 4: 1.0}
+    drawn = [wp.simulate(DEGREES, {"edges": ROWS}, seed=1, engine=engine).values for engine in ("spark", "duckdb")]
+    assert list(drawn[0]) == list(drawn[1])
+
+
+def test_rows_and_choices_work_too(spark: Any) -> None:
+    with wp.Session(engine="spark") as session:
+        session.protect(EDGES, ROWS, budget=100.0)
+        chosen = session.release(EDGES.select(lambda e: e.src).most_common(epsilon=80, candidates=[1, 2, 9]))
+        assert isinstance(chosen, wp.Answers)
+        assert chosen.value == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "rows", "schema", "words"),
+    [
+        ({"src": int, "dst": int}, [(1, 2), (1, None)], "src bigint, dst bigint", "a null in field 'dst'"),
+        ({"src": int, "dst": int}, [(1, 2)], "src bigint, dst double", "field 'dst' is of another type than int"),
+        ({"src": int, "dst": int}, [(1, 2)], "src bigint, other bigint", "no column named 'dst'"),
+        ({"x": float}, "SELECT CAST('inf' AS DOUBLE) AS x", "", "field 'x' that is not finite"),
+        ({"x": list[int]}, [(1,)], "x int", "none of int, float, bool and str"),
+        ({"x": int}, [(5,), (6,), (7,)], "x int", "above the cap 2"),
+        ({"x": str}, "SELECT CAST(X'ff' AS STRING) AS x", "", "not UTF-8"),
+    ],
+)
+def test_unfit_frames_are_refused_without_a_value(spark: Any, source: Any, rows: Any, schema: str, words: str) -> None:
+    declared = wp.source("given", source, cap=2)
+    data = spark.sql(rows) if isinstance(rows, str) else frame(spark, rows, schema)
+    with wp.Session(engine="spark") as session, pytest.raises(SourceRejected) as refused:
+        session.protect(declared, data, budget=1.0)
+    assert words in str(refused.value)
+    assert refused.value.__cause__ is None
+    assert refused.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("fact", "rows", "words"),
+    [
+        ("unit_weights", [(1, 2), (1, 2)], "a row twice"),
+        ("symmetric", [(1, 2), (2, 1), (3, 4)], "of different weight"),
+    ],
+)
+def test_facts_are_enforced(spark: Any, fact: str, rows: Any, words: str) -> None:
+    declared = wp.source("given", {"a": int, "b": int}, facts=[fact])
+    with wp.Session(engine="spark") as session:
+        with pytest.raises(SourceRejected, match=words):
+            session.protect(declared, frame(spark, rows, "a bigint, b bigint"), budget=1.0)
+        session.protect(declared, frame(spark, [(1, 2), (2, 1)], "a bigint, b bigint"), budget=1.0)
+
+
+def test_values_are_brought_to_canonical_form(spark: Any, weights: list[dict[Any, float]]) -> None:
+    numbers = wp.source("numbers", {"x": float | None, "ok": bool, "text": str})
+    data = spark.sql(
+        "SELECT * FROM VALUES (-0D, TRUE, 'é'), (0D, TRUE, 'é'), (CAST(NULL AS DOUBLE), FALSE, '') AS t(x, ok, text)"
+    )
+    with wp.Session(engine="spark") as session:
+        session.protect(numbers, data, budget=1.0)
+        domain = [(0.0, True, "é"), (None, False, ""), (1.5, True, "")]
+        answers = session.release(numbers.noisy_count(epsilon=0.5, over=domain))
+        assert isinstance(answers, wp.Answers)
+        assert list(answers.values) == [2.0, 1.0, 0.0]
+
+
+def test_a_failure_after_the_debit_is_one_constant(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: object) -> None:
+        raise ZeroDivisionError("the secret is 4711")
+
+    with wp.Session(engine="spark") as session:
+        session.protect(EDGES, frame(spark, ROWS), budget=1.0)
+        monkeypatch.setattr("wpinq.engines.relational.spark.database.run", fail)
+        with pytest.raises(EvaluationFailed) as failed:
+            session.release(DEGREES)
+        assert "4711" not in str(failed.value)
+        assert failed.value.__cause__ is None
+        assert failed.value.__context__ is None
+        assert session.spent("edges") == Fraction(1, 2)
+
+
+def test_what_spark_does_not_take_is_said_before_anything_is_paid(spark: Any) -> None:
+    with pytest.raises(PlanError, match="takes memory and threads from the Spark session"):
+        wp.Session(engine="spark", threads=2)
+    lists = wp.source("lists", list[list[float]])
+    with wp.Session(engine="spark") as session:
+        session.protect(lists, [[[0.5]]], budget=1.0)
+        nested = lists.select(lambda xs: wp.map(xs, lambda x: wp.sum(x))).noisy_count(epsilon=0.5, over=[(0.5,)])
+        with pytest.raises(PlanError, match="cannot run this plan: Select"):
+            session.release(nested)
+        assert session.spent("lists") == 0
+        with pytest.raises(SourceRejected, match="Spark cannot read the parquet"):
+            session.protect(EDGES, "/nowhere/edges.parquet", budget=1.0)
+
+
+def test_other_data_under_the_same_version_are_refused(spark: Any) -> None:
+    with wp.Session(engine="spark") as session:
+        session.protect(EDGES, frame(spark, ROWS), budget=1.0, version="1")
+        with pytest.raises(SessionError, match="give the new data a new version"):
+            session.protect(EDGES, frame(spark, ROWS[:2]), budget=1.0, version="1")
+
+
+def test_the_example_runs(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "edges.parquet"
+    frame(spark, ROWS).write.parquet(str(path))
+    example = runpy.run_path(str(Path(__file__).parents[3] / "examples" / "spark_degrees.py"))
+    answers = example["main"](str(path), str(tmp_path / "ledger.db"))
+    again = example["main"](str(path), str(tmp_path / "ledger.db"))
+    assert len(answers.keys) == 20
+    assert list(again.values) == list(answers.values), "the second run is answered from the ledger"

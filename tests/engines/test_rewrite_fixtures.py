@@ -1,0 +1,60 @@
+"""Each rewrite on its fixtures: the program before and after it, and the same weights either way."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.engines.rewrite_fixtures import Fixture, fixtures
+from tests.support.plans import distance
+from wpinq.engines import reference
+from wpinq.engines.relational.duckdb import Database
+from wpinq.engines.relational.program import Rewrites
+from wpinq.plan.analysis import rounding_error
+from wpinq.plan.arithmetic import EXACT
+from wpinq.plan.node import sources
+
+FIXTURES = fixtures()
+WEIGHTS = (1.0, 2.0, 0.75, 1 / 3, -1.0, -0.5)
+
+
+def data_for(fixture: Fixture) -> dict[str, dict[Any, float]]:
+    """Records of small numbers, so that keys meet; of equal weights where the fixture or a fact says so."""
+    rng = Random(str(fixture.path.name))
+    data = {}
+    for name, source in sources([fixture.query.plan]).items():
+        width = len(source.record.elements)  # type: ignore[attr-defined]
+        records = {tuple(rng.randrange(9) for _ in range(width)) for _ in range(40)}
+        facts = {"unit_weights", "nonnegative"} & set(source.facts)
+        equal = fixture.found or "unit_weights" in facts
+        choices = WEIGHTS[:1] if equal else WEIGHTS[:4] if facts else WEIGHTS
+        if fixture.switch == "equal_weights":  # stands there once, in one direction
+            records = {(min(record), max(record)) for record in records if len(set(record)) > 1}
+        data[name] = {record: rng.choice(choices) for record in sorted(records)}
+    return data
+
+
+def test_every_rewrite_has_a_fixture() -> None:
+    assert {fixture.switch for fixture in FIXTURES} == {field.name for field in fields(Rewrites)}
+
+
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda f: f"{f.switch}-{f.path.stem}")
+def test_the_statements_are_those_of_the_fixture(fixture: Fixture) -> None:
+    assert fixture.printed(False) == fixture.without
+    assert fixture.printed(True) == fixture.with_
+    assert fixture.without != fixture.with_
+
+
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda f: f"{f.switch}-{f.path.stem}")
+def test_the_weights_are_kept(fixture: Fixture) -> None:
+    data, plan = data_for(fixture), fixture.query.plan
+    exact = reference.evaluate(plan, data, EXACT)
+    assert exact
+    with Database(threads=1) as database:
+        for on in (False, True):
+            found = database.evaluate(plan, data, rewrites=fixture.rewrites(on))
+            assert distance(exact, found) <= rounding_error(plan)
+            assert found.keys() == exact.keys()

@@ -1,0 +1,239 @@
+"""A DuckDB that evaluates plans one after the other and keeps their data: what a session holds."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from itertools import count
+from types import TracebackType
+from typing import Any
+
+from wpinq.engines.relational.compile import compile_anew, compile_plan
+from wpinq.engines.relational.instance import Instance, check_options
+from wpinq.engines.relational.loading import fetch, load
+from wpinq.engines.relational.nesting import check_nesting
+from wpinq.engines.relational.program import Rewrites, Statement
+from wpinq.engines.relational.rewrites.equal_weights import weights_sql
+from wpinq.engines.relational.running import run
+from wpinq.errors import EvaluationFailed, PlanError
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import FLOAT, Arithmetic
+from wpinq.plan.node import Node, sources
+from wpinq.plan.operators.source import Source
+
+FAILED = 'the engine "duckdb" could not evaluate the plan, perhaps for want of memory; the reason cannot be shown'
+
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+class Database:
+    """A DuckDB that evaluates plans and keeps the datasets that it was given for the next ones.
+
+    It opens when it is first used. A dataset is loaded again when it comes as another mapping; the mapping must not
+    change while the database is open. Threads take turns. A forked child opens a database of its own.
+
+    Parameters
+    ----------
+    memory_limit : str, optional
+        As DuckDB has it, "2GB"; beyond it intermediate results spill to a private folder, removed at the end.
+    threads : int, optional
+        How many to use; all there are unless given.
+
+    Raises
+    ------
+    PlanError
+        When DuckDB could not read the memory limit or the number of threads.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> numbers = wp.source("numbers", int)
+    >>> data = {"numbers": {1: 0.75, 2: 2.0, 3: 1.0}}
+    >>> with Database() as database:
+    ...     database.evaluate(numbers.select(lambda x: x % 2).plan, data)
+    {0: 2.0, 1: 1.75}
+    """
+
+    def __init__(self, memory_limit: str | None = None, threads: int | None = None) -> None:
+        check_options(memory_limit, threads)
+        self._options = (memory_limit, threads)
+        self._held: dict[str, tuple[Source, Mapping[Value, Any]]] = {}
+        self._instance: Instance | None = None
+        self._compile_found = lru_cache(maxsize=128)(compile_anew)  # with weights of the data: goes with them
+        self._closed = False
+        self._lock = threading.RLock()
+        _databases.add(self)
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the data and remove the spill folder, once what is being evaluated is done. It stays closed."""
+        with self._lock:
+            self._closed = True
+            self._shut()
+
+    def forget(self, name: str) -> None:
+        """Let go of the dataset of a source."""
+        with self._lock:
+            for table in [table for table, (source, _) in self._held.items() if source.source == name]:
+                del self._held[table]
+                self._opened().connection.execute(f"DROP TABLE IF EXISTS {table}")
+
+    def lose(self) -> None:
+        """Start anew in a forked child, where neither locks nor the instance are of any use."""
+        self._lock = threading.RLock()
+        self._held.clear()
+        self._compile_found.cache_clear()
+        if self._instance is not None:
+            self._instance.abandon()
+            self._instance = None
+
+    def evaluate(
+        self,
+        root: Node,
+        data: Mapping[str, Mapping[Value, Any]],
+        arithmetic: Arithmetic = FLOAT,
+        on_step: Callable[[str], None] | None = None,
+        rewrites: Rewrites | None = None,
+    ) -> dict[Value, float]:
+        """The output of a plan on datasets given by source name; see the function `evaluate`."""
+        if arithmetic.name != FLOAT.name:
+            raise PlanError('the engine "duckdb" computes in floats; for exact=True use engine="reference"')
+        for name in sources([root]):
+            if name not in data:
+                raise PlanError(f"no data for the source {name!r}")
+        work = _Work(root, rewrites or Rewrites(), data, on_step)
+        with self._lock:
+            if self._closed:
+                raise PlanError("this database is closed")
+            output, fault = self._attempt(work)
+            if fault:
+                output, _ = self._attempt(work, cautious=True)
+        if output is None:
+            raise EvaluationFailed(FAILED)
+        return output
+
+    def open(self) -> Instance:
+        """Open it now rather than when it is first used, so that what is wrong with its options shows."""
+        with self._lock:
+            return self._opened()
+
+    def _opened(self) -> Instance:
+        if self._instance is None:
+            self._instance = Instance(*self._options)
+        return self._instance
+
+    def _shut(self) -> None:
+        self._held.clear()
+        self._compile_found.cache_clear()
+        if self._instance is not None:
+            self._instance.close()
+            self._instance = None
+
+    def _attempt(self, work: _Work, cautious: bool = False) -> tuple[dict[Value, float] | None, bool]:
+        """The output or None, and whether a fault of DuckDB's own is why.
+
+        What DuckDB says of a failure says what the data are: it ends here. So does the instance, for after a failure
+        nothing in it is left to be trusted, and after such a fault it takes no more statements.
+        """
+        import duckdb
+
+        output, fault = None, False
+        try:
+            if cautious:
+                self._shut()
+                self._instance = Instance(*self._options, cautious=True)
+            output = self._run(self._opened().connection, work)
+        except (duckdb.InternalError, duckdb.FatalException):
+            fault = True
+        except (duckdb.Error, MemoryError):
+            pass
+        finally:
+            if output is None or cautious:
+                self._shut()
+        return output, fault
+
+    def _run(self, connection: Any, work: _Work) -> dict[Value, float]:
+        for name, table in work.sources.items():
+            self._load(connection, table, work.declared[name], work.data[name])
+        tables = _Tables(connection)
+        compiled = run(work.root, work.rewrites, tables, work.teller(), compile_found=self._compile_found)
+        result = fetch(connection, compiled.query, compiled.type)
+        for table in compiled.reads:
+            if table not in self._held:
+                connection.execute(f"DROP TABLE IF EXISTS {table}")
+        return result
+
+    def _load(self, connection: Any, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
+        held = self._held.pop(table, None)
+        if held is None or held[0] != source or held[1] is not weights:
+            connection.execute(f"DROP TABLE IF EXISTS {table}")
+            load(connection, table, source, weights)
+        self._held[table] = (source, weights)
+
+
+class _Tables:
+    """What `running.run` asks of DuckDB."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def create(self, statement: Statement, shared: bool) -> None:
+        """Run one statement of a program."""
+        self._connection.execute(statement.sql)
+
+    def drop(self, table: str) -> None:
+        """Let go of a table that a program made."""
+        self._connection.execute(f"DROP TABLE IF EXISTS {table}")
+
+    def weights(self, table: str) -> tuple[float | None, float | None]:
+        """The least and the greatest weight in a table."""
+        least, greatest = self._connection.execute(weights_sql(table)).fetchone()
+        return least, greatest
+
+
+class _Work:
+    """A plan with its data, and which of its steps were told."""
+
+    def __init__(
+        self,
+        root: Node,
+        rewrites: Rewrites,
+        data: Mapping[str, Mapping[Value, Any]],
+        on_step: Callable[[str], None] | None,
+    ) -> None:
+        self.root, self.rewrites, self.data = root, rewrites, data
+        self.declared = sources([root])
+        check_nesting(root, rewrites)
+        self.sources = compile_plan(root, rewrites).sources
+        self._on_step, self._told = on_step, 0
+
+    def teller(self) -> Callable[[str], None]:
+        """What to tell the steps to: each is told once, also when the work is done again."""
+        numbers = count(1)
+
+        def tell(step: str) -> None:
+            number = next(numbers)
+            if number > self._told:
+                self._told = number
+                if self._on_step is not None:
+                    self._on_step(step)
+
+        return tell
+
+
+def _left_behind() -> None:
+    """In a forked child: no thread holds a lock any more, and no instance can be used."""
+    for database in _databases:
+        database.lose()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_left_behind)

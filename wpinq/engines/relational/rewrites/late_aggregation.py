@@ -1,0 +1,32 @@
+"""Rows of one weight are counted instead of summed.
+
+Where the weight of a row is a function of what rows are grouped by, all rows of a group weigh the same, and their sum
+is the number of rows times that weight. Linear steps (Select, Where, Concat, the rows of a Join) pass their rows on
+without adding up equal records, so that there is one such sum at the end and not one at each step.
+
+Needs: the weight is a constant, or a function of the columns that are grouped by: keys and declared facts say so.
+Weights: the count is exact (below `2^53`, which no machine reaches), and the product rounds once, by one roundoff of
+the sum, where the grid of `sums` may take two. A norm takes the absolute value of the common weight, which rounds
+nothing.
+
+Before: `CAST(sum(CAST(w * 2^96 AS HUGEINT)) AS DOUBLE) * 2^-96`. After: `CAST(count(*) AS DOUBLE) * min(w)`.
+"""
+
+from __future__ import annotations
+
+from wpinq.engines.relational.block import Block, determines_weight
+from wpinq.engines.relational.layout import Shape
+from wpinq.engines.relational.scalar import ONE
+
+
+def counted(block: Block, grouped_by: Shape, absolute: bool = False) -> str | None:
+    """The SQL of the sum over the rows that agree in a shape, from their number; None where it takes a sum."""
+    if block.weight == ONE:
+        return "CAST(count(*) AS DOUBLE)"
+    if block.weight.kind == "literal":
+        common = block.weight.text
+    elif determines_weight(block, grouped_by):
+        common = "min(w)"
+    else:
+        return None
+    return f"CAST(count(*) AS DOUBLE) * {f'abs({common})' if absolute else common}"

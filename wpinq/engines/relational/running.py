@@ -1,0 +1,120 @@
+"""The statements of a plan, run one after the other; what a table turns out to be says how to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from wpinq.engines.relational.compile import Compiled, compile_anew, compile_plan
+from wpinq.engines.relational.dialect import DUCKDB, Dialect
+from wpinq.engines.relational.program import Rewrites, Statement
+from wpinq.engines.relational.rewrites.equal_weights import Equal
+from wpinq.errors import PlanError
+from wpinq.plan.node import Node
+
+Compile = Callable[[Node, Rewrites, Equal, Dialect], Compiled]
+"""What compiles with found weights. Whoever remembers programs with them forgets them with the data."""
+
+
+class Tables(Protocol):
+    """What a database must do: make tables, drop them, and say whether all rows of one weigh the same."""
+
+    def create(self, statement: Statement, shared: bool) -> None:
+        """Run a statement. Its table is read more than once if it is shared, as far as can be told by now."""
+
+    def drop(self, table: str) -> None:
+        """Let go of a table that a statement made."""
+
+    def weights(self, table: str) -> tuple[float | None, float | None]:
+        """The least and the greatest weight in a table; None where it has no rows."""
+
+
+def run(
+    root: Node,
+    rewrites: Rewrites,
+    tables: Tables,
+    on_step: Callable[[str], None],
+    dialect: Dialect = DUCKDB,
+    compile_found: Compile = compile_anew,
+) -> Compiled:
+    """Make the tables that the query of a plan's output reads. The sources stand in their tables already.
+
+    After each table of weights that the plan leaves open, the rest is compiled anew if all of them are equal (see
+    `rewrites.equal_weights`). Statements up to there stay as they are, for a table is read only after it is named. One
+    that was dropped and is asked for again after all is made again.
+    """
+    running = _Run(root, rewrites, tables, dialect, compile_found)
+    for table in running.compiled.sources.values():
+        running.look(table)
+    number = told = 0
+    while True:
+        steps = running.compiled.steps
+        while told < len(steps) and (steps[told][1] <= number or number == len(running.compiled.statements)):
+            on_step(steps[told][0])
+            told += 1
+        if number == len(running.compiled.statements):
+            break
+        statement = running.compiled.statements[number]
+        running.make(statement.creates)
+        running.look(statement.creates)
+        number += 1
+        running.drop_unread(number)
+    for table in running.compiled.reads:
+        running.make(table)
+    return running.compiled
+
+
+class _Run:
+    """A program under way: which tables there are, and what is known of their weights."""
+
+    def __init__(
+        self, root: Node, rewrites: Rewrites, tables: Tables, dialect: Dialect, compile_found: Compile
+    ) -> None:
+        self.root, self.rewrites, self.tables, self.dialect = root, rewrites, tables, dialect
+        self.compile_found = compile_found
+        self.compiled = compile_plan(root, rewrites, dialect=dialect)
+        self.equal: Equal = frozenset()
+        self.live: set[str] = set()
+
+    def make(self, table: str) -> None:
+        """Make a table that a statement creates, and first what that reads."""
+        statements = {statement.creates: statement for statement in self.compiled.statements}
+        stack = [table]
+        while stack:
+            statement = statements.get(stack[-1])
+            if statement is None or stack[-1] in self.live:
+                stack.pop()
+                continue
+            missing = [name for name in statement.reads if name in statements and name not in self.live]
+            if missing:
+                stack += missing
+            else:
+                self.tables.create(statement, self.shared(statement.creates))
+                self.live.add(stack.pop())
+
+    def shared(self, table: str) -> bool:
+        """Whether a table is read more than once, its weights included."""
+        readers = [statement.reads for statement in self.compiled.statements] + [self.compiled.reads]
+        return sum(table in reads for reads in readers) + (table in self.compiled.open) > 1
+
+    def look(self, table: str) -> None:
+        """Compile with the weight of a table's rows, where it is open and all are equal."""
+        if table not in self.compiled.open:
+            return
+        least, greatest = self.tables.weights(table)
+        if least is None or least != greatest:
+            return
+        equal = self.equal | {(table, least)}
+        try:
+            self.compiled = self.compile_found(self.root, self.rewrites, equal, self.dialect)
+            self.equal = equal
+        except PlanError:  # only the plan may be refused, never what the data are
+            pass
+
+    def drop_unread(self, number: int) -> None:
+        """Drop what no statement from here on reads, nor the query."""
+        later = {table for statement in self.compiled.statements[number:] for table in statement.reads}
+        later.update(self.compiled.reads)
+        for table in self.live - later:
+            self.tables.drop(table)
+        self.live &= later

@@ -1,0 +1,79 @@
+"""Data into Spark: mappings from record to weight, data that Spark reads itself, and the keys of a domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wpinq.engines.relational.layout import flattener, leaf_types, plain
+from wpinq.engines.relational.loading import check_norm
+from wpinq.engines.relational.program import column_names
+from wpinq.expr.types import ListOf, TupleOf, Type
+from wpinq.expr.types import Scalar as ScalarType
+from wpinq.expr.values import Value
+from wpinq.plan.operators.source import Source
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class SparkData:
+    """A dataset that stays in Spark: a frame with the columns of its records and the weight `w`, already checked."""
+
+    frame: Any
+    bounds: Bounds
+
+
+Bounds = tuple[float | None, float | None]
+"""The least and the greatest weight of a dataset; None where it has no records."""
+
+
+def frame_of(spark: Any, source: Source, weights: object) -> tuple[Any, Bounds]:
+    """The dataset of a source as a frame (`c0`, `c1`, …, `w`, without records of weight 0), and its bounds."""
+    if isinstance(weights, SparkData):
+        return _adopted(spark, weights.frame).persist(), weights.bounds
+    assert isinstance(weights, Mapping)
+    numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
+    check_norm(source, numbers)
+    there = numbers != 0
+    records = [record for record, held in zip(weights, there.tolist(), strict=True) if held]
+    held = numbers[there]
+    bounds = (float(held.min()), float(held.max())) if len(held) else (None, None)
+    return _frame(spark, source.record, records, {"w": held.tolist()}), bounds
+
+
+def _adopted(spark: Any, frame: Any) -> Any:
+    """A frame of another session's as one of this session's: the same rows, read by the executors."""
+    held = frame._jdf
+    return type(frame)(spark._jsparkSession.createDataFrame(held.rdd(), held.schema()), spark)
+
+
+def key_frame(spark: Any, type_: Type, keys: Sequence[Value]) -> Any:
+    """Records as a frame."""
+    return _frame(spark, type_, keys, {"there": [True] * len(keys)})
+
+
+def _frame(spark: Any, type_: Type, records: Sequence[Value], more: Mapping[str, list[Any]]) -> Any:
+    import pyarrow as pa
+
+    flatten = flattener(type_)
+    columns = list(zip(*map(flatten, records), strict=True)) or [()] * len(column_names(type_))
+    types = [pa.bool_() if leaf is None else _arrow_type(leaf) for leaf, _ in leaf_types(type_)]
+    arrays = [pa.array(column, held) for column, held in zip(columns, types, strict=True)] if types else []
+    arrays += [pa.array(column, {"w": pa.float64(), "there": pa.bool_()}[name]) for name, column in more.items()]
+    return spark.createDataFrame(pa.table(arrays, names=[*column_names(type_), *more]))
+
+
+def _arrow_type(type_: Type) -> Any:
+    import pyarrow as pa
+
+    type_ = plain(type_)
+    if isinstance(type_, ListOf):
+        return pa.list_(_arrow_type(type_.element))
+    if isinstance(type_, TupleOf):
+        fields = [pa.field(f"f{i}", _arrow_type(element)) for i, element in enumerate(type_.elements)]
+        return pa.struct(fields or [pa.field("f", pa.bool_())])
+    assert isinstance(type_, ScalarType)
+    kinds = {"int": pa.int64, "float": pa.float64, "bool": pa.bool_, "str": pa.string, "null": pa.int32}
+    return kinds[type_.name]()

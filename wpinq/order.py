@@ -1,0 +1,104 @@
+"""Orders: measurements made ready to release, with certified noise; and what is drawn once their data are shown."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from wpinq.errors import SessionError
+from wpinq.expr.nodes import digest_of
+from wpinq.expr.values import Value
+from wpinq.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
+from wpinq.plan.analysis import masses, rounding_error, slack, uses
+from wpinq.plan.arithmetic import Weights
+from wpinq.plan.lattice import require_lattice
+from wpinq.plan.node import sources
+from wpinq.plan.operators.source import Source
+from wpinq.privacy.geometric import GeometricNoise, check_exact, geometric_scale, on_lattice
+from wpinq.privacy.noise import LaplaceNoise, laplace_scale
+from wpinq.privacy.selection import select, selection_scale
+
+NOT_MEASURED = "release takes measurements: end the query with .noisy_count(epsilon=...) or another sink"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Protected:
+    """A source with its data, and the version that tells its releases from those of other data."""
+
+    source: Source
+    version: str
+    weights: Mapping[Value, float]
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Order:
+    """A measurement made ready to release: its ledger digest, the data it was paid for, its certified noise scale."""
+
+    measurement: Measurement
+    digest: str
+    versions: tuple[tuple[str, str], ...]
+    scale: float
+    slack: Fraction
+    distances: tuple[Fraction, ...]
+
+
+def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh: bool) -> Order:
+    """The order of a measurement over what is protected now; refused here, before any debit, where it is unfit."""
+    if not isinstance(measurement, Measurement):
+        raise SessionError(NOT_MEASURED)
+    if type(measurement.sink) not in SINKS.values():
+        raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
+    if measurement.domain is not None:  # before the debit: a Measurement can be made by hand
+        measurement = replace(measurement, domain=check_domain(measurement.domain, measurement.plan.type))
+    declarations = sources([measurement.plan])
+    versions = []
+    for name, declared in declarations.items():
+        held = protected.get(name)
+        if held is None:
+            raise SessionError(f"the source {name!r} is not protected in this session; call protect first")
+        if held.source != declared:
+            raise SessionError(f"the source {name!r} was protected under another declaration than the query uses")
+        versions.append((name, held.version))
+    choice = isinstance(measurement.sink, Choose)
+    if choice and not measurement.domain:
+        raise SessionError("a choice needs at least one candidate")
+    widening = slack(measurement.plan, readouts=1 if choice else 0)
+    distances = tuple(count * declarations[name].unit_weight for name, count in uses(measurement.plan).items())
+    if isinstance(measurement.sink, GeometricCount):
+        scale = _geometric_scale(measurement, measurement.sink.step)
+    elif choice:
+        scale = selection_scale(measurement.epsilon, widening, distances)
+    else:
+        scale = laplace_scale(measurement.epsilon, widening)
+    nonce = secrets.token_bytes(16) if fresh else b""
+    digest = digest_of("release", measurement.digest, repr(scale), repr(sorted(versions)), nonce)
+    return Order(measurement, digest.hex(), tuple(versions), scale, widening, distances)
+
+
+def _geometric_scale(measurement: Measurement, step: Fraction) -> float:
+    """The scale in steps, where the plan proves the lattice and floats hold it exactly."""
+    plan = measurement.plan
+    if require_lattice(plan) != step:  # a Measurement can be made by hand, or read from a file
+        raise SessionError("the plan proves another lattice than the measurement says: use query.geometric_count(...)")
+    check_exact(step, rounding_error(plan), masses(plan)[plan.digest])
+    return geometric_scale(measurement.epsilon, step, slack(plan, exact=True))
+
+
+def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
+    """The weights of some keys with noise, in the units of the order's scale."""
+    sink = order.measurement.sink
+    weights = [outputs.get(key, 0.0) for key in keys]
+    if isinstance(sink, GeometricCount):
+        return [float(steps) for steps in GeometricNoise(order.scale).add(on_lattice(weights, sink.step))]
+    return LaplaceNoise(order.scale).add(weights)
+
+
+def chosen(order: Order, outputs: Weights) -> int:
+    """The place of the candidate that a choice falls on."""
+    sink, domain = order.measurement.sink, order.measurement.domain
+    assert isinstance(sink, Choose)
+    assert domain is not None
+    return select(sink.scores(outputs, domain), order.measurement.epsilon, order.slack, order.distances)
