@@ -9,6 +9,7 @@ much of it was there before the call. `warm` calls a database again that holds t
 
 --facts none     declares nothing about the edges; by default they have unit weights
 --reference      the reference engine too, on the small graphs (minutes)
+--spark          Spark in local mode too, on two graphs: a second call, and warm ones; the first compiles Spark itself
 --off            leaves rewrites out, by name, for a comparison
 
 The exact number of triangles by igraph, which has no weights and no privacy to keep, is for scale.
@@ -49,6 +50,7 @@ RUNS = [
     ("soc-Epinions1", "jdd", "1 s, 0.5 GB"),
     ("ca-GrQc", "sbd", "3 s, 1.5 GB"),
 ]
+SPARK = [("ca-GrQc", "ccdf"), ("ca-GrQc", "jdd"), ("ca-GrQc", "tbi"), ("ca-GrQc", "tbd"), ("soc-Epinions1", "tbi")]
 WARM = [("ca-GrQc", "ccdf", "10 ms"), ("ca-GrQc", "jdd", "15 ms"), ("ca-GrQc", "tbd", "25 ms")]
 GRAPHS = ["ca-GrQc", "ca-HepPh", "soc-Epinions1"]
 
@@ -81,6 +83,8 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
 
         output = reference.evaluate(plan, edges)
         return {"seconds": time.perf_counter() - started, "before": before, "peak": peak(), "records": len(output)}
+    if task["engine"] == "spark":
+        return run_spark(plan, edges, task)
     from wpinq.engines.relational.duckdb import Database
     from wpinq.engines.relational.program import Rewrites
 
@@ -94,6 +98,42 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
             database.evaluate(plan, edges, rewrites=rewrites)
             warm.append(time.perf_counter() - started)
     return {"seconds": seconds, "before": before, "peak": most, "records": len(output), "warm": min(warm, default=0.0)}
+
+
+def run_spark(plan: Any, edges: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
+    """Peak memory is that of the Java process."""
+    from pyspark.sql import SparkSession
+
+    from wpinq.engines.relational.spark.database import SparkDatabase
+
+    builder = SparkSession.builder.master(f"local[{task['threads']}]").config("spark.sql.shuffle.partitions", "4")
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+    for name, value in {**quiet, "spark.driver.memory": "4g"}.items():
+        builder = builder.config(name, value)
+    builder.getOrCreate()
+    times, records, busy = [], 0, []
+    with SparkDatabase() as database:
+        pid = database.open().session._jvm.java.lang.ProcessHandle.current().pid()
+
+        def processor_time() -> float:
+            ticks = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+            return time.process_time() + sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+        for _ in range(1 + task["repeats"]):
+            started, before = time.perf_counter(), processor_time()
+            records = len(database.evaluate(plan, edges))
+            times.append(time.perf_counter() - started)
+            busy.append(processor_time() - before)
+        status = Path(f"/proc/{pid}/status").read_text()
+    highest = int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 2**20
+    return {
+        "seconds": times[0],
+        "before": 0.0,
+        "peak": highest,
+        "records": records,
+        "warm": min(times[1:], default=0.0),
+        "busy": (busy[0], min(busy[1:], default=0.0)),
+    }
 
 
 def count_triangles(path: Path) -> dict[str, Any]:
@@ -129,6 +169,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(QUERIES))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--reference", action="store_true")
+    parser.add_argument("--spark", action="store_true")
     parser.add_argument("--task", type=json.loads, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.task:
@@ -144,6 +185,8 @@ def main() -> None:
     tasks += [(graph, query, "duckdb", goal, 10) for graph, query, goal in WARM if query in given.only]
     if given.reference:
         tasks += [("ca-GrQc", query, "reference", "", 0) for query in QUERIES if query in given.only]
+    if given.spark:
+        tasks += [(graph, query, "spark", "", 3) for graph, query in SPARK if query in given.only]
     tasks += [(graph, "triangles", "igraph", "", 0) for graph in GRAPHS]
     for graph, query, engine, goal, repeats in tasks:
         path = str(given.data / "graphs" / f"{graph}.txt.gz")
@@ -153,6 +196,9 @@ def main() -> None:
             print(f"| {graph} | {query} | {engine} | failed | | | {goal} |")
             continue
         shown = f"{1000 * found['warm']:.0f} ms warm" if repeats else f"{found['seconds']:.2f}"
+        if engine == "spark":
+            first, warm = found["busy"]
+            shown = f"{found['seconds']:.1f}, warm {found['warm']:.1f}; processor {first:.1f}, warm {warm:.1f}"
         print(
             f"| {graph} | {query} | {engine} | {shown} | {found['peak']:.2f} ({found['before']:.2f}) | "
             f"{found['records']:,} | {goal} |",

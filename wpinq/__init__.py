@@ -63,7 +63,7 @@ from wpinq.release import Release
 from wpinq.session import Session
 
 if TYPE_CHECKING:
-    from wpinq import graphs, histograms
+    from wpinq import graphs, histograms, synthesis
 
 __all__ = [
     "Answers",
@@ -121,6 +121,7 @@ __all__ = [
     "subsets",
     "substring",
     "sum",
+    "synthesis",
     "unparse",
     "weighted",
     "where",
@@ -128,7 +129,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> ModuleType:
-    """`wp.graphs` and `wp.histograms` load when first used."""
-    if name in ("graphs", "histograms"):
+    """`wp.graphs`, `wp.histograms` and `wp.synthesis` load when first used."""
+    if name in ("graphs", "histograms", "synthesis"):
         return importlib.import_module(f"wpinq.{name}")
     raise AttributeError(f"module 'wpinq' has no attribute {name!r}")

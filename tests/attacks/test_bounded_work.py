@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq.engines.choice import gap
 from wpinq.expr import build, catalogue
 from wpinq.expr.nodes import Constant, Expr, Variable, make_lambda
 from wpinq.expr.primitives import LIST_LIMIT, PRIMITIVES
@@ -55,6 +56,8 @@ def test_a_limit_beyond_what_python_can_count_is_refused_when_the_plan_is_made(l
             write()
 
 
+IN_PROCESS = ("duckdb", "reference")  # Spark has tests of its own, with a Spark that is started for them
+
 EXTREME: dict[str, Callable[[], Query]] = {
     "split": lambda: PEOPLE.select_many(lambda p: wp.split(p.name, ","), limit=LIST_LIMIT),
     "widths": lambda: PEOPLE.shave(lambda p: wp.map(wp.split(p.name, ","), lambda x: 5e-324), limit=LIST_LIMIT),
@@ -73,8 +76,10 @@ EXTREME: dict[str, Callable[[], Query]] = {
 def test_extreme_arguments_that_are_accepted_raise_nothing_on_a_record(name: str) -> None:
     query = EXTREME[name]()
     for record in ("mallory", "a,b,,c", ""):
-        for exact in (False, True):
-            wp.evaluate(query, {"people": [(record,)]}, exact=exact)
+        wp.evaluate(query, {"people": [(record,)]}, exact=True)
+        for engine in IN_PROCESS:
+            if not gap(query.plan, engine):
+                wp.evaluate(query, {"people": [(record,)]}, engine)
 
 
 def test_arguments_of_every_primitive_are_counted() -> None:

@@ -402,14 +402,14 @@ PLANTS = (
         "rounding_error forgets paths",
         analysis,
         "rounding_error",
-        (("counts[node.digest] * bounds[node.digest]", "bounds[node.digest]"),),
+        (("counts[digest] * constant * bounds[digest]", "constant * bounds[digest]"),),
         ("bounds",),
     ),
     Plant(
         "rounding_error forgets all but the root",
         analysis,
         "rounding_error",
-        (("in steps), Fraction(0)", "in [root]), Fraction(0)"),),
+        (("in topological([root]))", "in [root])"),),
         ("bounds",),
     ),
     Plant(

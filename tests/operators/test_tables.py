@@ -9,7 +9,7 @@ import wpinq as wp
 from tests.support.floats import shuffled
 from tests.support.plans import distance, norm
 from tests.support.tables import TABLES, Table
-from wpinq.plan.analysis import ROUNDING_CONSTANT, UNIT_ROUNDOFF
+from wpinq.plan.analysis import UNIT_ROUNDOFF, masses, path_counts, roundoffs
 from wpinq.plan.node import topological
 from wpinq.plan.operator import REGISTRY
 
@@ -23,9 +23,10 @@ def test_worked_example(table: Table) -> None:
 def test_worked_example_in_floats(table: Table) -> None:
     data = {name: {x: Fraction(w) for x, w in weights.items()} for name, weights in table.data.items()}
     exact, rounded = wp.evaluate(table.query, data, exact=True), wp.evaluate(table.query, data)
-    steps = sum(1 for _ in topological([table.query.plan]))
-    bound = ROUNDING_CONSTANT * UNIT_ROUNDOFF * steps * sum(norm(weights) for weights in data.values())
-    assert distance(rounded, exact) <= bound
+    plan = table.query.plan
+    held, counts = masses(plan, lambda source: norm(data[source.source])), path_counts(plan)
+    steps = sum(counts[node.digest] * roundoffs(node.operator) * held[node.digest] for node in topological([plan]))
+    assert distance(rounded, exact) <= UNIT_ROUNDOFF * steps
     rng = Random(3)
     for _ in range(5):
         again = wp.evaluate(table.query, shuffled(rng, data))
