@@ -1,19 +1,21 @@
-"""Rates and memory of the incremental engines, under swaps that preserve degrees, on public graphs.
+"""Rates and memory of the incremental engines, under walks over public graphs.
 
-    python benchmarks/incremental.py [DATA] [--steps 200000] [--queries tbi jdd tbd] [--growth] [--quick]
+    python benchmarks/incremental.py [DATA] [--steps 200000] [--queries tbi jdd ...] [--growth] [--chains] [--quick]
 
-DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. One thread. This reads
-true values of public graphs: it is a benchmark, not a release.
+DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. One thread, but for
+`--chains`. This reads true values of public graphs: it is a benchmark, not a release.
 
 - hand-written: a numba loop for triangles by intersect (TbI) alone, written by hand as a yardstick
-- compiled:     the module generated from the plan; the loop over neighbour lists where the plan allows it, else tables
-- tables:       the same plan with virtual steps over tables (for TbI, which the compiled engine runs on lists)
-- materialised: every step keeps its output in a table
+- lists:        the loop over neighbour lists that is generated where swaps allow it (see docs/incremental.md)
+- tables:       the module that keeps tables, with virtual steps
+- materialised: the same, every step keeping its output
 - python:       the python engine
 
-All walk at a power of 10,000 towards a target of random answers, from a random graph with the degrees of the data
-(20 swaps an edge away from it). `setup` is the time until the first step: generating, compiling or loading compiled
-code, and evaluating the start. Memory is that of the engine's arrays.
+`swaps` keep degrees; `closing` are swaps of which two fifths close wedges; `edges` replace, add and remove edges. All
+walk at a power of 10,000 towards the answers of the data, without noise; `random` starts from a random graph with the
+degrees of the data (20 swaps an edge away from it), `data` from the data itself, where a change touches the most.
+`setup` is processor time until the first step: generating, compiling or loading compiled code, evaluating the start.
+Memory is that of the engine's arrays; the peak is that of the process so far.
 """
 
 from __future__ import annotations
@@ -22,80 +24,161 @@ import argparse
 import gzip
 import os
 import resource
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import wpinq as wp
 from wpinq.engines.incremental import Evaluator
-from wpinq.engines.incremental.compiled import SwapWalk, Target
+from wpinq.engines.incremental.compiled import EdgeWalk, SwapWalk, Target
 from wpinq.graphs import recipes, subgraphs
+from wpinq.graphs.motifs import motif
 
 EDGES = wp.source("edges", src=int, dst=int)
-QUERIES: dict[str, tuple[wp.Query, dict[Any, float]]] = {
-    "tbi": (subgraphs.triangles_by_intersect(EDGES), {"triangle!": 5000.0}),
-    "jdd": (recipes.joint_degrees(EDGES), {(i, j): 1.0 for i in range(80) for j in range(80)}),
-    "tbd": (
-        subgraphs.triangles_by_degree(EDGES, 20),
-        {(i, j, k): 0.1 for i in range(5) for j in range(i, 5) for k in range(j, 5)},
-    ),
-}
 POWER, EPSILON = 10_000.0, 0.1
-Edges = list[tuple[int, int]]
+Edges = NDArray[np.int64]
+
+
+def tags(edges: wp.Query) -> wp.Query:
+    """(v, i) weighs the part of half the degree of v between 2^(i-1) and 2^i."""
+    widths = [(high - low) / 2 for low, high in pairwise([0.0, *(2.0**i for i in range(16))])]
+    ends = edges.select_many(lambda e: [e.src, e.dst])
+    return ends.shave(lambda v: wp.map(widths, lambda w: w)).select(lambda p: wp.record(v=p.record, i=p.index))
+
+
+def halves(edges: wp.Query) -> wp.Query:
+    """Both directions of each edge, of weight 1/2."""
+    return edges.select_many(lambda e: [wp.record(a=e.src, b=e.dst), wp.record(a=e.dst, b=e.src)])
+
+
+def closed_wedges(edges: wp.Query) -> wp.Query:
+    """CW: closed wedges by the tags of their middle (see docs/incremental.md)."""
+    half = halves(edges)
+    wedges = half.join(half, lambda x: x.b, lambda y: y.a, lambda x, y: wp.record(a=x.a, b=x.b, c=y.b))
+    apart = wedges.where(lambda w: w.a != w.c)
+    pairs = apart.join(
+        tags(edges), lambda w: w.b, lambda t: t.v, lambda w, t: wp.record(ends=wp.sort((w.a, w.c)), i=t.i)
+    )
+    return pairs.join(edges, lambda p: p.ends, lambda e: wp.sort((e.src, e.dst)), lambda p, e: p.i)
+
+
+def joint_tags(edges: wp.Query) -> wp.Query:
+    """JT: edges by the tags of their ends."""
+    first = halves(edges).join(tags(edges), lambda e: e.a, lambda t: t.v, lambda e, t: wp.record(b=e.b, i=t.i))
+    return first.join(tags(edges), lambda x: x.b, lambda t: t.v, lambda x, t: wp.sort((x.i, t.i)))
+
+
+@dataclass(frozen=True)
+class Plans:
+    """Queries to fit together, from edges in both directions or once."""
+
+    queries: tuple[wp.Query, ...]
+    symmetric: bool = True
+
+
+QUERIES: dict[str, Plans] = {
+    "tbi": Plans((subgraphs.triangles_by_intersect(EDGES),)),
+    "jdd": Plans((recipes.joint_degrees(EDGES),)),
+    "tbd": Plans((subgraphs.triangles_by_degree(EDGES, 20),)),
+    "cw+jt": Plans((closed_wedges(EDGES), joint_tags(EDGES)), symmetric=False),
+    "ccdf": Plans((recipes.degree_ccdf(EDGES),)),
+    "sbd": Plans((subgraphs.squares_by_degree(EDGES),)),
+    "motif": Plans((motif(EDGES, [(0, 1), (1, 2), (2, 0)]).select(lambda copy: "triangle"),)),
+}
+WALKS = {
+    "tbi": ("swaps", "closing"),
+    "jdd": ("swaps", "edges"),
+    "tbd": ("swaps",),
+    "cw+jt": ("swaps", "closing"),
+    "ccdf": ("edges",),
+}
 
 
 def read(path: Path) -> Edges:
     with gzip.open(path, "rt") as lines:
-        pairs = {tuple(sorted(map(int, line.split()[:2]))) for line in lines if not line.startswith("#")}
-    return sorted((a, b) for a, b in pairs if a != b)
+        pairs = np.array([line.split()[:2] for line in lines if not line.startswith("#")], dtype=np.int64)
+    pairs = np.unique(np.sort(pairs, axis=1), axis=0)
+    return pairs[pairs[:, 0] != pairs[:, 1]]
 
 
 def barabasi_albert(nodes: int, attached: int, seed: int) -> Edges:
     """Preferential attachment: each new node takes as many distinct neighbours, by degree."""
-    rng, edges = Random(seed), []
-    ends = list(range(attached))
+    rng = Random(seed)
+    edges = np.zeros(((nodes - attached) * attached, 2), dtype=np.int64)
+    ends = np.zeros(attached + 2 * len(edges), dtype=np.int64)
+    ends[:attached] = range(attached)
+    count, used = 0, attached
     for node in range(attached, nodes):
         chosen: set[int] = set()
         while len(chosen) < attached:
-            chosen.add(rng.choice(ends))
+            chosen.add(int(ends[int(rng.random() * used)]))
         for other in chosen:
-            edges.append((other, node))
-            ends += [other, node]
+            edges[count] = other, node
+            ends[used : used + 2] = other, node
+            count, used = count + 1, used + 2
     return edges
 
 
 def randomised(edges: Edges) -> Edges:
     """A random graph with the same degrees."""
-    walk = SwapWalk([Target(QUERIES["tbi"][0].plan, EPSILON, {})], "edges", edges, seed=99)
+    walk = SwapWalk([Target(QUERIES["tbi"].queries[0].plan, EPSILON, {})], "edges", edges, seed=99)
     walk.run(20 * len(edges), 0.0)
-    return list(walk.edges)
+    return walk.edge_array
 
 
-def compiled(query: str, edges: Edges, steps: int, *, specialised: bool = True, virtual: bool = True) -> str:
-    plan, values = QUERIES[query]
-    targets = [Target(plan.plan, EPSILON, values)]
-    if not specialised:  # a second plan, of no price: plans together run on tables
-        targets.append(Target(EDGES.select(lambda e: 0).plan, 0.0, {}))
-    start = time.perf_counter()
-    walk = SwapWalk(targets, "edges", edges, seed=1, virtual=virtual)
-    setup = time.perf_counter() - start
+def targets(query: str, edges: Edges) -> list[Target]:
+    """What the queries say of the data."""
+    plans = QUERIES[query]
+    true = SwapWalk(
+        [Target(each.plan, 0.0, {}) for each in plans.queries], "edges", edges, symmetric=plans.symmetric
+    ).outputs
+    return [Target(each.plan, EPSILON, values) for each, values in zip(plans.queries, true, strict=True)]
+
+
+def compiled(
+    query: str, wanted: list[Target], edges: Edges, steps: int, kind: str = "swaps", virtual: bool = True
+) -> tuple[str, str]:
+    start = time.process_time()
+    symmetric = QUERIES[query].symmetric
+    walk: SwapWalk | EdgeWalk
+    if kind == "edges":
+        walk = EdgeWalk(wanted, "edges", edges, np.unique(edges), symmetric=symmetric, seed=1, virtual=virtual)
+        engine = "tables" if virtual else "materialised"
+    else:
+        closing = 0.4 if kind == "closing" else 0.0
+        walk = SwapWalk(wanted, "edges", edges, symmetric=symmetric, seed=1, virtual=virtual, closing=closing)
+        engine = "lists" if walk.specialised else "tables" if virtual else "materialised"
+    setup = time.process_time() - start
     walk.run(max(1, steps // 20), POWER)
-    start = time.perf_counter()
-    walk.run(steps, POWER)
-    return shown(steps / (time.perf_counter() - start), setup, walk.memory / 1e6)
+    return engine, shown(best(lambda: walk.run(steps // 5, POWER)) * (steps // 5), setup, walk.memory / 1e6)
 
 
-def python(query: str, edges: Edges, steps: int) -> str:
-    plan, values = QUERIES[query]
-    start = time.perf_counter()
-    engine = Evaluator([plan.plan], {"edges": {e: 1.0 for a, b in edges for e in ((a, b), (b, a))}})
-    setup = time.perf_counter() - start
-    rng, held, present = Random(1), list(edges), {frozenset(edge) for edge in edges}
-    start = time.perf_counter()
+def best(run: Callable[[], object]) -> float:
+    """The most runs a second of processor time, out of five: other work on the machine only slows."""
+    rates = []
+    for _ in range(5):
+        start = time.process_time()
+        run()
+        rates.append(1 / (time.process_time() - start))
+    return max(rates)
+
+
+def python(target: Target, edges: Edges, steps: int) -> str:
+    """The python engine under swaps, for one query of symmetric edges."""
+    values = target.values
+    held = [(a, b) for a, b in edges.tolist()]
+    start = time.process_time()
+    engine = Evaluator([target.plan], {"edges": {e: 1.0 for a, b in held for e in ((a, b), (b, a))}})
+    setup = time.process_time() - start
+    rng, present = Random(1), {frozenset(edge) for edge in held}
+    start = time.process_time()
     for _ in range(steps):
         i, j = rng.randrange(len(held)), rng.randrange(len(held))
         (a, b), (c, d) = held[i], held[j][:: rng.choice([1, -1])]
@@ -125,12 +208,12 @@ def python(query: str, edges: Edges, steps: int) -> str:
             held[i], held[j] = (a, d), (c, b)
         else:
             engine.rollback()
-    return shown(steps / (time.perf_counter() - start), setup, None)
+    return shown(steps / (time.process_time() - start), setup, None)
 
 
-def hand_written(edges: Edges, steps: int) -> str:
+def hand_written(target: Target, edges: Edges, steps: int) -> str:
     walk = yardstick()
-    labels, dense = np.unique(np.array(edges), return_inverse=True)
+    labels, dense = np.unique(edges, return_inverse=True)
     ends = np.ascontiguousarray(dense.reshape(-1, 2).astype(np.uint32))
     both = np.concatenate([ends, ends[:, ::-1]])
     both = both[np.argsort(both[:, 0], kind="stable")]
@@ -139,12 +222,12 @@ def hand_written(edges: Edges, steps: int) -> str:
     neighbours = np.ascontiguousarray(both[:, 1])
     marks = np.zeros(len(labels), dtype=np.uint32)
     arrays = (ends, starts, neighbours, 1.0 / degrees, marks)
-    start = time.perf_counter()
-    walk(*arrays, 5, QUERIES["tbi"][1]["triangle!"], 1)
-    setup = time.perf_counter() - start
-    start = time.perf_counter()
-    walk(*arrays, steps, QUERIES["tbi"][1]["triangle!"], 2)
-    return shown(steps / (time.perf_counter() - start), setup, sum(array.nbytes for array in arrays) / 1e6)
+    goal = target.values["triangle!"]
+    start = time.process_time()
+    walk(*arrays, 5, goal, 1)
+    setup = time.process_time() - start
+    rate = best(lambda: walk(*arrays, steps // 5, goal, 2)) * (steps // 5)
+    return shown(rate, setup, sum(array.nbytes for array in arrays) / 1e6)
 
 
 def yardstick() -> Callable[..., float]:
@@ -219,9 +302,42 @@ def shown(rate: float, setup: float, megabytes: float | None) -> str:
     return f"{rate:12,.0f} {setup:8.1f} {memory:>10}"
 
 
-def row(graph: str, query: str, engine: str, figures: str) -> None:
+def row(graph: str, query: str, kind: str, start: str, engine: str, figures: str) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{graph:<22} {query:<5} {engine:<13} {figures} {peak:10.0f}", flush=True)
+    print(f"{graph:<15} {query:<6} {kind:<8} {start:<7} {engine:<13} {figures} {peak:10.0f}", flush=True)
+
+
+def growth(steps: int) -> None:
+    """Barabási–Albert graphs from 10⁴ to 10⁶ edges."""
+    for nodes in (1_000, 3_160, 10_000, 31_600, 100_000):
+        edges = barabasi_albert(nodes, 10, seed=1)
+        (wanted,) = targets("tbi", edges)
+        edges = randomised(edges)
+        name = f"BA {len(edges):,}"
+        row(name, "tbi", "swaps", "random", *compiled("tbi", [wanted], edges, steps))
+        row(name, "tbi", "swaps", "random", "hand-written", hand_written(wanted, edges, steps))
+
+
+def chains(edges: Edges, query: str, steps: int) -> None:
+    """Two chains in two threads beside one: wall time, so only a quiet machine tells."""
+    wanted = targets(query, edges)
+    start = randomised(edges)
+    symmetric = QUERIES[query].symmetric
+    pair = [SwapWalk(wanted, "edges", start, symmetric=symmetric, seed=seed) for seed in (1, 2)]
+    for walk in pair:
+        walk.run(steps // 10, POWER)
+
+    def took(walks: list[SwapWalk]) -> float:
+        threads = [threading.Thread(target=walk.run, args=(steps, POWER)) for walk in walks]
+        begin = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return time.perf_counter() - begin
+
+    ratios = sorted(2 * took(pair[:1]) / took(pair) for _ in range(5))
+    print(f"two chains of {query}: {ratios[2]:.2f} times the rate of one (median of 5)", flush=True)
 
 
 def main() -> None:
@@ -231,38 +347,59 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=200_000)
     parser.add_argument("--queries", nargs="+", choices=list(QUERIES), default=list(QUERIES))
     parser.add_argument("--growth", action="store_true", help="Barabási–Albert graphs from 10⁴ to 10⁶ edges, TbI")
+    parser.add_argument("--chains", action="store_true", help="two chains in two threads beside one, ca-GrQc")
     parser.add_argument("--quick", action="store_true", help="ca-GrQc only, without the slow engines")
     options = parser.parse_args()
-    print(f"{'graph':<22} {'query':<5} {'engine':<13} {'steps/s':>12} {'setup s':>8} {'arrays MB':>10} {'peak MB':>10}")
-    if options.growth:
-        for nodes in (1_000, 3_160, 10_000, 31_600, 100_000):
-            edges = randomised(barabasi_albert(nodes, 10, seed=1))
-            name = f"BA {nodes:,}/{len(edges):,}"
-            row(name, "tbi", "hand-written", hand_written(edges, options.steps))
-            row(name, "tbi", "compiled", compiled("tbi", edges, options.steps))
-        return
-    graphs = {"ca-GrQc": lambda: read(options.data / "graphs" / "ca-GrQc.txt.gz")}
-    if not options.quick:
-        graphs["BA 100k/1M"] = lambda: barabasi_albert(100_000, 10, seed=1)
-        graphs["soc-Epinions1"] = lambda: read(options.data / "graphs" / "soc-Epinions1.txt.gz")
-    for name, load in graphs.items():
-        edges = randomised(load())
-        if "tbi" in options.queries:
-            row(name, "tbi", "hand-written", hand_written(edges, options.steps))
-            row(name, "tbi", "compiled", compiled("tbi", edges, options.steps))
-        if name != "ca-GrQc":
-            continue
+    if options.chains:
         for query in options.queries:
-            if query == "tbi":
-                row(name, query, "tables", compiled(query, edges, options.steps // 5, specialised=False))
-            else:
-                row(name, query, "compiled", compiled(query, edges, options.steps // 5))
-            if not options.quick:
-                if query != "tbd":  # 1.3 GB
-                    slow = compiled(query, edges, options.steps // 100, specialised=False, virtual=False)
-                    row(name, query, "materialised", slow)
-                if query != "tbd":
-                    row(name, query, "python", python(query, edges, 300))
+            if "swaps" in WALKS.get(query, ()):
+                chains(read(options.data / "graphs" / "ca-GrQc.txt.gz"), query, options.steps)
+        return
+    print(
+        f"{'graph':<15} {'query':<6} {'walk':<8} {'start':<7} {'engine':<13} {'steps/s':>12} {'setup s':>8} "
+        f"{'arrays MB':>10} {'peak MB':>10}"
+    )
+    if options.growth:
+        growth(options.steps)
+        return
+    graphs: dict[str, Callable[[], Edges]] = {"ca-GrQc": lambda: read(options.data / "graphs" / "ca-GrQc.txt.gz")}
+    if not options.quick:
+        graphs["BA 1M"] = lambda: barabasi_albert(100_000, 10, seed=1)
+        graphs["soc-Epinions1"] = lambda: read(options.data / "graphs" / "soc-Epinions1.txt.gz")
+    if not options.quick:
+        small(options.queries)
+    for name, load in graphs.items():
+        compare(name, load(), options.queries, options.steps, options.quick)
+
+
+def compare(name: str, edges: Edges, queries: list[str], steps: int, quick: bool) -> None:
+    all_queries = name == "ca-GrQc"
+    start = randomised(edges)
+    for query in queries:
+        if query in ("sbd", "motif"):
+            continue
+        if not all_queries and query not in ("tbi", "cw+jt"):
+            continue
+        wanted = targets(query, edges)
+        for kind in WALKS[query]:
+            figures = compiled(query, wanted, start, steps if kind != "edges" else steps // 5, kind)
+            row(name, query, kind, "random", *figures)
+            if all_queries and kind != "edges":
+                row(name, query, kind, "data", *compiled(query, wanted, edges, steps, kind))
+        if query == "tbi":
+            row(name, query, "swaps", "random", "hand-written", hand_written(wanted[0], start, steps))
+        if all_queries and query in ("tbi", "jdd") and not quick:
+            row(name, query, "swaps", "random", *compiled(query, wanted, start, steps // 100, virtual=False))
+            row(name, query, "swaps", "random", "python", python(wanted[0], start, 300))
+
+
+def small(queries: list[str]) -> None:
+    """Queries whose paths and squares are too many for larger graphs."""
+    edges = barabasi_albert(300, 3, seed=1)
+    for query in ("sbd", "motif"):
+        if query in queries:
+            wanted = [Target(QUERIES[query].queries[0].plan, EPSILON, {})]
+            row(f"BA {len(edges):,}", query, "swaps", "data", *compiled(query, wanted, edges, 1000))
 
 
 if __name__ == "__main__":

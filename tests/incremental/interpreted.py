@@ -63,10 +63,17 @@ def interpret(text: str) -> ModuleType:
     functions = text[start + len(runtime.PRELUDE) :]
     module = ModuleType("interpreted")
     space = module.__dict__
-    exec("from math import exp, isfinite\nimport numpy as np\nM32 = 0xFFFFFFFF\n" + text[:start], space)
+    exec(
+        "from math import exp, isfinite\nimport numpy as np\nM32 = 0xFFFFFFFF\nONE = np.uint64(1)\n" + text[:start],
+        space,
+    )
     space.update(MACHINE, inner=lambda signature: lambda f: f, entry=lambda signature: lambda f: f)
+    space["OPTIONS"] = {}
     exec(functions, space)
     for name in [name for name in space if name.startswith("hash_")]:
         space[name] = lambda *words: hash(words) & 0xFFFFFFFF
     space["draw"] = _draw
+    space["mix"] = lambda h, word: hash((h, word))
+    space["mix_too"] = lambda h, word: hash((word, h, 7))
+    space["plus"] = lambda a, b: _wrapped(a + b)
     return module

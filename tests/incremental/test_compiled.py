@@ -114,7 +114,7 @@ def test_most_random_plans_compile(interpreted: None) -> None:
                 assert "step" in str(reason)
                 assert "the python engine runs it" in str(reason)
                 counts[False] += 1
-    assert counts[True] > counts.total() / 4, "what fails has strings, lists of the data, or sums of floats in it"
+    assert counts[False] <= counts.total() / 20
 
 
 EDGES = wp.source("edges", src=int, dst=int)
@@ -199,22 +199,59 @@ def test_tables_and_log_grow_while_a_proposal_is_pending(interpreted: None) -> N
     assert engine.outputs == before
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        (wp.source("s", str).select(lambda x: wp.lower(x)), "step 2, Select: the function lower has no integer form"),
-        (wp.source("s", list[int]), r"step 1, Source: records with a list\[int\] have no fixed width"),
-        (wp.source("s", str).where(lambda x: x < "b"), "step 2, Where: strings are ordered"),
-        (wp.source("s", int).group_by(lambda x: x % 2), "step 2, GroupBy: "),
-        (
-            wp.source("s", float).group_by(lambda x: x < 0.0, lambda g: wp.sum(g)),
-            "step 2, GroupBy: the reducer sum_list of float has no exact running form",
+def test_what_cannot_compile_is_refused_by_name() -> None:
+    weights = wp.source("s", list[int]).select_many(lambda x: wp.map(x, lambda y: wp.weighted(y, 0.5)), limit=3)
+    chosen = weights.select_many(
+        lambda x: [wp.where(x > 0, wp.weighted(x, 0.5), wp.weighted(x, 0.25)), wp.weighted(x, 1.0)]
+    )
+    with pytest.raises(CannotCompile, match="step 3, SelectMany: weighted elements are chosen by a condition"):
+        CompiledEvaluator([chosen.plan], {"s": {}})
+
+
+REMEMBERED: dict[str, tuple[Query, list[object]]] = {
+    "functions of strings": (wp.source("s", str).select(lambda x: wp.lower(x)), ["Ann", "BOB", "ann"]),
+    "order of strings": (wp.source("s", str).where(lambda x: x < "b"), ["ann", "bob", "ba"]),
+    "words of a string": (
+        wp.source("s", str).select_many(lambda x: wp.split(x, " "), limit=3), ["a b a", "b", "c d e f"],
+    ),
+    "lists as records": (wp.source("s", list[int]).select(lambda x: wp.count(x)), [(1, 2), (), (3,)]),
+    "elements of lists": (wp.source("s", list[int]).select_many(lambda x: x, limit=2), [(1, 2), (2, 3, 4), (1,)]),
+    "groups as lists": (wp.source("s", int).group_by(lambda x: x % 2), [1, 2, 3, 4, 8]),
+    "groups of strings": (
+        wp.source("s", str).group_by(lambda x: wp.length(x), lambda g: wp.min(g)), ["b", "a", "cc", "bb", "c"],
+    ),
+    "sums of floats": (
+        wp.source("s", float).group_by(lambda x: x < 0.0, lambda g: wp.sum(g)), [0.1, 0.2, 0.3, 1e17, -1.0, -0.1],
+    ),
+    "lists of groups": (
+        wp.source("s", int).group_by(lambda x: x % 3, lambda g: wp.collect(g)).select_many(
+            lambda p: wp.map(p.val, lambda x: (p.key, x, wp.count(p.val))), limit=4
         ),
-    ],
-)
-def test_what_cannot_compile_is_refused_by_name(query: Query, message: str) -> None:
-    with pytest.raises(CannotCompile, match=message):
-        CompiledEvaluator([query.plan], {"s": {}})
+        [1, 2, 3, 4, 7, 10, 13],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REMEMBERED)
+def test_remembered_functions_agree_with_the_python_engine(interpreted: None, name: str) -> None:
+    query, records = REMEMBERED[name]
+    rng = Random(name)
+    data = {"s": {records[0]: 1.0, records[1]: 0.5}}
+    engine, python = CompiledEvaluator([query.plan], data), Evaluator([query.plan], data)
+    for step in range(25):
+        changes = {"s": {rng.choice(records): rng.choice([1.0, -0.5, 0.25]) for _ in range(2)}}
+        assert distance(engine.propose(changes)[0], python.propose(changes)[0]) < 1e-9
+        if step % 5 == 0:  # further proposals before the decision
+            assert distance(engine.propose(changes)[0], python.propose(changes)[0]) < 1e-9
+        assert distance(engine.outputs[0], python.outputs[0]) < 1e-9
+        for each in (engine, python):
+            each.rollback() if step % 2 else each.commit()  # type: ignore[attr-defined]
+
+
+def test_large_groups_are_remembered_whole(interpreted: None) -> None:
+    query = wp.source("s", int).group_by(lambda x: 0, lambda g: wp.collect(g))
+    engine = CompiledEvaluator([query.plan], {"s": dict.fromkeys(range(300), 1.0)})
+    assert engine.outputs == [{(0, tuple(range(300))): 0.5}]
 
 
 def test_strings_nulls_and_floats_are_records(interpreted: None) -> None:

@@ -12,7 +12,7 @@ from itertools import count
 
 from wpinq.engines.incremental.compiled.columns import Dictionary
 from wpinq.engines.incremental.compiled.errors import CannotCompile
-from wpinq.expr.types import FLOAT, NULL, STR, TupleOf, Type
+from wpinq.expr.types import FLOAT, NULL, STR, ListOf, TupleOf, Type
 
 LINES_LIMIT = 20_000
 
@@ -41,16 +41,24 @@ class Fields:
 
 
 Held = Term | Fields
-_NOTHING = {"int": "0", "str": "0", "float": "0.0", "bool": "False", "null": "0"}
+_NOTHING = {"int": "0", "str": "0", "float": "0.0", "bool": "False", "null": "0", "list": "0"}
 
 
 class Writer:
-    """Lines under construction, with what was computed so far by digest."""
+    """Lines under construction, with what was computed so far by digest.
+
+    `order` may hold words by name whose values are known to be distinct, and in the order of these numbers; those
+    numbered negative are known to be distinct only. `remembers` is whether there are tables for `remembered` functions;
+    `most` is how many elements are taken of a list that is walked through.
+    """
 
     def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
         self.lines: list[str] = []
         self.known: dict[bytes, Held] = {}
+        self.order: dict[str, int] = {}
+        self.remembers = True
+        self.most: int | None = None
         self._indent = "    "
         self.counter = count(1)
 
@@ -65,10 +73,23 @@ class Writer:
         return f"{prefix}{next(self.counter)}"
 
     def bind(self, text: str, prefix: str = "v") -> str:
-        """A fresh name that holds the value of the text."""
+        """A fresh name that holds the value of the text; truth values stay as they are."""
+        if text in ("True", "False"):
+            return text
         name = self.name(prefix)
         self.line(f"{name} = {text}")
         return name
+
+    def distinct(self, a: str, b: str) -> bool:
+        """Whether two integers are known to differ."""
+        return a in self.order and b in self.order and self.order[a] != self.order[b]
+
+    def less(self, a: str, b: str) -> bool | None:
+        """Whether an integer is less than another, where that is known."""
+        if a == b:
+            return False
+        places = self.order.get(a, -1), self.order.get(b, -1)
+        return places[0] < places[1] if min(places) >= 0 else None
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
@@ -82,7 +103,9 @@ class Writer:
 
 
 def kind_of(type_: Type) -> str:
-    """The kind of a scalar."""
+    """The kind of a scalar, or of a list."""
+    if isinstance(type_, ListOf):
+        return "list"
     return {"int": "int", "float": "float", "bool": "bool", "str": "str", "null": "null"}[str(type_)]
 
 
@@ -152,9 +175,8 @@ def constant(writer: Writer, value: object, type_: Type) -> Held:
     if isinstance(type_, TupleOf):
         assert isinstance(value, tuple)
         return Fields(tuple(constant(writer, v, t) for v, t in zip(value, type_.elements, strict=True)))
-    if type_ == STR:
-        assert isinstance(value, str)
-        return Term("str", str(writer.dictionary.number(value)))
+    if type_ == STR or isinstance(type_, ListOf):
+        return Term(kind_of(type_), str(writer.dictionary.number(value)))
     if type_ == FLOAT:
         assert isinstance(value, float)
         return Term("float", f"({value!r})")

@@ -1,20 +1,22 @@
 """Records as columns of 64-bit words.
 
-A record is its leaves side by side: an int as it is, a bool as 0 or 1, a float by its bits, a string by its number
-in a dictionary. What may be null has a word before it that says whether it is there; where it is not, all its words
-are 0. So two records of one type are equal exactly when their words are.
+A record is its leaves side by side: an int as it is, a bool as 0 or 1, a float by its bits, a string or a list by its
+number in a dictionary. What may be null has a word before it that says whether it is there; where it is not, all its
+words are 0. So two records of one type are equal exactly when their words are.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.engines.incremental.compiled.errors import CannotCompile
-from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, TupleOf, Type
+from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, TupleOf, Type
 from wpinq.expr.values import Value
 
 
@@ -31,24 +33,34 @@ def width(type_: Type) -> int:
         return type_.nullable + sum(width(element) for element in type_.elements)
     if type_ == NULL:
         return 1
-    if type_ not in (INT, FLOAT, BOOL, STR):
+    if type_ not in (INT, FLOAT, BOOL, STR) and not isinstance(type_, ListOf):
         raise CannotCompile(f"records with a {type_} have no fixed width")
     return 1 + type_.nullable
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Records of one type as words, a row each, and their weights."""
+
+    words: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+
 class Dictionary:
-    """Strings by number, in order of first use."""
+    """Strings and lists by number, in order of first use; and the functions of them (see `remembered`)."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
-        self._texts: list[str] = []
+        self._values: list[Value] = []
+        self.functions: dict[object, Any] = {}
 
-    def number(self, text: str) -> int:
-        """The number of a string, a new one if need be."""
-        known = self._numbers.get(text)
+    def number(self, value: Value) -> int:
+        """The number of a string or a list, a new one if need be."""
+        key = repr(value)  # tells 1, 1.0 and True apart, in lists too
+        known = self._numbers.get(key)
         if known is None:
-            known = self._numbers[text] = len(self._texts)
-            self._texts.append(text)
+            known = self._numbers[key] = len(self._values)
+            self._values.append(value)
         return known
 
     def encode(self, value: Value, type_: Type) -> list[int]:
@@ -62,7 +74,8 @@ class Dictionary:
         parts = type_.elements if isinstance(type_, TupleOf) and not type_.nullable else ()
         if parts and all(part == INT and not part.nullable for part in parts):  # as they are: a million in a second
             return np.array(records, dtype=np.int64).reshape(len(records), len(parts))
-        return np.array([self.encode(record, type_) for record in records], dtype=np.int64)
+        encoded = np.array([self.encode(record, type_) for record in records], dtype=np.int64)
+        return encoded.reshape(len(records), width(type_))
 
     def _encode(self, value: Value, type_: Type, words: list[int]) -> None:
         if type_.nullable:
@@ -77,7 +90,8 @@ class Dictionary:
         elif type_ == FLOAT:
             words.append(struct.unpack("<q", struct.pack("<d", value + 0.0))[0])
         else:
-            words.append(self.number(value) if type_ == STR else int(value))
+            numbered = type_ == STR or isinstance(type_, ListOf)
+            words.append(self.number(value) if numbered else int(value))
 
     def decode(self, words: Sequence[int], type_: Type) -> Value:
         """The record of these words."""
@@ -95,6 +109,6 @@ class Dictionary:
             return None
         if type_ == FLOAT:
             return struct.unpack("<d", struct.pack("<q", word))[0]
-        if type_ == STR:
-            return self._texts[word]
+        if type_ == STR or isinstance(type_, ListOf):
+            return self._values[word]
         return bool(word) if type_ == BOOL else word

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.engines.incremental.compiled import runtime
-from wpinq.engines.incremental.compiled.columns import Dictionary
+from wpinq.engines.incremental.compiled.columns import Dictionary, Rows
+from wpinq.engines.incremental.compiled.errors import CannotCompile
 from wpinq.engines.incremental.compiled.formulas import Assumptions
 from wpinq.engines.incremental.compiled.generate import Generated, Generator
 from wpinq.engines.incremental.compiled.modules import import_module
+from wpinq.engines.incremental.compiled.remembered import elements
 from wpinq.engines.incremental.compiled.steps import lower
 from wpinq.engines.incremental.compiled.tables import Arena, Table, Words
+from wpinq.engines.incremental.compiled.walk import Walk
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
@@ -23,6 +27,8 @@ from wpinq.plan.node import Node, sources
 
 Weights = dict[Value, float]
 Candidate = Mapping[str, Mapping[Value, float]]
+Changes = tuple[Words, Words, NDArray[np.float64]]
+"""Changes of sources: the number of the source, the words of the record and the change, for each record."""
 
 BATCH = 4096
 PARAMETERS = 5
@@ -44,8 +50,12 @@ class CompiledEvaluator:
     virtual : bool
         Whether steps whose weights can be looked up go without state: the same outputs, faster. False keeps every
         step's output, for comparison.
-    walk : str, optional
-        The source of edges that a `SwapWalk` is to walk on.
+    walk : Walk, optional
+        The walk that the module is to hold.
+    dictionary : Dictionary, optional
+        The numbers of strings, where records come as words.
+    targets : sequence, optional
+        As for `set_targets`.
 
     Raises
     ------
@@ -66,16 +76,24 @@ class CompiledEvaluator:
     """
 
     def __init__(
-        self, plans: Sequence[Node], candidate: Candidate, *, virtual: bool = True, walk: str | None = None
+        self,
+        plans: Sequence[Node],
+        candidate: Candidate | Mapping[str, Rows],
+        *,
+        virtual: bool = True,
+        walk: Walk | None = None,
+        dictionary: Dictionary | None = None,
+        targets: Sequence[tuple[float, Mapping[Value, float], bool]] | None = None,
     ) -> None:
         if len(plans) > MOST_OUTPUTS:
-            raise PlanError(f"the compiled engine takes at most {MOST_OUTPUTS} plans together")
+            raise CannotCompile(
+                f"the compiled engine takes at most {MOST_OUTPUTS} plans together; the python engine takes more"
+            )
         self._plans, self._virtual, self._walk = tuple(plans), virtual, walk
         self._sources = {name: source.record for name, source in sources(plans).items()}
-        self._dictionary = Dictionary()
-        self._prices = [(0.0, 0.0)] * len(plans)
+        self._dictionary = dictionary or Dictionary()
         self._loads = 0
-        self._targets: list[Weights] = [{} for _ in plans]
+        self._aim(targets or [(0.0, {}, False)] * len(plans))
         self._compile(candidate)
 
     # --- the contract -----------------------------------------------------------------------------------------
@@ -130,20 +148,16 @@ class CompiledEvaluator:
             For each source name, record to change of weight. Proposals add up until one of the two.
         """
         self._check_names(changes)
-        self._apply(changes)
+        self._apply(self._proposal(changes))
         answers = []
         for table, plan in zip(self._generated.changes, self._plans, strict=True):
-            count = int(self._arena.words[table.header + runtime.COUNT])
-            start = int(self._arena.words[table.header + runtime.ROWS])
-            rows = self._arena.words[start : start + (count + 1) * table.stride].reshape(-1, table.stride)[1:]
-            moved = self._decoded(rows, table, plan.type)
+            moved = self._decoded(self._arena.gathered(table), table, plan.type)
             answers.append({record: weight for record, weight in moved.items() if abs(weight) >= runtime.DUST})
         return answers
 
     def commit(self) -> None:
         """Keep the pending proposals."""
-        words = self._arena.words
-        words[runtime.LOG] = words[runtime.LOG_START]
+        self._clear_log()
         self._pending.clear()
 
     def rollback(self) -> None:
@@ -153,7 +167,7 @@ class CompiledEvaluator:
 
     def resynchronize(self) -> None:
         """Evaluate afresh on the candidate as it is, which ends the drift of weights. Commits."""
-        self._load(self.candidate)
+        self._load(self._held())
 
     def set_targets(self, targets: Sequence[tuple[float, Mapping[Value, float], bool]]) -> None:
         """Score the outputs: `Σ_i epsilon_i · Σ_x |Q_i(x) − values_i(x)|` over the records of values_i.
@@ -164,12 +178,15 @@ class CompiledEvaluator:
             For each plan the price of a unit of distance, at least 0; the noisy answer for each record of the domain;
             and whether weight on records outside the domain counts too, against 0.
         """
+        self._aim(targets)
+        self._load(self._held())
+
+    def _aim(self, targets: Sequence[tuple[float, Mapping[Value, float], bool]]) -> None:
         for epsilon, _, _ in targets:
             if not 0 <= epsilon < math.inf:
                 raise PlanError(f"the price of a unit of distance must be finite and at least 0, not {epsilon!r}")
         self._prices = [(float(epsilon), float(epsilon) if outside else 0.0) for epsilon, _, outside in targets]
         self._targets = [{record: float(value) for record, value in values.items()} for _, values, _ in targets]
-        self._load(self.candidate)
 
     def encode(self, records: Sequence[Value], type_: Type) -> Words:
         """The words of records, a row each."""
@@ -179,46 +196,59 @@ class CompiledEvaluator:
         """The records of rows of words."""
         return [self._dictionary.decode(row, type_) for row in rows.tolist()]
 
-    def swap(
-        self, edges: Words, seeds: NDArray[np.uint64], tallies: Words, symmetric: bool, steps: int, power: float
-    ) -> None:
-        """Run steps of a walk by swaps; see `SwapWalk`, which owns the arrays."""
+    def walk(self, loop: Callable[[ModuleType, Words, int], None], tallies: Words, steps: int) -> None:
+        """Run steps of a walk: `loop(module, array, steps)` until `tallies` counts them, tables growing meanwhile."""
         end = int(tallies[2]) + steps
         while tallies[2] < end:
-            left = end - int(tallies[2])
-            self._module.swap_chunk(self._arena.words, edges, seeds, tallies, int(symmetric), left, power)
-            self._grown(0)
+            loop(self._module, self._arena.words, end - int(tallies[2]))
+            self._grown()
 
     # --- loading ----------------------------------------------------------------------------------------------
 
-    def _compile(self, candidate: Candidate) -> None:
+    def _compile(self, candidate: Candidate | Mapping[str, Rows]) -> None:
         self._check_names(candidate)
-        weights = [w for records in candidate.values() for w in records.values() if w != 0]
+        self._steps = lower(self._plans, self._dictionary)
+        rows = {name: self._rows(name, records) for name, records in candidate.items()}
+        weights = np.concatenate([np.zeros(0), *(held.weights[held.weights != 0] for held in rows.values())])
         self._assumptions = Assumptions(
-            nonnegative=all(w > 0 for w in weights), unit=all(w == 1 for w in weights), virtual=self._virtual
+            nonnegative=bool(np.all(weights > 0)), unit=bool(np.all(weights == 1)), virtual=self._virtual
         )
-        self._generate(candidate)
+        self._generate(rows)
 
-    def _generate(self, candidate: Candidate) -> None:
-        steps = lower(self._plans, self._dictionary)
-        self._generated: Generated = Generator(steps, self._assumptions, PARAMETERS, self._walk).generate()
+    def _generate(self, candidate: Mapping[str, Rows]) -> None:
+        try:
+            self._generated: Generated = Generator(self._steps, self._assumptions, PARAMETERS, self._walk).generate()
+        except CannotCompile:
+            if not self._assumptions.virtual:
+                raise
+            self._virtual, self._assumptions = False, replace(self._assumptions, virtual=False)
+            self._generated = Generator(self._steps, self._assumptions, PARAMETERS, self._walk).generate()
         self._module: ModuleType = import_module(self._generated.text)
         self._load(candidate)
 
-    def _load(self, candidate: Candidate) -> None:
+    def _load(self, candidate: Mapping[str, Rows]) -> None:
         self._arena = Arena(self._generated.tables)
         self._loads += 1
-        self._pending: list[Candidate] = []
+        self._pending: list[Changes] = []
         numbers = self._arena.words.view(np.float64)
         for position, (inside, outside) in enumerate(self._prices):
             numbers[PARAMETERS + 2 * position] = inside
             numbers[PARAMETERS + 2 * position + 1] = outside
         for position, targets in enumerate(self._targets):
             self._pin(position, targets)
-        for name, records in candidate.items():
-            for batch in _batches(records.items()):
-                self._apply({name: dict(batch)})
+        for name, rows in candidate.items():
+            for start in range(0, len(rows.weights), BATCH):
+                words, weights = rows.words[start : start + BATCH], rows.weights[start : start + BATCH]
+                self._apply(self._changes(name, words, weights))
                 self.commit()
+
+    def _held(self) -> dict[str, Rows]:
+        """The candidate as it is, a pending proposal included, as words."""
+        found = {}
+        for name, (_, table, _) in self._generated.sources.items():
+            rows = self._arena.rows(table)
+            found[name] = Rows(rows[:, : table.width].copy(), rows[:, table.width].copy().view(np.float64))
+        return found
 
     def _pin(self, position: int, targets: Weights) -> None:
         plan, price = self._plans[position], self._prices[position][0]
@@ -226,28 +256,26 @@ class CompiledEvaluator:
             words, values = self._encoded(batch, plan.type)
             while True:
                 self._module.pin(self._arena.words, position, words, values)
-                if not self._grown(0):
+                if not self._grown():
                     break
             self.commit()
         first = self._arena.words[runtime.SCORE : runtime.SCORE + 1].view(np.float64)
         first[0] += price * sum(abs(value) for value in targets.values())
 
-    def _apply(self, changes: Candidate) -> None:
-        which, words, weights = self._proposal(changes)
+    def _apply(self, changes: Changes) -> None:
         while True:
-            mark = int(self._arena.words[runtime.LOG] - self._arena.words[runtime.LOG_START])
-            self._module.propose(self._arena.words, which, words, weights)
+            self._module.propose(self._arena.words, *changes)
             status = int(self._arena.words[runtime.STATUS])
             if status in (runtime.NEGATIVE, runtime.NOT_UNIT):
                 self._arena.words[runtime.STATUS] = 0
                 self._relax(changes)
                 return
-            if not self._grown(mark):
+            if not self._grown():
                 self._pending.append(changes)
                 return
 
-    def _grown(self, mark: int) -> bool:
-        """Whether something was full: what was written after the mark is undone, and there is more room now."""
+    def _grown(self) -> bool:
+        """Whether something was full: what is pending is done again then, with more room."""
         words = self._arena.words
         status = int(words[runtime.STATUS])
         if status == 0:
@@ -255,43 +283,83 @@ class CompiledEvaluator:
         pending = list(self._pending)
         self._module.rollback(words, words[runtime.LOG_START])
         words[runtime.STATUS] = 0
+        if status == runtime.MISSING:
+            self._learn()
+        if self._generated.functions:
+            self._module.forget(self._arena.words)
         if status == runtime.LOG_FULL:
             self._arena.grow_log()
-        else:
+        elif status != runtime.MISSING:
             self._arena.grow(status)
         self._pending = []
         for changes in pending:
             self._apply(changes)
         return True
 
-    def _relax(self, changes: Candidate) -> None:
+    def _clear_log(self) -> None:
+        self._arena.words[runtime.LOG] = self._arena.words[runtime.LOG_START]
+
+    def _learn(self) -> None:
+        """Compute what remembered functions miss."""
+        dictionary = self._dictionary
+        missed: dict[int, list[Sequence[int]]] = {function.number: [] for function, _, _ in self._generated.functions}
+        for function, _, missing in self._generated.functions:
+            for row in self._arena.gathered(missing)[:, : missing.width].tolist():
+                missed[function.number].append(row)
+                for follower, key in elements(dictionary, function, row):
+                    missed[follower.number].append(key)
+        for function, table, _ in self._generated.functions:
+            if missed[function.number]:
+                learnt = function.learn(missed[function.number], dictionary)
+                self._remember(function.number, table, [key for key, _ in learnt], [value for _, value in learnt])
+
+    def _remember(self, number: int, table: Table, keys: list[list[int]], values: list[list[int]]) -> None:
+        held = np.array(keys, dtype=np.int64), np.array(values, dtype=np.int64)
+        while True:
+            self._module.remember(self._arena.words, number, *held)
+            self._clear_log()
+            status = int(self._arena.words[runtime.STATUS])
+            if status == 0:
+                return
+            self._arena.words[runtime.STATUS] = 0
+            if status == runtime.LOG_FULL:
+                self._arena.grow_log()
+            else:
+                self._arena.grow(table.header)
+
+    def _relax(self, changes: Changes) -> None:
         """The candidate no longer satisfies what the module was generated for: generate it for less."""
         pending = [*self._pending, changes]
         self._module.rollback(self._arena.words, self._arena.words[runtime.LOG_START])
         self._assumptions = Assumptions(
             nonnegative=self._assumptions.unit and self._assumptions.nonnegative, unit=False, virtual=self._virtual
         )
-        self._generate(self.candidate)
+        self._generate(self._held())
         for change in pending:
             self._apply(change)
 
     # --- words ------------------------------------------------------------------------------------------------
 
-    def _proposal(self, changes: Candidate) -> tuple[Words, Words, NDArray[np.float64]]:
-        width = max(table.width for _, table, _ in self._generated.sources.values())
-        which, words, weights = [], [], []
-        for name, records in changes.items():
-            number, table, _ = self._generated.sources[name]
-            for record, weight in records.items():
-                encoded = self._dictionary.encode(record, self._sources[name])
-                which.append(number)
-                words.append(encoded + [0] * (width - table.width))
-                weights.append(float(weight))
-        return (
-            np.array(which, dtype=np.int64),
-            np.array(words, dtype=np.int64).reshape(len(which), width),
-            np.array(weights, dtype=np.float64),
+    def _rows(self, name: str, records: Mapping[Value, float] | Rows) -> Rows:
+        if isinstance(records, Rows):
+            return records
+        return Rows(
+            self.encode(list(records), self._sources[name]), np.array([*map(float, records.values())], dtype=np.float64)
         )
+
+    def _changes(self, name: str, words: Words, weights: NDArray[np.float64]) -> Changes:
+        number, table, _ = self._generated.sources[name]
+        width = max(table.width for _, table, _ in self._generated.sources.values())
+        padded = np.zeros((len(words), width), dtype=np.int64)
+        padded[:, : table.width] = words
+        return np.full(len(words), number, dtype=np.int64), padded, np.ascontiguousarray(weights)
+
+    def _proposal(self, changes: Candidate) -> Changes:
+        parts = [self._rows(name, records) for name, records in changes.items()]
+        each = [self._changes(name, rows.words, rows.weights) for name, rows in zip(changes, parts, strict=True)]
+        none = np.zeros(0, dtype=np.int64), np.zeros((0, 1), dtype=np.int64), np.zeros(0)
+        joined = [np.concatenate(arrays) for arrays in zip(*each, strict=True)] if each else none
+        return joined[0], joined[1], joined[2]
 
     def _encoded(self, records: Sequence[tuple[Value, float]], type_: Type) -> tuple[Words, NDArray[np.float64]]:
         return self.encode([record for record, _ in records], type_), np.array(
@@ -309,12 +377,12 @@ class CompiledEvaluator:
             for row, weight in zip(rows.tolist(), weights.tolist(), strict=True)
         }
 
-    def _check_names(self, changes: Candidate) -> None:
+    def _check_names(self, changes: Mapping[str, object]) -> None:
         for name in changes:
             if name not in self._sources:
                 raise PlanError(f"no plan uses a source {name!r}; they use {', '.join(sorted(self._sources))}")
 
 
-def _batches(items: Iterable[tuple[Value, float]]) -> Iterable[list[tuple[Value, float]]]:
+def _batches(items: Iterable[tuple[Value, float]]) -> Iterator[list[tuple[Value, float]]]:
     held = list(items)
     return (held[start : start + BATCH] for start in range(0, len(held), BATCH))

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from wpinq.engines.incremental.compiled import runtime
+from wpinq.engines.incremental.compiled import proposals, runtime
 from wpinq.engines.incremental.compiled.code import Writer
+from wpinq.engines.incremental.compiled.columns import width
 from wpinq.engines.incremental.compiled.formulas import (
     Assumptions,
     Atom,
@@ -25,6 +26,7 @@ from wpinq.engines.incremental.compiled.functions import function, numbered
 from wpinq.engines.incremental.compiled.islands import Island, write_island
 from wpinq.engines.incremental.compiled.order import arrange, split
 from wpinq.engines.incremental.compiled.process import entries, processing, whole
+from wpinq.engines.incremental.compiled.remembered import Function
 from wpinq.engines.incremental.compiled.steps import (
     ExtremeStep,
     GroupStep,
@@ -37,6 +39,7 @@ from wpinq.engines.incremental.compiled.steps import (
     SumStep,
 )
 from wpinq.engines.incremental.compiled.tables import Table, Tables
+from wpinq.engines.incremental.compiled.walk import Walk
 
 
 @dataclass
@@ -49,12 +52,13 @@ class Generated:
     outputs: list[Table]
     changes: list[Table]
     virtual: list[str]
+    functions: list[tuple[Function, Table, Table]]
 
 
 class Generator:
     """Writes the module of some steps under assumptions."""
 
-    def __init__(self, steps: Steps, assumptions: Assumptions, output_parameters: int, walk: str | None) -> None:
+    def __init__(self, steps: Steps, assumptions: Assumptions, output_parameters: int, walk: Walk | None) -> None:
         self.steps, self.assumptions, self.first_parameter = steps, assumptions, output_parameters
         self.walk = walk
         self.expander = Expander(steps.all, assumptions)
@@ -84,19 +88,30 @@ class Generator:
         for step in self.streams:
             self.parts.append(self._emission(step))
         self.parts += [part for step in self.steps.all for part in processing(self, step)]
+        self.functions: list[Function] = list(self.steps.dictionary.functions.values())
+        for held in self.functions:
+            self.tables.add(f"MEMO_{held.number}", held.key_width, width(held.value), logged=True)
+            self.tables.add(f"MISS_{held.number}", held.missing_width, 2, logged=False)
+            if held.member is not None:
+                self.tables.add(f"GROUP_{held.number}", width(held.member), 2, logged=False)
         self.parts.append(whole(self))
         used = sorted({table.width for table in self.tables.all})
         constants = "\n".join(f"{table.name} = {table.header}" for table in self.tables.all)
-        functions = [*split(runtime.FIXED), *(f for width in used for f in split(runtime.of_width(width)))]
-        functions = arrange([*functions, *self.parts, *entries(self)])
-        text = "\n\n\n".join([f"{runtime.PREFIX}\n{constants}\n{runtime.PRELUDE}", *functions]) + "\n"
+        fixed = [
+            *split(runtime.FIXED + proposals.FUNCTIONS),
+            *(f for size in used for f in split(runtime.of_width(size))),
+        ]
+        arranged = arrange([*fixed, *self.parts, *entries(self)])
+        text = "\n\n\n".join([f"{runtime.PREFIX}\n{constants}\n{runtime.PRELUDE}", *arranged]) + "\n"
         sources = {
             step.source: (step.number, *self.held[step]) for step in self.steps.all if isinstance(step, SourceStep)
         }
         outputs, changes = [kept for kept, _ in self.outputs], [moved for _, moved in self.outputs]
-        held = {*self.held, *self.streams}
-        virtual = [step.name for step in self.steps.all if step not in held]
-        return Generated(text, self.tables, sources, outputs, changes, virtual)
+        passed_on = {*self.held, *self.streams}
+        virtual = [step.name for step in self.steps.all if step not in passed_on]
+        named = {table.name: table for table in self.tables.all}
+        remembered = [(f, named[f"MEMO_{f.number}"], named[f"MISS_{f.number}"]) for f in self.functions]
+        return Generated(text, self.tables, sources, outputs, changes, virtual, remembered)
 
     # --- what is needed ---------------------------------------------------------------------------------------
 

@@ -193,7 +193,7 @@ class _Place:
         writer, table = self.writer, self.generator.table(atom.step)
         known = tuple(i for i, variable in enumerate(atom.variables) if variable in self.names)
         if not known:
-            raise CannotCompile("a formula joins records that share nothing")
+            raise CannotCompile(f"{atom.step.name}: its records are joined with others that share nothing")
         index, at = self.generator.tables.index(table, known)
         key = ", ".join(self.names[atom.variables[i]] for i in known)
         entry = writer.bind(f"find_{index.width}(A, {index.name}, {key})", "r")

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from wpinq.engines.incremental.compiled.code import Held, Term, Writer, both, constant
+from wpinq.engines.incremental.compiled.code import Held, Term, Writer, both, constant, from_words, to_words
+from wpinq.engines.incremental.compiled.columns import width
 from wpinq.engines.incremental.compiled.errors import CannotCompile
+from wpinq.engines.incremental.compiled.remembered import (
+    Function,
+    element_of,
+    function_of,
+    group_looked_up,
+    length_of,
+)
 from wpinq.engines.incremental.compiled.scalars import emit, shaped, truth
+from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, walk
 from wpinq.expr.types import FLOAT, STR, ListOf, Weighted
 
@@ -20,8 +29,8 @@ def loop(writer: Writer, expr: Expr, body: Callable[[Element], None]) -> None:
         assert isinstance(expr.type, ListOf)
         for item in expr.value or ():
             body(constant(writer, item, expr.type.element))
-    elif not isinstance(expr, Call):
-        raise CannotCompile("it walks a list of the data")
+    elif not isinstance(expr, Call) or expr.digest in writer.known:
+        _held(writer, expr, body)
     elif expr.name == "list":
         for argument in expr.arguments:
             body(argument)
@@ -50,7 +59,24 @@ def loop(writer: Writer, expr: Expr, body: Callable[[Element], None]) -> None:
                 if isinstance(branch.type, ListOf):
                     loop(writer, branch, body)
     else:
-        raise CannotCompile(f"it walks the list of {expr.name}")
+        _held(writer, expr, body)
+
+
+def _held(writer: Writer, expr: Expr, body: Callable[[Element], None]) -> None:
+    """Walk through a list that is a value."""
+    type_ = expr.type
+    assert isinstance(type_, ListOf)
+    if isinstance(type_.element, Weighted):
+        raise CannotCompile("it walks a weighted list of the data")
+    value = emit(writer, expr)
+    assert isinstance(value, Term)
+    if not writer.remembers:
+        raise CannotCompile("it walks a list of the data")
+    with writer.block(f"if {value.present or 'True'}:"):
+        word = writer.bind(value.text)
+        length, index = length_of(writer, type_, word), writer.name("i")
+        with writer.block(f"for {index} in range({length}):"):
+            body(from_words(type_.element, element_of(writer, type_, word, index)))
 
 
 def _walk_inner(writer: Writer, inner: Element, body: Callable[[Element], None]) -> None:
@@ -62,6 +88,7 @@ def _walk_inner(writer: Writer, inner: Element, body: Callable[[Element], None])
 def _range(writer: Writer, expr: Call, body: Callable[[Element], None]) -> None:
     start, stop = (emit(writer, argument) for argument in expr.arguments)
     (limit,) = expr.attributes
+    limit = writer.most if limit is None else limit
     if limit is None:
         raise CannotCompile("a range has no limit")
     assert isinstance(start, Term)
@@ -71,6 +98,16 @@ def _range(writer: Writer, expr: Call, body: Callable[[Element], None]) -> None:
         first = writer.bind(start.text)
         with writer.block(f"for {index} in range({first}, {end}):"):
             body(Term("int", index))
+
+
+def written(expr: Expr, bound: int) -> list[Element] | None:
+    """The elements of a list that is written out, at most so many of them; None where it is another list."""
+    items: Sequence[Expr] = ()
+    if isinstance(expr, Call) and expr.name == "list":
+        items = expr.arguments
+    elif isinstance(expr, Constant) and isinstance(expr.type, ListOf):
+        items = [Constant(expr.type.element, item) for item in expr.value or ()]
+    return list(items) if 0 < len(items) <= bound else None
 
 
 def value_of(writer: Writer, element: Element) -> Held:
@@ -108,7 +145,44 @@ class Group:
                     self.held.append((node, None, writer.name("g")))
                 elif (function := self._of_group(node.arguments[0])) is not None:
                     self.held.append((node, function, writer.name("g")))
-        self._check()
+        self.function = None if self._runs() else self._whole()
+
+    def _whole(self) -> Function:
+        """The reducer as a function of the group, where a part of it has no running form."""
+        if not self.writer.remembers:
+            raise CannotCompile("the reducer has no running form")
+        type_ = self.parameter.type
+        assert isinstance(type_, ListOf)
+        return function_of(
+            self.writer.dictionary,
+            ("group", self.reduce.digest),
+            (type_,),
+            self.reduce.type,
+            compile_lambda(self.reduce),
+            type_.element,
+        )
+
+    def _runs(self) -> bool:
+        """Whether all of it can be kept up record by record."""
+        probe = Writer(self.writer.dictionary)
+        probe.remembers = False
+        try:
+            self._check()
+            for node, function, _ in self.held:
+                probe.known = {}
+                assert isinstance(self.parameter.type, ListOf)
+                element = self.parameter.type.element
+                value = from_words(element, [f"c{i}" for i in range(width(element))])
+                if function is not None:
+                    probe.known[function.parameters[0].digest] = value
+                    value = emit(probe, function.body)
+                if node.name != "length" and not isinstance(value, Term):
+                    raise CannotCompile(f"the reducer {node.name} of a record")
+            probe.known = {node.digest: from_words(node.type, ["c0", "c1"]) for node, _, _ in self.held}
+            emit(probe, self.reduce.body)
+        except CannotCompile:
+            return False
+        return True
 
     def _is_group(self, expr: Expr) -> bool:
         return expr.digest == self.parameter.digest
@@ -130,6 +204,11 @@ class Group:
 
     def start(self) -> None:
         """Write what the reductions of an empty group are."""
+        if self.function is not None:
+            self.writer.line("group_a = 0")
+            self.writer.line("group_b = 0")
+            self.writer.line(f"clear(A, GROUP_{self.function.number})")
+            return
         for node, _, name in self.held:
             zero = "0.0" if node.type == FLOAT else "False" if str(node.type) == "bool" else "0"
             self.writer.line(f"{name} = {zero}")
@@ -139,6 +218,9 @@ class Group:
     def add(self, record: Held) -> None:
         """Write how they change as a record joins the group."""
         writer = self.writer
+        if self.function is not None:
+            self._join(self.function, record)
+            return
         for node, function, name in self.held:
             if node.name == "length":
                 writer.line(f"{name} += 1")
@@ -161,10 +243,21 @@ class Group:
                         writer.line(f"{name} = {value.text}")
                     writer.line(f"{name}_any = True")
 
+    def _join(self, function: Function, record: Held) -> None:
+        assert function.member is not None
+        writer = self.writer
+        words = [writer.bind(word) for word in to_words(record, function.member)]
+        for seed, (name, mix) in enumerate((("group_a", "mix"), ("group_b", "mix_too"))):
+            mixed = f"{1442695040888963407 + seed}"
+            for word in words:
+                mixed = f"{mix}({mixed}, {word})"
+            writer.line(f"{name} = plus({name}, {mixed})")
+        writer.line(f"gather_{len(words)}(A, GROUP_{function.number}, {', '.join(words)}, 1.0)")
+
     @property
     def counts_only(self) -> bool:
         """Whether the reducer asks for nothing but the number of records."""
-        return all(node.name == "length" for node, _, _ in self.held)
+        return self.function is None and all(node.name == "length" for node, _, _ in self.held)
 
     def count(self, number: str) -> None:
         """Write what the reductions are of a group of so many records."""
@@ -174,6 +267,8 @@ class Group:
     def result(self) -> Held:
         """Write the value of the reducer on the group as it is."""
         writer = self.writer
+        if self.function is not None:
+            return from_words(self.function.value, group_looked_up(writer, self.function))
         known = dict(writer.known)
         for node, _, name in self.held:
             if node.name == "length":

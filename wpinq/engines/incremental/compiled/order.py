@@ -17,19 +17,43 @@ _RESULTS = {
     "gathered_norm": "float64",
     "draw": "float64",
     "unlink": "boolean",
+    "has_edge": "boolean",
+    "chances": "float64",
+    "begin": "float64",
     "divides": "boolean",
 }
-_INTEGERS = ("find_", "insert_", "hash_", "new_row", "row_at", "floor_divide", "modulo", "truncate", "range_end")
+_INTEGERS = (
+    "find_",
+    "insert_",
+    "hash_",
+    "new_row",
+    "row_at",
+    "floor_divide",
+    "modulo",
+    "truncate",
+    "range_end",
+    "mix",
+    "plus",
+)
 _ARRAYS = {
     "which": "int64[::1]",
     "words": "int64[:, ::1]",
+    "results": "int64[:, ::1]",
     "weights": "float64[::1]",
     "targets": "float64[::1]",
     "seeds": "uint64[::1]",
-    "edges": "int64[:, ::1]",
     "tallies": "int64[::1]",
+    "edges": "uint32[:, ::1]",
+    "starts": "uint64[::1]",
+    "neighbours": "uint32[::1]",
+    "ids": "uint32[::1]",
+    "marks": "uint32[:, ::1]",
+    "labels": "int64[:, ::1]",
 }
-_ENTRIES = ("propose", "rollback", "pin", "swap_chunk")
+_VERTICES = {"a": "uint32", "b": "uint32", "p": "uint32", "q": "uint32", "u": "uint32", "v": "uint32", "mark": "uint32"}
+_VERTICES |= {"i": "uint64", "j": "uint64"}
+_ON_GRAPHS = ("chances", "turn", "exchange", "has_edge", "change_edge")
+_ENTRIES = ("propose", "rollback", "pin", "remember", "forget", "swap_chunk", "edge_chunk")
 
 
 def split(text: str) -> list[str]:
@@ -53,7 +77,7 @@ def arrange(functions: Iterable[str]) -> list[str]:
         for called in calls[name]:
             if called != name:
                 visit(called)
-        done[name] = _signed(name, bodies[name])
+        done[name] = signed(bodies[name])
 
     for name in _ENTRIES:
         if name in bodies:
@@ -61,9 +85,11 @@ def arrange(functions: Iterable[str]) -> list[str]:
     return list(done.values())
 
 
-def _signed(name: str, body: str) -> str:
+def signed(body: str) -> str:
+    """A function with its signature, by the names of its arguments."""
     found = _HEAD.search(body)
     assert found is not None
+    name = found.group(1)
     arguments = [argument.strip() for argument in found.group(2).split(",")]
     types = ", ".join(_type(name, argument) for argument in arguments)
     result = _RESULTS.get(name) or ("int64" if name.startswith(_INTEGERS) else "void")
@@ -76,8 +102,10 @@ def _type(function: str, argument: str) -> str:
         return "int64[::1]"
     if function in ("sort_down", "sift"):
         return {"weights": "float64[::1]", "rows": "int64[::1]"}.get(argument, "int64")
-    if function == "pin" and argument == "which":
+    if function in ("pin", "remember") and argument == "which":
         return "int64"
+    if function in _ON_GRAPHS and argument in _VERTICES:
+        return _VERTICES[argument]
     if argument in _ARRAYS:
         return _ARRAYS[argument]
     return "float64" if argument in _FLOATS or argument.startswith("real_") else "int64"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wpinq.engines.incremental.compiled.code import Writer
+from wpinq.engines.incremental.compiled.columns import width
 from wpinq.engines.incremental.compiled.formulas import Atom, Norm
 from wpinq.engines.incremental.compiled.functions import function, insertion, numbered, removal
 from wpinq.engines.incremental.compiled.steps import GroupStep, JoinStep, SourceStep, Step
 from wpinq.engines.incremental.compiled.tables import Table
-from wpinq.engines.incremental.compiled.walk import swap_chunk
+from wpinq.engines.incremental.compiled.walk import loop
 
 if TYPE_CHECKING:
     from wpinq.engines.incremental.compiled.generate import Generator
@@ -145,9 +146,14 @@ def whole(generator: Generator) -> str:
             writer.line(f"process_{generator.held[step][0].name}(A)")
     for number, (kept, moved) in enumerate(generator.outputs):
         process_output(generator, writer, number, kept, moved)
+    if generator.functions:
+        with writer.block("if load(A, MISSED) != 0:"):
+            writer.line("save(A, MISSED, 0)")
+            with writer.block("if load(A, STATUS) == 0:"):
+                writer.line("save(A, STATUS, MISSING)")
     with writer.block("if load(A, STATUS) != 0:"):
         for table in generator.tables.all:
-            if not table.logged:
+            if not table.logged and not table.name.startswith("MISS_"):
                 writer.line(f"clear(A, {table.name})")
     return function("process", [], writer.lines)
 
@@ -199,10 +205,11 @@ def entries(generator: Generator) -> list[str]:
                     line(f"gather_{step.width}(A, {generator.held[step][1].name}, {words}, weights[i])")
     line("process(A)")
     propose = function("propose", ["which", "words", "weights"], writer.lines)
-    entries = [propose, function("rollback", ["mark"], ["    undo(A, mark)"]), pin(generator)]
+    entries = [propose, function("rollback", ["mark"], ["    undo(A, mark)"]), pin(generator), *learning(generator)]
     for step, (kept, moved) in generator.held.items():
-        if isinstance(step, SourceStep) and step.source == generator.walk:
-            entries.append(swap_chunk(kept, moved, [moved for _, moved in generator.outputs]))
+        walk = generator.walk
+        if walk is not None and isinstance(step, SourceStep) and step.source == walk.source:
+            entries += loop(walk.swaps, kept, moved, [moved for _, moved in generator.outputs])
     return entries
 
 
@@ -223,3 +230,23 @@ def pin(generator: Generator) -> str:
                 line("put(A, at + 1, as_word(targets[i]))")
                 line("put(A, at + 2, 1)")
     return function("pin", ["which", "words", "targets"], writer.lines)
+
+
+def learning(generator: Generator) -> list[str]:
+    """The functions that take in what Python computed, and forget what was missing."""
+    if not generator.functions:
+        return []
+    writer = generator.writer()
+    line = writer.line
+    with writer.block("for i in range(len(words)):"):
+        for held in generator.functions:
+            size, more = held.key_width, width(held.value)
+            key = ", ".join(f"words[i, {j}]" for j in range(size))
+            with writer.block(f"if which == {held.number} and find_{size}(A, MEMO_{held.number}, {key}) == 0:"):
+                line(f"row = insert_{size}(A, MEMO_{held.number}, {key})")
+                with writer.block("if row == 0:"):
+                    line("return")
+                for j in range(more):
+                    line(f"save(A, row_at(A, MEMO_{held.number}, row) + {size + j}, results[i, {j}])")
+    forget = [f"    clear(A, MISS_{held.number})" for held in generator.functions]
+    return [function("remember", ["which", "words", "results"], writer.lines), function("forget", [], forget)]

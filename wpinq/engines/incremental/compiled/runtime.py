@@ -11,17 +11,18 @@ from __future__ import annotations
 
 STATUS, LOG, LOG_START, LOG_END, SCORE = range(5)
 HEADERS = 16
+MISSED = HEADERS - 1
 SLOTS, MASK, ROWS, STRIDE, COUNT, FREE, CAP, LIVE = range(8)
 HEADER_WORDS = 8
-LOG_FULL, NEGATIVE, NOT_UNIT = 1, 2, 3
+LOG_FULL, NEGATIVE, NOT_UNIT, MISSING = 1, 2, 3, 4
 DUST = 1e-12
 
 _CONSTANTS = {
     name: globals()[name]
     for name in (
-        *("STATUS", "LOG", "LOG_START", "LOG_END", "SCORE"),
+        *("STATUS", "LOG", "LOG_START", "LOG_END", "SCORE", "MISSED"),
         *("SLOTS", "MASK", "ROWS", "STRIDE", "COUNT", "FREE", "CAP", "LIVE"),
-        *("LOG_FULL", "NEGATIVE", "NOT_UNIT", "DUST"),
+        *("LOG_FULL", "NEGATIVE", "NOT_UNIT", "MISSING", "DUST"),
     )
 }
 
@@ -50,7 +51,7 @@ def inner(signature):
 
 def entry(signature):
     def decorate(function):
-        ENTRIES.append((njit(cache=True, **OPTIONS)(function), signature))
+        ENTRIES.append((njit(cache=True, no_cfunc_wrapper=True, **OPTIONS)(function), signature))
         return ENTRIES[-1][0]
 
     return decorate
@@ -67,6 +68,7 @@ def compile_entries():
         function.compile(signature)
         function.disable_compile()
 M32 = 0xFFFFFFFF
+ONE = np.uint64(1)
 
 
 @intrinsic
@@ -141,6 +143,23 @@ def modulo(a, b):
 @njit(**OPTIONS)
 def truncate(number):
     return np.int64(number) if -9.223372036854775808e18 <= number < 9.223372036854775808e18 else 0
+
+
+@njit(**OPTIONS)
+def mix(h, word):
+    h = (h ^ word) * -7046029254386353131
+    return h ^ ((h >> 32) & M32)
+
+
+@njit(**OPTIONS)
+def mix_too(h, word):
+    h = (h ^ word) * -4417276706812531889
+    return h ^ ((h >> 29) & M32)
+
+
+@njit(**OPTIONS)
+def plus(a, b):
+    return a + b
 
 
 @njit(**OPTIONS)

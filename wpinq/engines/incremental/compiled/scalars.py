@@ -8,9 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wpinq.engines.incremental.compiled.code import Fields, Held, Term, Writer, both, constant, filler, nothing
+from wpinq.engines.incremental.compiled.code import (
+    Fields,
+    Held,
+    Term,
+    Writer,
+    both,
+    constant,
+    filler,
+    from_words,
+    nothing,
+    to_words,
+)
 from wpinq.engines.incremental.compiled.errors import CannotCompile
-from wpinq.expr.nodes import Call, Constant, Expr, Variable
+from wpinq.engines.incremental.compiled.remembered import function_of, looked_up
+from wpinq.expr.compile import compile_lambda
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
 from wpinq.expr.types import ListOf, TupleOf, Weighted
 
 
@@ -20,20 +33,39 @@ def emit(writer: Writer, expr: Expr) -> Held:
     if known is not None:
         return known
     if isinstance(expr, Constant):
-        if isinstance(expr.type, ListOf):
-            raise CannotCompile("a list is used as a value")
         return constant(writer, expr.value, expr.type)
-    if isinstance(expr, Variable) or not isinstance(expr, Call) or isinstance(expr.type, (ListOf, Weighted)):
-        raise CannotCompile("a list is used as a value")
+    if isinstance(expr, Variable) or not isinstance(expr, Call) or isinstance(expr.type, Weighted):
+        raise CannotCompile("a group is used as a value")
     rule = _RULES.get(expr.name)
-    if rule is None:
-        raise CannotCompile(f"the function {expr.name} has no integer form")
+    if isinstance(expr.type, ListOf) and expr.name not in ("field", "where"):
+        rule = None
     try:
+        if rule is None:
+            raise CannotCompile(f"the function {expr.name} has no integer form")
         arguments = [emit(writer, argument) for argument in expr.arguments]
+        value = rule(writer, expr, arguments)
     except RecursionError:
         raise CannotCompile("an expression is too deep") from None
-    value = writer.known[expr.digest] = rule(writer, expr, arguments)
+    except CannotCompile:
+        if not writer.remembers:
+            raise
+        value = _remembered(writer, expr)
+    writer.known[expr.digest] = value
     return value
+
+
+def _remembered(writer: Writer, expr: Call) -> Held:
+    """A function of the variables that the expression is made of, which Python computes."""
+    inner = {variable.digest for node in walk(expr) if isinstance(node, Lambda) for variable in node.parameters}
+    variables = [node for node in walk(expr) if isinstance(node, Variable) and node.digest not in inner]
+    if any(variable.digest not in writer.known for variable in variables):
+        raise CannotCompile(f"the function {expr.name} of a group has no integer form")
+    words = [word for variable in variables for word in to_words(writer.known[variable.digest], variable.type)]
+    key = ("value", expr.digest, *(variable.digest for variable in variables))
+    arguments = tuple(variable.type for variable in variables)
+    compute = compile_lambda(make_lambda(tuple(variables), expr))
+    function = function_of(writer.dictionary, key, arguments, expr.type, compute)
+    return from_words(expr.type, looked_up(writer, function, words))
 
 
 Rule = Callable[[Writer, Call, list[Held]], Held]
@@ -90,28 +122,44 @@ def _modulo(writer: Writer, call: Call, arguments: list[Held]) -> Held:
     return _strict(writer, "int", arguments, "modulo({0}, {1})", "{1} != 0")
 
 
-def same(a: Held, b: Held) -> str:
+def all_of(conditions: list[str]) -> str:
+    """Code of the conjunction."""
+    if "False" in conditions:
+        return "False"
+    return " and ".join(condition for condition in conditions if condition != "True") or "True"
+
+
+def same(writer: Writer, a: Held, b: Held) -> str:
     """Code that says whether two values are one record; null equals null."""
     for one, other in ((a, b), (b, a)):
         if isinstance(one, Term) and one.kind == "null":
             return f"(not {other.present})" if other.present is not None else "False"
     if isinstance(a, Fields) and isinstance(b, Fields):
-        inside = " and ".join(same(x, y) for x, y in zip(a.parts, b.parts, strict=True)) or "True"
+        inside = all_of([same(writer, x, y) for x, y in zip(a.parts, b.parts, strict=True)])
     else:
         assert isinstance(a, Term)
         assert isinstance(b, Term)
         inside = f"{a.text} == {b.text}"
+        if writer.distinct(a.text, b.text):
+            inside = "False"
+        elif a.text == b.text and a.text in writer.order:
+            inside = "True"
     if a.present is None and b.present is None:
-        return f"({inside})"
+        return inside if inside in ("True", "False") else f"({inside})"
     p, q = a.present or "True", b.present or "True"
     return f"(({p} and {q} and {inside}) or not ({p} or {q}))"
 
 
 def _equal(writer: Writer, call: Call, arguments: list[Held]) -> Held:
-    return Term("bool", writer.bind(same(*arguments)))
+    return Term("bool", writer.bind(same(writer, *arguments)))
 
 
 def _less(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+    if all(isinstance(a, Term) and a.present is None and a.kind in ("int", "str") for a in arguments):
+        first, second = _terms(arguments)
+        known = writer.less(first.text, second.text)
+        if known is not None:
+            return Term("bool", str(known))
     if any(isinstance(a, Term) and a.kind == "str" for a in arguments):
         raise CannotCompile("strings are ordered")
     return _strict(writer, "bool", arguments, "{0} < {1}")
@@ -120,7 +168,7 @@ def _less(writer: Writer, call: Call, arguments: list[Held]) -> Held:
 def _and(writer: Writer, call: Call, arguments: list[Held]) -> Held:
     a, b = (Term("bool", "False", "False") if term.kind == "null" else term for term in _terms(arguments))
     p, q = a.present or "True", b.present or "True"
-    value = writer.bind(f"{p} and {a.text} and {q} and {b.text}")
+    value = writer.bind(all_of([p, a.text, q, b.text]))
     if a.present is None and b.present is None:
         return Term("bool", value)
     present = writer.bind(f"({p} and {q}) or ({p} and not {a.text}) or ({q} and not {b.text})", "p")
@@ -128,6 +176,9 @@ def _and(writer: Writer, call: Call, arguments: list[Held]) -> Held:
 
 
 def _not(writer: Writer, call: Call, arguments: list[Held]) -> Held:
+    (value,) = _terms(arguments)
+    if value.text in ("True", "False") and value.present is None:
+        return Term("bool", str(value.text == "False"))
     return _strict(writer, "bool", arguments, "not {0}")
 
 
@@ -141,6 +192,10 @@ def truth(value: Held) -> str:
 
 def _where(writer: Writer, call: Call, arguments: list[Held]) -> Held:
     condition = writer.bind(truth(arguments[0]))
+    if condition in ("True", "False") and type(arguments[1]) is type(arguments[2]):
+        chosen = arguments[1] if condition == "True" else arguments[2]
+        if chosen.present is None:
+            return chosen
     return _choose(writer, condition, arguments[1], arguments[2])
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from wpinq.engines.incremental.compiled import code, lists
@@ -60,13 +61,14 @@ class MapStep(Step):
     """Linear in the weights: each record gives outputs of its own.
 
     `write(writer, words, weight, sink)`. A filter keeps its records; a permutation says which input word each
-    output word is.
+    output word is. `images` are the words of each output of a record, where every record has as many, of like weight.
     """
 
     write: Callable[[Writer, Words, str, Sink], None]
     condition: Callable[[Writer, Words], str] | None = None
     permutation: tuple[int, ...] | None = None
     weighted: bool = False
+    images: tuple[Callable[[Writer, Words], list[str]], ...] = ()
 
 
 @dataclass(eq=False)
@@ -124,11 +126,12 @@ class GroupStep(Step):
 
 @dataclass
 class Steps:
-    """The steps of several plans, inputs before users, and the step of each plan."""
+    """The steps of several plans, inputs before users, the step of each plan, and a plan of each step that has one."""
 
     dictionary: Dictionary
     all: list[Step] = field(default_factory=list)
     roots: list[Step] = field(default_factory=list)
+    nodes: dict[Step, Node] = field(default_factory=dict)
 
     def add(self, kind: type[Step], name: str, width: int, inputs: tuple[Step, ...], **arguments: Any) -> Step:
         """A further step."""
@@ -147,6 +150,7 @@ def lower(plans: Sequence[Node], dictionary: Dictionary) -> Steps:
             done[node.digest] = _lower(steps, name, node, [done[child.digest] for child in node.inputs])
         except CannotCompile as reason:
             raise CannotCompile(f"{name}: {reason}; the python engine runs it") from None
+        steps.nodes.setdefault(done[node.digest], node)
     steps.roots = [done[plan.digest] for plan in plans]
     return steps
 
@@ -199,7 +203,7 @@ def _map(steps: Steps, name: str, below: Step, compute: Callable[[Writer, Words]
     size = len(compute(Writer(steps.dictionary), [f"c{i}" for i in range(below.width)]))
     if permutation == tuple(range(below.width)):
         return below
-    return steps.add(MapStep, name, size, (below,), write=write, permutation=permutation)
+    return steps.add(MapStep, name, size, (below,), write=write, permutation=permutation, images=(compute,))
 
 
 def _select(steps: Steps, name: str, function: Lambda, type_: Type, below: Step) -> Step:
@@ -224,7 +228,7 @@ def _filter(steps: Steps, name: str, operator: Where | Partition, type_: Type, b
         if isinstance(operator, Where):
             return truth(_call(writer, operator.predicate, record))
         part = code.constant(writer, operator.part.value, operator.part.type)
-        return same(_call(writer, operator.key, record), part)
+        return same(writer, _call(writer, operator.key, record), part)
 
     def write(writer: Writer, words: Words, weight: str, sink: Sink) -> None:
         with writer.block(f"if {condition(writer, words)}:"):
@@ -240,7 +244,7 @@ def _select_many(steps: Steps, name: str, operator: SelectMany, wanted: Type, ty
 
     def elements(writer: Writer, words: Words, body: Callable[[list[str], str], None]) -> None:
         writer.known[function.parameters[0].digest] = code.from_words(type_, words)
-        taken = writer.bind("0", "n")
+        taken, writer.most = writer.bind("0", "n"), bound
 
         def element(item: lists.Element) -> None:
             with writer.block(f"if {taken} < {bound}:"):
@@ -255,6 +259,10 @@ def _select_many(steps: Steps, name: str, operator: SelectMany, wanted: Type, ty
         known = dict(writer.known)
         lists.loop(writer, function.body, element)
         writer.known = known
+
+    def image(item: lists.Element, writer: Writer, words: Words) -> list[str]:
+        writer.known[function.parameters[0].digest] = code.from_words(type_, words)
+        return code.to_words(shaped(lists.value_of(writer, item), wanted), wanted)
 
     def write(writer: Writer, words: Words, weight: str, sink: Sink) -> None:
         # two walks: the norm must be known before the first element is passed on
@@ -284,7 +292,10 @@ def _select_many(steps: Steps, name: str, operator: SelectMany, wanted: Type, ty
 
     size, number = width(wanted), len(steps.all)
     write(Writer(steps.dictionary), [f"c{i}" for i in range(below.width)], "w", lambda words, weight: None)
-    return steps.add(MapStep, name, size, (below,), write=write, weighted=weighted)
+    images: tuple[Callable[[Writer, Words], list[str]], ...] = ()
+    if not weighted and (items := lists.written(function.body, bound)) is not None:
+        images = tuple(partial(image, item) for item in items)
+    return steps.add(MapStep, name, size, (below,), write=write, weighted=weighted, images=images)
 
 
 def _join(steps: Steps, name: str, operator: Join, wanted: Type, types: list[Type], inputs: list[Step]) -> Step:
@@ -375,7 +386,7 @@ def _shave(steps: Steps, name: str, operator: Shave, type_: Type, below: Step) -
 
     def walk_widths(writer: Writer, words: Words, body: Callable[[str, str], None]) -> None:
         writer.known[function.parameters[0].digest] = code.from_words(type_, words)
-        index = writer.bind("-1", "n")
+        index, writer.most = writer.bind("-1", "n"), bound
 
         def element(item: lists.Element) -> None:
             with writer.block(f"if {index} + 1 < {bound}:"):

@@ -2,56 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.engines.incremental.compiled.adjacency import Closed, generate
 from wpinq.engines.incremental.compiled.columns import Dictionary
-from wpinq.engines.incremental.compiled.evaluator import CompiledEvaluator, Weights
+from wpinq.engines.incremental.compiled.evaluator import Weights
+from wpinq.engines.incremental.compiled.graph import Edges, Graph, Numbers, numbered
+from wpinq.engines.incremental.compiled.loop import generate
 from wpinq.engines.incremental.compiled.neighbours import NeighbourWalk
 from wpinq.engines.incremental.compiled.runtime import DUST
 from wpinq.engines.incremental.compiled.steps import lower
 from wpinq.engines.incremental.compiled.tables import Words
+from wpinq.engines.incremental.compiled.targets import Target
+from wpinq.engines.incremental.compiled.terms import OutOfReach
+from wpinq.engines.incremental.compiled.walk import Walk
+from wpinq.engines.incremental.compiled.walks import GraphWalk, State, Tables, edges_of, vertex_type
 from wpinq.errors import PlanError
-from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import Value
-from wpinq.plan.node import Node, sources
-
-Edge = tuple[Value, Value]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a plan's output is to come close to: `epsilon · Σ_x |Q(x) − values[x]|` over the domain, its keys.
-
-    `outside` is whether weight on records outside the domain counts too, against 0.
-    """
-
-    plan: Node
-    epsilon: float
-    values: Mapping[Value, float]
-    outside: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """A walk so far: steps, proposals that were evaluated, those accepted, and the score."""
-
-    steps: int
-    evaluated: int
-    accepted: int
-    score: float
-
-
-class SwapWalk:
+class SwapWalk(GraphWalk):
     """A Metropolis-Hastings walk over simple graphs with given degrees.
 
-    A step draws two edges and exchanges ends: {a, b}, {c, d} become {a, d}, {c, b} or {a, c}, {d, b}. Loops and
-    edges that are there already are refused. The new graph is kept with probability
-    `min(1, exp(power · (score before − score after)))`, `score = Σ_i epsilon_i · ‖Q_i − values_i‖`.
+    A step draws two edges and exchanges ends: {a, b}, {p, q} become {a, q}, {p, b}. Loops and edges that are there
+    already are refused. The new graph is kept with probability
+    `min(1, ratio · exp(power · (score before − score after)))`, `score = Σ_i epsilon_i · ‖Q_i − values_i‖`, where the
+    ratio of the proposal probabilities is 1 unless proposals are chosen to close wedges.
 
     Parameters
     ----------
@@ -59,21 +38,26 @@ class SwapWalk:
         What the graph is to fit, all over one source of edges. Public: answers, never protected data.
     source : str
         The name of that source, whose records are two fields of one type.
-    edges : sequence of pairs
+    edges : sequence of pairs, or array of shape (edges, 2)
         The undirected edges to start from, each once; no loops.
     symmetric : bool
-        Whether the source holds each edge in both directions, as the recipes expect, or as it is given here.
+        Whether the source holds each edge in both directions, as the recipes expect, or once, from its smaller vertex
+        to its larger, as where one record is one undirected edge.
     seed : int
         Two walks with one seed and one chunking do the same.
     virtual : bool
         See `CompiledEvaluator`.
+    closing : float
+        The share of proposals that are chosen to close a wedge: draw a wedge a-h-q, a neighbour b of a and a neighbour
+        p of q; from 0 to 1. Below 1, so that every graph can be reached. The ratio of the proposal probabilities is
+        exact, so what the walk converges to is the same.
 
     Raises
     ------
     CannotCompile
         When a plan has no integer form, or numba is not installed.
     PlanError
-        When the source is not one of edges, or the edges are not a simple graph.
+        When the source is not one of edges, the edges are not a simple graph, or closing is out of range.
 
     Notes
     -----
@@ -95,46 +79,42 @@ class SwapWalk:
         self,
         targets: Sequence[Target],
         source: str,
-        edges: Sequence[Edge],
+        edges: Edges,
         *,
         symmetric: bool = True,
         seed: int = 0,
         virtual: bool = True,
+        closing: float = 0.0,
     ) -> None:
-        plans = [target.plan for target in targets]
-        type_ = sources(plans)[source].record if source in sources(plans) else None
-        if not (isinstance(type_, TupleOf) and len(type_.elements) == 2 and type_.elements[0] == type_.elements[1]):
-            raise PlanError(f"a walk by swaps needs a source of two fields of one type; {source!r} is not one here")
-        if len(edges) < 2 or len({frozenset(edge) for edge in edges}) < len(edges) or any(a == b for a, b in edges):
-            raise PlanError("a walk by swaps starts from two edges or more, each once, and no loops")
-        self._type, self._plans = type_, plans
-        self._walk = _begin(targets, source, edges, type_, symmetric, virtual)
-        mixed = np.random.SeedSequence(seed).generate_state(2, np.uint64)
-        self._seeds: NDArray[np.uint64] = np.ascontiguousarray(mixed | np.array([1, 0], dtype=np.uint64))
-        self._tallies = np.zeros(3, dtype=np.int64)
+        if not 0 <= closing < 1:
+            raise PlanError("closing is a share of proposals, at least 0 and less than 1")
+        vertices, numbers = numbered(edges, vertex_type(targets, source), 2)
+        super().__init__(vertices, seed)
+        self._targets, self._source, self._closing = tuple(targets), source, float(closing)
+        self._symmetric, self._virtual = symmetric, virtual
+        self._begin(numbers)
 
-    def run(self, steps: int, power: float) -> Progress:
-        """Do so many steps at this power; the walk so far. Other threads run meanwhile."""
-        if steps < 0 or not power >= 0:
-            raise PlanError("a walk takes a number of steps and a power, both at least 0")
-        self._walk.run(self._seeds, self._tallies, steps, float(power))
-        return self.progress
+    @classmethod
+    def restore(
+        cls,
+        targets: Sequence[Target],
+        source: str,
+        state: State,
+        *,
+        symmetric: bool = True,
+        virtual: bool = True,
+        closing: float = 0.0,
+    ) -> SwapWalk:
+        """The walk that gave this `state`, going on as it does, to the last bit, with the same arguments."""
+        edges = edges_of(state, vertex_type(targets, source))
+        walk = cls(targets, source, edges, symmetric=symmetric, virtual=virtual, closing=closing)
+        walk._resume(state)
+        return walk
 
     @property
     def specialised(self) -> bool:
-        """Whether the plan allowed the loop over neighbour lists (see `adjacency`); tables serve all others."""
+        """Whether the plan allowed the loop over neighbour lists (see `terms`); tables serve all others."""
         return isinstance(self._walk, _Lists)
-
-    @property
-    def progress(self) -> Progress:
-        """The walk so far."""
-        accepted, done = int(self._tallies[1]), int(self._tallies[2])
-        return Progress(done, int(self._tallies[0]), accepted, self._walk.score)
-
-    @property
-    def edges(self) -> list[Edge]:
-        """The graph as it is, each edge once."""
-        return self._walk.edges
 
     @property
     def outputs(self) -> list[Weights]:
@@ -144,66 +124,109 @@ class SwapWalk:
     @property
     def memory(self) -> int:
         """The bytes of the walk's arrays."""
-        return self._walk.memory
+        return self._graph.memory + self._walk.memory
 
     def resynchronize(self) -> None:
-        """Evaluate afresh, which ends the drift of weights."""
-        self._walk.resynchronize()
+        """Evaluate afresh, which ends the drift of weights. Neighbour lists follow the order of the edges again."""
+        if isinstance(self._walk, _Lists):
+            self._walk.resynchronize()
+        else:
+            self._begin(self._graph.edges)
+
+    def _begin(self, numbers: Numbers) -> None:
+        self._graph = Graph(self._vertices, numbers)
+        self._walk = self._lists() or _Tables(
+            Tables(
+                self._targets,
+                Walk(self._source, swaps=True),
+                self._vertices,
+                numbers,
+                self._symmetric,
+                self._virtual,
+            ),
+            self._graph,
+            self._symmetric,
+        )
+
+    def _lists(self) -> _Lists | None:
+        if not self._virtual:
+            return None
+        dictionary = Dictionary()
+        steps = lower([target.plan for target in self._targets], dictionary)
+        loop = generate(steps, self._source, self._symmetric)
+        if loop is None:
+            return None
+        try:
+            walk = NeighbourWalk(loop, steps, self._symmetric, self._graph, dictionary)
+        except OutOfReach:
+            return None
+        return _Lists(self._targets, walk, dictionary)
+
+    def _run(self, steps: int, power: float) -> None:
+        self._walk.run(self._seeds, self._tallies, steps, power, self._closing)
+
+    def _score(self) -> float:
+        return self._walk.score
+
+    def _numbers(self) -> Numbers:
+        return self._graph.edges
 
 
 class _Tables:
-    """A walk over the tables of a `CompiledEvaluator`."""
+    """A walk over tables."""
 
-    def __init__(
-        self, targets: Sequence[Target], source: str, edges: Sequence[Edge], type_: Type, symmetric: bool, virtual: bool
-    ) -> None:
-        both = [(a, b) for a, b in edges] + ([(b, a) for a, b in edges] if symmetric else [])
-        self._evaluator = CompiledEvaluator(
-            [target.plan for target in targets], {source: dict.fromkeys(both, 1.0)}, virtual=virtual, walk=source
-        )
-        self._evaluator.set_targets([(t.epsilon, t.values, t.outside) for t in targets])
-        self._edges, self._type, self._symmetric = self._evaluator.encode(edges, type_), type_, symmetric
+    def __init__(self, tables: Tables, graph: Graph, symmetric: bool) -> None:
+        self._tables, self._graph, self._symmetric = tables, graph, symmetric
 
-    def run(self, seeds: NDArray[np.uint64], tallies: Words, steps: int, power: float) -> None:
-        self._evaluator.swap(self._edges, seeds, tallies, self._symmetric, steps, power)
+    def run(self, seeds: NDArray[np.uint64], tallies: Words, steps: int, power: float, closing: float) -> None:
+        fixed = (self._tables.labels, seeds, tallies, int(self._symmetric))
 
-    def resynchronize(self) -> None:
-        self._evaluator.resynchronize()
+        def loop(module: ModuleType, words: Words, steps: int) -> None:
+            module.swap_chunk(*self._graph.arrays, words, *fixed, steps, power, closing)
+
+        self._tables.evaluator.walk(loop, tallies, steps)
 
     @property
     def score(self) -> float:
-        return self._evaluator.score
-
-    @property
-    def edges(self) -> list[Edge]:
-        return self._evaluator.decode(self._edges, self._type)
+        return self._tables.score
 
     @property
     def outputs(self) -> list[Weights]:
-        return self._evaluator.outputs
+        return self._tables.outputs
 
     @property
     def memory(self) -> int:
-        return self._evaluator.memory + self._edges.nbytes
+        return self._tables.memory
 
 
 class _Lists:
     """A walk over neighbour lists."""
 
-    def __init__(
-        self, target: Target, closed: Closed, dictionary: Dictionary, edges: Sequence[Edge], type_: Type
-    ) -> None:
-        self._dictionary, self._type = dictionary, type_
-        self._record = dictionary.decode([int(text.strip("()")) for text in closed.output], target.plan.type)
-        values = dict(target.values)
-        inside = self._record in values
-        self._elsewhere = target.epsilon * sum(abs(value) for key, value in values.items() if key != self._record)
-        price = target.epsilon if inside or target.outside else 0.0
-        words = dictionary.encode_all(edges, type_)
-        self._walk = NeighbourWalk(closed, words, float(values.get(self._record, 0.0)), float(price))
+    def __init__(self, targets: Sequence[Target], walk: NeighbourWalk, dictionary: Dictionary) -> None:
+        self._targets, self._walk, self._dictionary = targets, walk, dictionary
+        self._elsewhere = 0.0
+        for number, target in enumerate(targets):
+            self._aim(number, target)
 
-    def run(self, seeds: NDArray[np.uint64], tallies: Words, steps: int, power: float) -> None:
-        self._walk.run(seeds, tallies, steps, power)
+    def _aim(self, number: int, target: Target) -> None:
+        words, weights = self._walk.output(number)
+        records = self._decoded(words, target)
+        goals = np.array([float(target.values.get(record, 0.0)) for record in records])
+        inside = np.array([record in target.values for record in records], dtype=bool)
+        prices = np.where(inside | target.outside, float(target.epsilon), 0.0)
+        known = set(records)
+        missing = sum(abs(float(value)) for record, value in target.values.items() if record not in known)
+        self._elsewhere += target.epsilon * missing
+        if self._walk.is_frozen(number):
+            self._elsewhere += float(np.sum(prices * np.abs(weights - goals)))
+        else:
+            self._walk.aim(number, goals, prices)
+
+    def _decoded(self, words: Words, target: Target) -> list[Value]:
+        return [self._dictionary.decode(row, target.plan.type) for row in words.tolist()]
+
+    def run(self, seeds: NDArray[np.uint64], tallies: Words, steps: int, power: float, closing: float) -> None:
+        self._walk.run(seeds, tallies, steps, power, closing)
 
     def resynchronize(self) -> None:
         self._walk.resynchronize()
@@ -213,25 +236,14 @@ class _Lists:
         return self._walk.score + self._elsewhere
 
     @property
-    def edges(self) -> list[Edge]:
-        return [self._dictionary.decode(row, self._type) for row in self._walk.edges.tolist()]
-
-    @property
     def outputs(self) -> list[Weights]:
-        output = self._walk.output
-        return [{self._record: output} if abs(output) >= DUST else {}]
+        found = []
+        for number, target in enumerate(self._targets):
+            words, weights = self._walk.output(number)
+            held = zip(self._decoded(words, target), weights.tolist(), strict=True)
+            found.append({record: weight for record, weight in held if abs(weight) >= DUST})
+        return found
 
     @property
     def memory(self) -> int:
         return self._walk.memory
-
-
-def _begin(
-    targets: Sequence[Target], source: str, edges: Sequence[Edge], type_: Type, symmetric: bool, virtual: bool
-) -> _Tables | _Lists:
-    if virtual and symmetric and len(targets) == 1:
-        dictionary = Dictionary()
-        closed = generate(lower([targets[0].plan], dictionary), source)
-        if closed is not None:
-            return _Lists(targets[0], closed, dictionary, edges, type_)
-    return _Tables(targets, source, edges, type_, symmetric, virtual)

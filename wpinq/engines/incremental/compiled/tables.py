@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,20 @@ from wpinq.errors import PlanError
 
 Words = NDArray[np.int64]
 
+CACHE_LINES = 256
+"""Bytes on either side: a line is 64 or 128, and processors fetch two at a time."""
 FIRST_ROWS = 64
 FIRST_LOG = 1 << 12
 ROWS_LIMIT = 1 << 31
+
+
+def apart(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy that shares no cache line with another array: threads that write side by side slow each other down."""
+    margin = CACHE_LINES // array.itemsize
+    held = np.zeros(array.size + 2 * margin, dtype=array.dtype)
+    mine = held[margin : margin + array.size].reshape(array.shape)
+    mine[...] = array
+    return mine
 
 
 @dataclass(eq=False)
@@ -121,6 +133,12 @@ class Arena:
     def live(self, table: Table) -> int:
         """How many records a table holds."""
         return int(self.words[table.header + runtime.LIVE])
+
+    def gathered(self, table: Table) -> Words:
+        """The rows of a table that gathers, a copy, in order."""
+        count, start = int(self.words[table.header + runtime.COUNT]), int(self.words[table.header + runtime.ROWS])
+        block = self.words[start : start + (count + 1) * table.stride].reshape(-1, table.stride)
+        return np.array(block[1:], dtype=np.int64)
 
     def rows(self, table: Table) -> Words:
         """The rows of a table, a copy, in no order."""

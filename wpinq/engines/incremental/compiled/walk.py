@@ -1,80 +1,149 @@
-"""The text of the inner loop of a random walk by swaps that preserve degrees, run inside generated code.
+"""The text of the inner loops of random walks over the tables of a generated module.
 
-A step draws two edges {a, b}, {c, d} and proposes {a, d}, {c, b} or {a, c}, {d, b}, either with probability 1/2, so
-that the proposal is symmetric. Loops and edges that are there already are refused. What is proposed is evaluated, and
-kept with probability `min(1, exp(pow · (score before − score after)))`.
+What is proposed is evaluated, and kept with probability `min(1, ratio · exp(pow · (score before − score after)))`, the
+ratio being how much likelier the reverse of the proposal is to be proposed. A step for which a table is full is not
+done, and takes nothing from the random numbers.
+
+`tallies` counts proposals that were evaluated, those accepted, and steps done; then, where their number changes, the
+edges, and whether there is no room for one more.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from wpinq.engines.incremental.compiled import proposals
 from wpinq.engines.incremental.compiled.tables import Table
 
+_SWAPS = """
+@njit
+def swap_chunk(@GRAPH@, A, labels, seeds, tallies, symmetric, steps, real_pow, real_closing):
+    edge_count = len(edges)
+    next_ = np.uint32(1)
+    marks[:, :] = 0
+    mark = np.uint32(0)
+    done = 0
+    while done < steps:
+        first, second = seeds[0], seeds[1]
+        done += 1
+@DRAWN@
+        ratio = 1.0
+        if real_closing > 0.0:
+            ratio = chances(a, b, p, q, starts, neighbours, marks, mark, edge_count, real_closing)
+        before = begin(A)
+        change_edge(A, labels, symmetric, a, b, -1.0)
+        change_edge(A, labels, symmetric, p, q, -1.0)
+        change_edge(A, labels, symmetric, a, q, 1.0)
+        change_edge(A, labels, symmetric, p, b, 1.0)
+        process(A)
+@DECIDED@
+            exchange(a, b, p, q, i, j, edges, starts, neighbours, ids)
+    tallies[2] += done
+"""
 
-def swap_chunk(source: Table, changes: Table, moved: list[Table]) -> str:
-    """The function `swap_chunk(A, edges, seeds, tallies, symmetric, steps, real_pow)` for a source of edges.
+_EDGES = """
+@njit
+def edge_chunk(A, edges, labels, seeds, tallies, symmetric, steps, real_pow, real_changing):
+    edge_count, vertices = tallies[3], len(labels)
+    pairs = 0.5 * np.float64(vertices) * np.float64(vertices)
+    done = 0
+    while done < steps:
+        first, second = seeds[0], seeds[1]
+        done += 1
+        adds = removes = True
+        ratio = 1.0
+        if real_changing > 0.0 and draw(seeds) < real_changing:
+            adds = draw(seeds) < 0.5
+            removes = not adds
+            ratio = pairs / (edge_count + 1.0) if adds else edge_count / pairs
+        if adds and not removes and edge_count == len(edges):
+            seeds[0], seeds[1] = first, second
+            done -= 1
+            tallies[4] = 1
+            break
+        if removes and edge_count == 0:
+            continue
+        i = np.uint64(draw(seeds) * edge_count) if removes else np.uint64(edge_count)
+        a = b = p = q = np.uint32(0)
+        if adds:
+            p, q = np.uint32(draw(seeds) * vertices), np.uint32(draw(seeds) * vertices)
+            if p == q or has_edge(A, labels, p, q):
+                continue
+        before = begin(A)
+        if removes:
+            a, b = edges[i, 0], edges[i, 1]
+            change_edge(A, labels, symmetric, a, b, -1.0)
+        if adds:
+            change_edge(A, labels, symmetric, p, q, 1.0)
+        process(A)
+@DECIDED@
+            if not removes:
+                edge_count += 1
+            if adds:
+                edges[i, 0], edges[i, 1] = p, q
+            else:
+                edge_count -= 1
+                edges[i, 0], edges[i, 1] = edges[edge_count, 0], edges[edge_count, 1]
+    tallies[2] += done
+    tallies[3] = edge_count
+"""
 
-    `tallies` counts proposals that were evaluated, those accepted, and steps done; a step for which a table is full
-    is not done, and takes nothing from the random numbers.
+_DECIDED = """
+        if load(A, STATUS) != 0:
+            undo(A, load(A, LOG_START))
+            seeds[0], seeds[1] = first, second
+            done -= 1
+            break
+        tallies[0] += 1
+        likely = ratio * exp(min(700.0, real_pow * (before - as_float(load(A, SCORE)))))
+        if not (likely >= 1.0 or draw(seeds) < likely):
+            undo(A, load(A, LOG_START))
+        else:
+            tallies[1] += 1
+            save(A, LOG, load(A, LOG_START))
+"""
+
+GRAPH = "edges, starts, neighbours, ids, marks"
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Which walk a module is for: the name of its source of edges, and whether that is one by swaps."""
+
+    source: str
+    swaps: bool
+
+
+def loop(swaps: bool, source: Table, changes: Table, moved: list[Table]) -> list[str]:
+    """The loop of a `SwapWalk` or an `EdgeWalk` on a source of edges, and what it calls.
+
+    An `EdgeWalk` holds edges in the first `tallies[3]` rows. With probability `real_changing` it adds or removes one,
+    either with probability 1/2; else it replaces one. A pair to add is drawn uniformly out of n² ordered ones and
+    refused where it is a loop or an edge. So of m edges a pair is added with density 1/n² · 2 · 1/2 and an edge
+    removed with density 1/m · 1/2, and a replacement is as likely as its reverse.
     """
-    half = source.width // 2
+    half, width = source.width // 2, source.width
 
-    def end(name: str) -> list[str]:
-        return [f"{name}{i}" for i in range(half)]
+    def record(u: str, v: str) -> str:
+        return ", ".join(f"labels[{end}, {i}]" for end in (u, v) for i in range(half))
 
-    def read(row: str, names: list[str]) -> list[str]:
-        return [f"        {name} = edges[{row}, {i}]" for i, name in enumerate(names)]
-
-    def same(a: str, b: str) -> str:
-        return "(" + " and ".join(f"{x} == {y}" for x, y in zip(end(a), end(b), strict=True)) + ")"
-
-    def record(a: str, b: str) -> str:
-        return ", ".join([*end(a), *end(b)])
-
-    def change(a: str, b: str, weight: str, indent: str = "        ") -> list[str]:
-        return [f"{indent}gather_{source.width}(A, {changes.name}, {record(a, b)}, {weight})"]
-
-    def found(a: str, b: str) -> str:
-        return f"find_{source.width}(A, {source.name}, {record(a, b)}) != 0"
-
-    edge_changes = [("a", "b", "-1.0"), ("c", "d", "-1.0"), ("a", "q", "1.0"), ("p", "b", "1.0")]
-    lines = [
-        "    edge_count = len(edges)",
-        "    done = 0",
-        "    while done < steps:",
-        *(f"        clear(A, {table.name})" for table in moved),
-        "        first, second = seeds[0], seeds[1]",
-        "        i, j = int(draw(seeds) * edge_count), int(draw(seeds) * edge_count)",
-        "        turned = draw(seeds) < 0.5",
-        *read("i", end("a") + end("b")),
-        *read("j", end("c") + end("d")),
-        *(f"        p{i}, q{i} = (d{i}, c{i}) if turned else (c{i}, d{i})" for i in range(half)),
-        "        done += 1",
-        f"        if {same('a', 'q')} or {same('p', 'b')} or {same('a', 'p')} or {same('b', 'q')}:",
-        "            continue",
-        f"        if {found('a', 'q')} or {found('p', 'b')}:",
-        "            continue",
-        f"        if symmetric == 0 and ({found('q', 'a')} or {found('b', 'p')}):",
-        "            continue",
-        "        before = as_float(load(A, SCORE))",
-        *(line for a, b, weight in edge_changes for line in change(a, b, weight)),
-        "        if symmetric != 0:",
-        *(line for a, b, weight in edge_changes for line in change(b, a, weight, "            ")),
-        "        process(A)",
-        "        if load(A, STATUS) != 0:",
-        "            undo(A, load(A, LOG_START))",
-        "            seeds[0], seeds[1] = first, second",
-        "            done -= 1",
-        "            break",
-        "        tallies[0] += 1",
-        "        worse = as_float(load(A, SCORE)) - before",
-        "        if worse <= 0.0 or draw(seeds) < exp(-real_pow * worse):",
-        "            tallies[1] += 1",
-        "            save(A, LOG, load(A, LOG_START))",
-        *(f"            edges[i, {half + i}] = q{i}" for i in range(half)),
-        *(f"            edges[j, {i}] = p{i}" for i in range(half)),
-        *(f"            edges[j, {half + i}] = b{i}" for i in range(half)),
-        "        else:",
-        "            undo(A, load(A, LOG_START))",
-        "    tallies[2] += done",
+    begin = ["    " + f"clear(A, {table.name})" for table in moved]
+    texts = [
+        _SWAPS.replace("@GRAPH@", GRAPH).replace("@DRAWN@", proposals.drawn(keep_ids=False)) if swaps else _EDGES,
+        "@njit\n" + "\n".join(["def begin(A):", *begin, "    return as_float(load(A, SCORE))"]),
+        f"""
+@njit
+def has_edge(A, labels, u, v):
+    u, v = min(u, v), max(u, v)
+    return find_{width}(A, {source.name}, {record("u", "v")}) != 0
+""",
+        f"""
+@njit
+def change_edge(A, labels, symmetric, u, v, weight):
+    u, v = min(u, v), max(u, v)
+    gather_{width}(A, {changes.name}, {record("u", "v")}, weight)
+    if symmetric != 0:
+        gather_{width}(A, {changes.name}, {record("v", "u")}, weight)
+""",
     ]
-    return "\n".join(["@njit", "def swap_chunk(A, edges, seeds, tallies, symmetric, steps, real_pow):", *lines])
+    return [text.replace("@DECIDED@", _DECIDED.strip("\n")) for text in texts]

@@ -1,0 +1,176 @@
+"""What walks converge to, against every graph enumerated; and that a walk resumed goes on as it was."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import wpinq as wp
+from tests.incremental import research
+from tests.incremental.test_compiled_swaps import degrees, graph, use_interpreter
+from wpinq.engines.incremental.compiled import EdgeWalk, SwapWalk, Target
+from wpinq.errors import PlanError
+from wpinq.graphs import recipes, subgraphs
+from wpinq.plan.node import Node
+
+EDGES = wp.source("edges", src=int, dst=int)
+TRIANGLES = subgraphs.triangles_by_intersect(EDGES)
+LOW = EDGES.where(lambda e: e.src + e.dst < 4).select(lambda e: "low")
+
+Graph = frozenset[tuple[int, int]]
+
+
+def quantile(freedom: int) -> float:
+    """Chi-squared at 1 − 1e-4, by Wilson and Hilferty."""
+    return freedom * (1 - 2 / (9 * freedom) + 3.719 * math.sqrt(2 / (9 * freedom))) ** 3
+
+
+def canonical(edges: list[tuple[int, int]]) -> Graph:
+    return frozenset((min(edge), max(edge)) for edge in edges)
+
+
+def graphs(vertices: int, keep: Callable[[Graph], bool]) -> list[Graph]:
+    pairs = list(combinations(range(vertices), 2))
+    sets = (frozenset(chosen) for size in range(len(pairs) + 1) for chosen in combinations(pairs, size))
+    return [held for held in sets if keep(held)]
+
+
+def score(held: Graph, plan: Node, target: Target, symmetric: bool) -> float:
+    weights = {edge: 1.0 for a, b in held for edge in ([(a, b), (b, a)] if symmetric else [(a, b)])}
+    found = wp.evaluate(wp.Query(plan), {"edges": weights}, engine="reference") if weights else {}
+    return target.epsilon * sum(abs(float(found.get(x, 0)) - value) for x, value in target.values.items())
+
+
+def check(walk: SwapWalk | EdgeWalk, target: Target, power: float, space: list[Graph], symmetric: bool) -> None:
+    """Counts of the graphs met against their probabilities, by chi-squared; a false alarm in one of 10⁴."""
+    chances = np.exp([-power * score(held, target.plan, target, symmetric) for held in space])
+    chances /= chances.sum()
+    samples, counts = 4000, Counter[Graph]()
+    for _ in range(samples):
+        walk.run(60, power)
+        counts[canonical(walk.edges)] += 1
+    assert set(counts) <= set(space)
+    expected = samples * chances
+    statistic = sum((counts[held] - e) ** 2 / e for held, e in zip(space, expected, strict=True))
+    assert statistic < quantile(len(space) - 1)
+
+
+CYCLE_WITH_CHORDS = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 2), (5, 3)]
+
+
+@pytest.mark.parametrize("closing", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize(("symmetric", "virtual"), [(True, True), (False, True), (False, False)])
+def test_swaps_converge_to_the_posterior_whatever_share_closes_wedges(
+    closing: float, symmetric: bool, virtual: bool
+) -> None:
+    target = Target((TRIANGLES if symmetric else LOW).plan, 0.5, {"triangle!": 1.0} if symmetric else {"low": 1.0})
+    wanted = degrees(CYCLE_WITH_CHORDS)
+    space = graphs(6, lambda held: len(held) == 7 and degrees(list(held)) == wanted)
+    assert len(space) > 20
+    walk = SwapWalk([target], "edges", CYCLE_WITH_CHORDS, symmetric=symmetric, seed=5, virtual=virtual, closing=closing)
+    assert walk.specialised == virtual
+    check(walk, target, 1.5, space, symmetric)
+
+
+@pytest.mark.parametrize("changing", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_edge_walks_converge_to_the_posterior(changing: float, symmetric: bool) -> None:
+    target = Target(LOW.plan, 0.25 if symmetric else 0.5, {"low": 2.0 if symmetric else 1.0})
+    start = [(0, 1), (1, 2), (2, 3)]
+    space = graphs(4, lambda held: changing > 0 or len(held) == 3)
+    walk = EdgeWalk([target], "edges", start, range(4), symmetric=symmetric, seed=6, changing=changing)
+    check(walk, target, 3.0, space, symmetric)
+
+
+def walks(edges: list[tuple[int, int]]) -> dict[str, SwapWalk | EdgeWalk]:
+    triangles, low = Target(TRIANGLES.plan, 0.5, {"triangle!": 9.0}), Target(LOW.plan, 0.5, {"low": 3.0})
+    return {
+        "lists": SwapWalk([triangles], "edges", edges, seed=1, closing=0.3),
+        "tags": SwapWalk(tagged(), "edges", edges, seed=1, closing=0.3, symmetric=False),
+        "tables": SwapWalk([triangles, low], "edges", edges, seed=1, closing=0.3, virtual=False),
+        "one direction": SwapWalk([low], "edges", edges, seed=1, symmetric=False),
+        "edges": EdgeWalk([triangles, low], "edges", edges, range(-20, 70), seed=1),
+    }
+
+
+def tagged() -> list[Target]:
+    closed, joint = (query(research.EDGES).plan for query in (research.closed_by_join, research.joint_tags))
+    return [Target(closed, 0.5, {1: 0.3, 2: 0.1}), Target(joint, 0.5, {(1, 2): 2.0}, outside=True)]
+
+
+def restored(name: str, walk: SwapWalk | EdgeWalk, state: dict[str, np.ndarray]) -> SwapWalk | EdgeWalk:
+    triangles, low = Target(TRIANGLES.plan, 0.5, {"triangle!": 9.0}), Target(LOW.plan, 0.5, {"low": 3.0})
+    if name == "lists":
+        return SwapWalk.restore([triangles], "edges", state, closing=0.3)
+    if name == "tags":
+        return SwapWalk.restore(tagged(), "edges", state, closing=0.3, symmetric=False)
+    if name == "tables":
+        return SwapWalk.restore([triangles, low], "edges", state, closing=0.3, virtual=False)
+    if name == "one direction":
+        return SwapWalk.restore([low], "edges", state, symmetric=False)
+    return EdgeWalk.restore([triangles, low], "edges", state, range(-20, 70))
+
+
+@pytest.mark.parametrize("name", ["lists", "tags", "tables", "one direction", "edges"])
+def test_a_restored_walk_goes_on_to_the_last_bit(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    use_interpreter(monkeypatch)
+    walk = walks(graph(3, 16, 40))[name]
+    walk.run(60, 2.0)
+    state = {key: held.copy() for key, held in walk.state().items()}
+    other = restored(name, walk, state)
+    assert other.progress == walk.progress
+    for each in (walk, other):
+        each.run(60, 2.0)
+    assert other.progress == walk.progress
+    assert np.array_equal(other.edge_array, walk.edge_array)
+    assert other.outputs == walk.outputs
+    assert walk.progress.accepted > state["tallies"][1]
+
+
+def test_vertices_may_be_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_interpreter(monkeypatch)
+    friends = wp.source("friends", a=str, b=str)
+    near = friends.where(lambda e: e.a == "ann").select(lambda e: e.b)
+    edges = [("eve", "bob"), ("ann", "bob"), ("dan", "eve"), ("ann", "cat"), ("dan", "cat")]
+    target = Target(near.plan, 1.0, {"eve": 1.0})
+    walk = SwapWalk([target], "friends", edges, symmetric=False, seed=3)
+    walk.run(50, 1.0)
+    state = walk.state()
+    other = SwapWalk.restore([target], "friends", state, symmetric=False)
+    for each in (walk, other):
+        each.run(50, 1.0)
+    assert walk.edges == other.edges
+    friends_of_ann = {max(edge) for edge in walk.edges if "ann" in edge}
+    assert set(walk.outputs[0]) == friends_of_ann, "each edge runs from the smaller vertex to the larger"
+
+
+def test_edges_may_be_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_interpreter(monkeypatch)
+    start = graph(3, 16, 40)
+    target = Target(recipes.joint_degrees(EDGES).plan, 0.5, {(3, 4): 2.0})
+    first, second = (SwapWalk([target], "edges", edges, seed=1) for edges in (start, np.array(start)))
+    assert first.run(30, 1.0) == second.run(30, 1.0)
+    assert first.edges == second.edges == [tuple(edge) for edge in second.edge_array.tolist()]
+    for wrong in (np.array(start) + 0.5, np.arange(6).reshape(2, 3)):
+        with pytest.raises(PlanError, match="pairs of integers"):
+            SwapWalk([target], "edges", wrong)
+
+
+def test_an_edge_walk_finds_room_for_more_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_interpreter(monkeypatch)
+    target = Target(EDGES.select(lambda e: "edges").plan, 1.0, {"edges": 150.0})
+    walk = EdgeWalk([target], "edges", [], range(20), symmetric=False, changing=1.0)
+    walk.run(700, 9.0)
+    assert walk.outputs[0]["edges"] == len(walk.edges) == len(canonical(walk.edges)) > 140
+
+
+def test_shares_are_checked() -> None:
+    with pytest.raises(PlanError, match="closing is a share"):
+        SwapWalk([Target(LOW.plan, 1.0, {})], "edges", [(0, 1), (2, 3)], closing=1.0)
+    with pytest.raises(PlanError, match="changing is a share"):
+        EdgeWalk([Target(LOW.plan, 1.0, {})], "edges", [], range(3), changing=1.5)

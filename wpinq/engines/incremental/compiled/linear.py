@@ -1,0 +1,142 @@
+"""What a step makes of one undirected edge, where that is known without computing: the leaves of a walk over lists.
+
+The ends of the edge are called `x` and `y`, x being the vertex with the smaller label. A step that is linear in the
+edges, and only moves their ends about, is then a short list of images. Two kinds matter:
+
+- a **link** holds both ends: the edges themselves in one direction or both, half-edges, edges with a tag;
+- a **frozen** step depends on degrees alone, which swaps keep: where every image holds one end and both ends are
+  treated alike; a count of neighbours; and whatever is made of frozen steps. It is evaluated once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from wpinq.engines.incremental.compiled.code import Writer
+from wpinq.engines.incremental.compiled.columns import Dictionary
+from wpinq.engines.incremental.compiled.errors import CannotCompile
+from wpinq.engines.incremental.compiled.steps import GroupStep, MapStep, SourceStep, Step, SumStep
+
+X, Y = "x", "y"
+MOST_IMAGES = 1024
+Words = tuple[str, ...]
+Images = dict[Words, float]
+"""The weight of each record that one edge makes; a word is an end or a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Edges with both ends, and tags.
+
+    `columns` gives the variable of each column: 0 and 1 are the ends, others are tags. `shares` gives the weight of an
+    edge, by whether variable 0 is its larger vertex, and its tags.
+    """
+
+    columns: tuple[int, ...]
+    shares: dict[tuple[bool, tuple[int, ...]], float]
+
+    @property
+    def width(self) -> int:
+        """The number of variables."""
+        return max(self.columns) + 1
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both directions weigh the same."""
+        return all(self.shares.get((not turned, tags)) == share for (turned, tags), share in self.shares.items())
+
+
+class Linear:
+    """The images, links and frozen steps of a plan over a source of edges."""
+
+    def __init__(self, steps: Iterable[Step], source: str, symmetric: bool, dictionary: Dictionary) -> None:
+        self._source, self._symmetric, self._dictionary = source, symmetric, dictionary
+        self.images: dict[Step, Images | None] = {}
+        self.links: dict[Step, Link] = {}
+        self.frozen: set[Step] = set()
+        for step in steps:
+            images = self.images[step] = self._images_of(step)
+            if images is not None and (link := _link(images)) is not None:
+                self.links[step] = link
+            if self._is_frozen(step, images):
+                self.frozen.add(step)
+
+    def _images_of(self, step: Step) -> Images | None:
+        if isinstance(step, SourceStep):
+            if step.source != self._source or step.width != 2:
+                return None
+            return {(X, Y): 1.0, (Y, X): 1.0} if self._symmetric else {(X, Y): 1.0}
+        if not isinstance(step, (MapStep, SumStep)):
+            return None
+        inputs = [self.images[below] for below in step.inputs]
+        found: Images = {}
+        for position, images in enumerate(inputs):
+            if images is None:
+                return None
+            for words, share in images.items():
+                made = self._made(step, words) if isinstance(step, MapStep) else [words]
+                if made is None or len(found) > MOST_IMAGES:
+                    return None
+                factor = step.coefficients[position] if isinstance(step, SumStep) else 1 / max(1, len(step.images))
+                for image in made:
+                    found[image] = found.get(image, 0.0) + share * factor
+        return {words: share for words, share in found.items() if share != 0.0}
+
+    def _made(self, step: MapStep, words: Words) -> list[Words] | None:
+        def writer() -> Writer:
+            made = Writer(self._dictionary)
+            made.order, made.remembers = {X: 0, Y: 1}, False
+            return made
+
+        if step.condition is not None:
+            try:
+                known = step.condition(writer(), words)
+            except CannotCompile:
+                return None
+            return {"True": [words], "False": []}.get(known)
+        try:
+            out = [tuple(text.strip("()") for text in image(writer(), words)) for image in step.images]
+        except CannotCompile:
+            return None
+        known_words = all(word in (X, Y) or is_number(word) for image in out for word in image)
+        return out if out and known_words else None
+
+    def _is_frozen(self, step: Step, images: Images | None) -> bool:
+        if images is not None:
+            one_end = all(not (X in words and Y in words) for words in images)
+            turned = {tuple({X: Y, Y: X}.get(word, word) for word in words): share for words, share in images.items()}
+            return one_end and turned == images
+        if isinstance(step, GroupStep) and (link := self.links.get(step.inputs[0])) is not None:
+            keys = {link.columns[i] for i in step.key}
+            writer = Writer(self._dictionary)
+            counts = step.group(writer, [f"k{i}" for i in range(len(step.key))]).count is not None
+            return counts and keys in ({0}, {1}) and link.symmetric and link.width == 2
+        return bool(step.inputs) and all(below in self.frozen for below in step.inputs)
+
+
+def is_number(text: str) -> bool:
+    """Whether a word is written as a number."""
+    return text.strip("()").lstrip("-").isdigit()
+
+
+def _link(images: Images) -> Link | None:
+    """The link that images are, where every one has both ends in like places."""
+    rows = list(images)
+    width = len(rows[0]) if rows else 0
+    ends = [c for c in range(width) if all(row[c] in (X, Y) for row in rows)]
+    tags = [c for c in range(width) if all(is_number(row[c]) for row in rows)]
+    if not ends or len(ends) + len(tags) < width:
+        return None
+    columns = [0] * width
+    for c in ends:
+        same = {row[c] == row[ends[0]] for row in rows}
+        if len(same) > 1:
+            return None
+        columns[c] = 0 if same.pop() else 1
+    if not any(columns):
+        return None
+    for number, c in enumerate(tags):
+        columns[c] = 2 + number
+    shares = {(row[ends[0]] == Y, tuple(int(row[c]) for c in tags)): share for row, share in images.items()}
+    return Link(tuple(columns), shares)
