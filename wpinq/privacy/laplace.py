@@ -115,6 +115,7 @@ def _refined(value: Fraction, law: Exponential, sign: int, known: int, random: R
 def _nearest(number: Fraction) -> float:
     """The nearest float, and the largest in place of infinity: Python's division of integers rounds correctly."""
     try:
-        return number.numerator / number.denominator + 0.0  # never -0.0: it would tell the value from what is near it
+        # + 0.0 turns -0.0 into 0.0: the sign of a zero would depend on the value, not on the noisy sum alone.
+        return number.numerator / number.denominator + 0.0
     except OverflowError:
         return _MAX_FLOAT if number > 0 else -_MAX_FLOAT
