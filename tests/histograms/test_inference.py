@@ -21,6 +21,7 @@ from wpinq.histograms import (
     laplace_sum_survival,
     least_squares,
     linear_half_width,
+    linear_half_widths,
     match_sizes,
     median,
     merge_estimates,
@@ -400,6 +401,29 @@ def test_linear_intervals_cover_as_they_say(scales):
     for confidence in (0.5, 0.95):
         inside = (np.abs(noise) <= linear_half_width(scales, confidence)).mean()
         assert abs(inside - confidence) < 5 * math.sqrt(confidence * (1 - confidence) / draws)  # 5 sigma
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_half_widths_leave_out_what_they_should_whatever_the_scales(seed):
+    rng = np.random.default_rng(seed)
+    scales = rng.uniform(0, 1, (int(rng.choice([1, 2, 5, 300, 3000])), 6)) ** rng.uniform(0, 6, 6) * 10 ** rng.uniform(
+        -8, 8, 6
+    )
+    scales[: len(scales) // 2, :2] = scales[:, :2].max(axis=0)  # many equal ones
+    scales[rng.integers(len(scales)), 1:4] *= 30  # one that outweighs the rest
+    for confidence in (0.01, 0.5, 0.95, 0.9999):
+        half = linear_half_widths(scales, confidence)
+        outside = [2 * laplace_sum_survival(column, t) for column, t in zip(scales.T, half, strict=True)]
+        np.testing.assert_allclose(outside, 1 - confidence, atol=1e-8)
+
+
+def test_half_widths_far_out_have_closed_forms():
+    for tail in (1e-3, 1e-6, 1e-9, 1e-12):
+        assert linear_half_width([3.0], 1 - tail) == pytest.approx(-3 * math.log(tail), rel=1e-4)
+        t = linear_half_width([1.0, 1.0], 1 - tail)
+        assert math.exp(-t) * (2 + t) / 2 == pytest.approx(tail, rel=1e-4)
+    with pytest.raises(AnswersError, match="one of them more"):
+        linear_half_widths(np.array([[1.0, 0.0]]), 0.9)
 
 
 def test_bootstrap_of_a_linear_estimate_agrees_with_the_exact_interval():

@@ -99,14 +99,16 @@ def test_common_divisor():
 def test_scale_is_at_least_the_inverse_of_epsilon_times_step():
     for epsilon in (Fraction(1, 10), Fraction(1, 3), Fraction(7)):
         for step in (Fraction(1), Fraction(1, 2), Fraction(1, 12)):
-            scale = geometric_scale(epsilon, step, [Fraction(1), Fraction(3)])
+            scale = geometric_scale(epsilon, step, Fraction(0))
             assert 1 <= Fraction(scale) * epsilon * step <= 1 + Fraction(1, 10**14)
     with pytest.raises(EpsilonError):
-        geometric_scale(Fraction(1), Fraction(0), [Fraction(1)])
+        geometric_scale(Fraction(1), Fraction(0), Fraction(0))
     with pytest.raises(EpsilonError):
-        geometric_scale(Fraction(1), Fraction(1), [])
+        geometric_scale(Fraction(0), Fraction(1), Fraction(0))
     with pytest.raises(EpsilonError):
-        geometric_scale(Fraction(1, 2**70), Fraction(1), [Fraction(1)])
+        geometric_scale(Fraction(1), Fraction(1), Fraction(-1))
+    with pytest.raises(EpsilonError):
+        geometric_scale(Fraction(1, 2**70), Fraction(1), Fraction(0))
 
 
 def test_the_draws_have_the_probabilities_of_the_formula():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from wpinq.histograms import (
     Product,
     Sorted,
     Tree,
+    UnionOfProducts,
     Wavelet,
 )
 from wpinq.language import parse, unparse
@@ -40,6 +42,9 @@ STRATEGIES = {
 QUERIES = {
     **{name: strategy.query(items, bin=lambda r: r.bin) for name, strategy in STRATEGIES.items()},
     "product": Product(Hierarchical(4), Wavelet(4)).query(items, bin=lambda r: (r.group, r.bin)),
+    "union": UnionOfProducts(Product(Identity(4), Wavelet(4)), Product(PIdentity([[1.0] * 4]), Identity(4)), 0.3).query(
+        items, bin=lambda r: (r.group, r.bin)
+    ),
     "locations": HierarchicalCounts(Tree([[2], [1, 2]]), [2, 2, 2], 9).query(
         items, 1, group=lambda r: r.group, location=lambda r: r.bin
     ),
@@ -50,6 +55,20 @@ DATA = {(g, b): float(1 + (g * b) % 3) for g in range(5) for b in range(-1, 7)}
 @pytest.mark.parametrize("name", QUERIES)
 def test_text_states_the_same_plan(name):
     assert parse(unparse({name: QUERIES[name]}))[name] == QUERIES[name]
+
+
+def test_large_tables_are_stated_and_evaluated():
+    rng = np.random.default_rng(3)
+    strategy = PIdentity(rng.uniform(0, 0.1, (8, 2000)))
+    query = strategy.query(items, bin=lambda r: r.bin)
+    assert parse(unparse({"q": query}))["q"] == query
+    bins = rng.integers(0, 2000, 5000)
+    start = time.process_time()
+    found = evaluate_relational(query.plan, {"items": {(i, int(b)): 1.0 for i, b in enumerate(bins)}})
+    assert time.process_time() - start < 10  # 1 s on a free machine
+    released = [found[key] for key in strategy.keys if key in found]
+    answers = strategy.apply(np.bincount(bins, minlength=2000).astype(float))
+    np.testing.assert_allclose(released, answers[answers != 0], rtol=1e-12)
 
 
 def test_programs_written_by_hand():

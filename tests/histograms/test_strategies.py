@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from fractions import Fraction
 
@@ -10,11 +11,14 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import wpinq as wp
+from wpinq import histograms
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.histograms import (
     AllRanges,
     Bins,
+    CountOfCounts,
     Hierarchical,
+    HierarchicalCounts,
     Identity,
     Kronecker,
     LinearStrategy,
@@ -25,10 +29,21 @@ from wpinq.histograms import (
     Product,
     Ranges,
     Sorted,
+    Stacked,
+    Strategy,
+    Tree,
+    UnionOfProducts,
     Wavelet,
     choose,
+    laplace_sum_survival,
     optimise,
+    simulated_distance,
+    simulated_error,
+    simulated_sorted_error,
 )
+from wpinq.plan.analysis import slack
+from wpinq.plan.node import topological
+from wpinq.plan.operators import SelectMany
 
 ages = wp.source("ages", name=str, age=int, region=int)
 RNG = np.random.default_rng(7)
@@ -38,7 +53,7 @@ MATRIX = np.array(
 STRATEGIES: list[LinearStrategy] = [
     Identity(5),
     *(Hierarchical(n, k) for n in (1, 2, 5, 8, 9) for k in (2, 3)),
-    *(Wavelet(n) for n in (1, 2, 5, 8, 13)),
+    *(Wavelet(n) for n in (1, 2, 3, 5, 6, 7, 8, 9, 11, 13, 20)),
     MatrixMechanism(MATRIX),
     MatrixMechanism(csr_matrix(MATRIX)),
     MatrixMechanism(RNG.normal(size=(9, 6))),
@@ -47,7 +62,21 @@ STRATEGIES: list[LinearStrategy] = [
     PIdentity(RNG.uniform(0, 2, (3, 7))),
     Product(Hierarchical(4), Identity(3)),
     Product(Wavelet(3), Hierarchical(3, 3), MatrixMechanism(MATRIX)),
+    Product(PIdentity(RNG.uniform(0, 2, (3, 4))), PIdentity(RNG.uniform(0, 2, (2, 5)))),
+    Product(MatrixMechanism([[0.25, 0, 0.125], [0, 0.5, 0]]), Hierarchical(5, 2), PIdentity([[1.0, 2.0]])),
+    UnionOfProducts(Product(PIdentity([[1.0, 2, 3]]), Identity(4)), Product(Hierarchical(3), Wavelet(4)), 0.3),
+    UnionOfProducts(
+        Product(Hierarchical(3), PIdentity([[1.0, 2.0]])),
+        Product(MatrixMechanism([[0.375, 0, 0.125]]), Wavelet(2)),
+        0.4,
+    ),
+    UnionOfProducts(
+        Product(Wavelet(3), Identity(2), PIdentity([[1.0, 2.0]])),
+        Product(MatrixMechanism([[1, 1, 1]]), Hierarchical(2), MatrixMechanism([[1, -1]])),
+        0.75,
+    ),
 ]
+SEVERAL = (Product, UnionOfProducts)
 
 
 def matrix_of(strategy: LinearStrategy) -> np.ndarray:
@@ -55,7 +84,7 @@ def matrix_of(strategy: LinearStrategy) -> np.ndarray:
 
 
 def source_of(strategy):
-    if isinstance(strategy, Product):
+    if isinstance(strategy, SEVERAL):
         return wp.source("s", cap=10**6, **{f"a{i}": int for i in range(len(strategy.sizes))})
     return wp.source("s", int, cap=10**6)
 
@@ -63,13 +92,13 @@ def source_of(strategy):
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 def test_the_query_program_weighs_the_matrix_over_the_sensitivity_exactly(strategy):
     query, a = strategy.query(source_of(strategy)), matrix_of(strategy)
-    shape = strategy.sizes if isinstance(strategy, Product) else (strategy.domain,)
+    shape = strategy.sizes if isinstance(strategy, SEVERAL) else (strategy.domain,)
     for column in {0, 1 % strategy.domain, strategy.domain // 2, strategy.domain - 1}:
         record = tuple(int(i) for i in np.unravel_index(column, shape))
         weights = wp.evaluate(query, {"s": [record if len(shape) > 1 else record[0]]}, exact=True)
         released = [Fraction(weights[key]) * strategy.sensitivity for key in strategy.keys]
-        if isinstance(strategy, Product):
-            np.testing.assert_allclose([float(w) for w in released], a[:, column], atol=1e-12)
+        if isinstance(strategy, UnionOfProducts):  # shares over sensitivities: thirds, which no float is
+            np.testing.assert_allclose([float(w) for w in released], a[:, column], rtol=1e-14)
         else:
             assert released == [Fraction(float(w)) for w in a[:, column]]
         assert sum(abs(w) for w in released) <= strategy.sensitivity
@@ -80,7 +109,8 @@ def test_the_query_program_weighs_the_matrix_over_the_sensitivity_exactly(strate
 def test_sensitivity_is_the_largest_column_norm_as_a_fraction(strategy):
     norms = [sum(Fraction(float(w)) for w in column) for column in np.abs(matrix_of(strategy)).T]
     largest = max(norms)
-    assert strategy.sensitivity == (largest if largest.denominator < 2**60 else strategy.sensitivity)
+    exact = not isinstance(strategy, UnionOfProducts) and largest.denominator < 2**60  # a union's rows hold thirds
+    assert strategy.sensitivity == (largest if exact else strategy.sensitivity)
     assert float(strategy.sensitivity) == pytest.approx(float(largest), rel=1e-12)
 
 
@@ -97,11 +127,54 @@ def test_every_strategy_uses_its_source_once_and_its_noise_scale_is_the_classica
     source = source_of(strategy)
     measurement = strategy.measure(source, Fraction(1, 10))
     assert wp.bill([measurement])["s"] == Fraction(1, 10)
-    zero = (0,) * len(strategy.sizes) if isinstance(strategy, Product) else 0
+    zero = (0,) * len(strategy.sizes) if isinstance(strategy, SEVERAL) else 0
     answers = wp.simulate(measurement, {"s": [zero]}, seed=1)
     nominal = strategy.sensitivity / Fraction(1, 10)
     assert nominal <= Fraction(answers.scale) * strategy.sensitivity <= nominal * (1 + Fraction(1, 10**6))
     assert strategy.answers_of(answers).shape == (len(strategy.keys),)
+
+
+THREE = (PIdentity(RNG.uniform(0, 2, (2, 6))), Hierarchical(6), Wavelet(6))
+SLACK = {
+    **{repr(strategy): strategy for strategy in STRATEGIES},
+    "optimised": optimise(AllRanges(64)),
+    "optimised product": optimise(Kronecker(AllRanges(64), AllRanges(64))),
+    "two trees": Product(Hierarchical(4096), Hierarchical(4096)),
+    "three": Product(*THREE),
+    "three and three": UnionOfProducts(Product(*THREE), Product(*THREE[::-1])),
+    "sorted": Sorted(6),
+    **{method: CountOfCounts(5, 9, method) for method in ("naive", "cumulative", "unattributed")},
+}
+
+
+def test_rounding_widens_the_noise_of_no_strategy_by_more_than_a_millionth_at_the_default_cap():
+    covered = {type(strategy) for strategy in SLACK.values()} | {HierarchicalCounts}
+    public = {value for value in vars(histograms).values() if isinstance(value, type) and issubclass(value, Strategy)}
+    assert covered >= {kind for kind in public | {HierarchicalCounts} if not inspect.isabstract(kind)}
+    triples = wp.source("triples", a=int, b=int, c=int)
+    queries = {}
+    for name, strategy in SLACK.items():
+        bins = ("a", "b", "c")[: len(strategy.sizes)] if isinstance(strategy, SEVERAL) else "a"
+        queries[name] = strategy.query(
+            triples, lambda r, bins=bins: r.a if bins == "a" else tuple(getattr(r, field) for field in bins)
+        )
+    for methods in ("cumulative", "unattributed"):
+        census = HierarchicalCounts(Tree([[2], [2, 1]]), [3, 3, 3], 9, methods)
+        for level in range(3):
+            queries[f"{methods}, level {level}"] = census.query(triples, level, lambda r: r.a, lambda r: r.b)
+    for name, query in queries.items():
+        assert slack(query.plan) <= Fraction(1, 10**6), name
+
+
+def test_products_of_long_columns_take_a_select_many_an_attribute():
+    long, other = PIdentity(RNG.uniform(0, 0.1, (17, 18))), PIdentity(RNG.uniform(0, 0.1, (18, 19)))
+    for strategy in (Product(long, other), UnionOfProducts(Product(long, other), Product(Hierarchical(18), other))):
+        query = strategy.query(wp.source("s", a=int, b=int))
+        assert sum(isinstance(node.operator, SelectMany) for node in topological([query.plan])) == 2
+        weights = wp.evaluate(query, {"s": [(3, 17)]}, exact=True)
+        released = [float(Fraction(weights[key]) * strategy.sensitivity) for key in strategy.keys]
+        np.testing.assert_allclose(released, matrix_of(strategy)[:, 3 * 19 + 17], rtol=1e-14, atol=1e-300)
+        assert sum(released) == pytest.approx(float(strategy.sensitivity), rel=1e-14)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
@@ -113,10 +186,7 @@ def test_linear_maps_agree_with_the_matrix(strategy):
     np.testing.assert_allclose(inverse @ a @ inverse, inverse, atol=1e-8)
     if n == np.linalg.matrix_rank(a):
         np.testing.assert_allclose(inverse @ a, np.eye(n), atol=1e-8)  # unbiased
-    power_of_two = not isinstance(strategy, Wavelet) or n & (n - 1) == 0
-    ragged = isinstance(strategy, Product) and any(isinstance(s, Wavelet) for s in strategy.strategies)
-    if power_of_two and not ragged:
-        np.testing.assert_allclose(inverse, np.linalg.pinv(a), atol=1e-7)  # least squares
+    np.testing.assert_allclose(inverse, np.linalg.pinv(a), atol=1e-7)  # least squares
     np.testing.assert_allclose(strategy.coefficients(np.eye(n)), inverse.T, atol=1e-7)
     np.testing.assert_allclose(strategy.transpose(np.eye(m)), a.T, atol=1e-12)
 
@@ -138,6 +208,17 @@ def test_expected_error_is_the_formula(strategy):
         assert strategy.expected_error(workload, 0.5) == pytest.approx(wanted, rel=1e-7)
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+def test_variances_of_ranges_are_those_of_the_matrix(strategy):
+    n = strategy.domain
+    starts, stops = np.array([(a, b) for a in range(n + 1) for b in range(a, n + 1)]).T
+    found = strategy.range_variances(starts, stops)
+    if found is not None:
+        rows = Ranges(n, starts, stops).answer(strategy.estimate(np.eye(len(strategy.keys))))
+        np.testing.assert_allclose(found, (rows**2).sum(axis=1), atol=1e-9)
+    assert (found is not None) == isinstance(strategy, (Hierarchical, Wavelet))
+
+
 def test_expected_error_is_what_draws_show():
     strategy, workload = Hierarchical(16, 4), Prefixes(16)
     truth = np.arange(16.0)
@@ -151,12 +232,17 @@ def test_expected_error_is_what_draws_show():
 
 @pytest.mark.parametrize("n", [1, 2, 7, 12])
 def test_workloads_agree_with_their_matrices(n):
-    kron = [Kronecker(Prefixes(n), Bins(2), AllRanges(2))]
+    kron = [Kronecker(Prefixes(n), Bins(2), AllRanges(2)), Stacked(Prefixes(n), Bins(n), AllRanges(n))]
     x = np.random.default_rng(n).normal(size=(n, 2))
     for workload in [*workloads(n)[:4], Matrix(np.random.default_rng(1).normal(size=(4, n))), *kron]:
         w = workload.answer(np.eye(workload.domain))
         assert w.shape == (workload.queries, workload.domain)
         np.testing.assert_allclose(workload.transpose(np.eye(workload.queries)), w.T, atol=1e-12)
+        np.testing.assert_allclose(workload.rows(0, workload.queries), w.T, atol=1e-12)
+        np.testing.assert_allclose(workload.rows(workload.queries - 1, workload.queries)[:, 0], w[-1], atol=1e-12)
+        if workload.ranges() is not None:
+            starts, stops = (np.concatenate(ends) for ends in zip(*workload.ranges(), strict=True))
+            np.testing.assert_allclose(Ranges(n, starts, stops).answer(np.eye(n)), w)
         np.testing.assert_allclose(workload.gram_diagonal(), (w**2).sum(axis=0), atol=1e-9)
         y = np.random.default_rng(2).normal(size=(workload.domain, 3))
         np.testing.assert_allclose(workload.gram(y), w.T @ w @ y, atol=1e-9)
@@ -287,6 +373,91 @@ def test_choose_ranks_by_expected_error():
     assert {type(choice.strategy) for choice in several.choices} == {Product}
 
 
+def test_choose_for_non_negative_estimates_wants_a_guess():
+    candidates = [Identity(64), Hierarchical(64, 8)]
+    sparse, full = np.zeros(64), np.full(64, 1000.0)
+    sparse[5] = 40
+    picks = []
+    for guess in (sparse, full):
+        ranking = choose(AllRanges(64), 0.1, candidates=candidates, nonnegative="top down", guess=guess)
+        assert "simulated on the guess" in str(ranking)
+        errors = [choice.error for choice in ranking.choices]
+        assert errors == sorted(errors)
+        picks.append(errors[0] / candidates[0].expected_error(AllRanges(64), 0.1))
+    assert picks[0] < 0.3 * picks[1]  # non-negativity helps sparse data only
+    exact = simulated_error(candidates[1], AllRanges(64), 0.1, full, None, draws=400)
+    assert exact == pytest.approx(candidates[1].expected_error(AllRanges(64), 0.1), rel=0.15)
+    with pytest.raises(PlanError, match="give both"):
+        choose(Bins(4), 1, nonnegative="top down")
+    with pytest.raises(PlanError, match="give both"):
+        choose(Bins(4), 1, guess=[1, 2, 3, 4])
+    with pytest.raises(PlanError, match="expected 4"):
+        choose(Bins(4), 1, nonnegative="top down", guess=[1, 2])
+    with pytest.raises(PlanError, match="at least 0"):
+        simulated_error(Identity(2), Bins(2), 1, [1, -1])
+    with pytest.raises(PlanError, match="draws"):
+        simulated_error(Identity(2), Bins(2), 1, [1, 1], draws=0)
+
+
+def test_strategies_whose_error_depends_on_the_data_say_so():
+    for strategy in (Sorted(4), CountOfCounts(groups=10, largest=3)):
+        with pytest.raises(PlanError, match="depends on the data"):
+            strategy.expected_error(Bins(4), 1)
+        with pytest.raises(PlanError, match="depends on the data"):
+            choose(Bins(4), 1, candidates=[strategy])
+    assert simulated_sorted_error(Sorted(50), 1, [7] * 50) < Sorted(50).error_bound(1) / 5
+    guess = [0] * 100 + [50]
+    distances = [
+        simulated_distance(CountOfCounts(50, 100, method), 1, guess)
+        for method in ("naive", "cumulative", "unattributed")
+    ]
+    assert distances[2] < distances[0]
+    assert distances[1] < distances[0]
+    with pytest.raises(PlanError, match="sum to the 50 groups"):
+        simulated_distance(CountOfCounts(50, 100), 1, [0] * 100 + [49])
+
+
+def test_unions_of_products_suit_unions_of_workloads():
+    whole = Matrix(np.ones((1, 16)))
+    workload = Stacked(Kronecker(Prefixes(16), whole), Kronecker(whole, Prefixes(16)))
+    union = optimise(workload)
+    assert isinstance(union, UnionOfProducts)
+    one = Product(*(optimise(Stacked(Prefixes(16), whole)) for _ in range(2)))
+    assert union.expected_error(workload, 1) < 0.7 * one.expected_error(workload, 1)
+    inverse = union.estimate(np.eye(union.size))
+    dense = ((workload.answer(np.eye(256)) @ inverse) ** 2).sum()
+    assert union.squared_norm(workload) == pytest.approx(dense)
+    for share in (0.2, 0.5, 0.8):
+        other = UnionOfProducts(*union.products, share)
+        assert union.squared_norm(workload) <= other.squared_norm(workload) * (1 + 1e-6)
+    assert type(choose(workload, 1, domain=(16, 16)).best) is UnionOfProducts
+    with pytest.raises(PlanError, match="two products"):
+        UnionOfProducts(Product(Identity(2), Identity(2)), Product(Identity(2), Identity(3)))
+    with pytest.raises(PlanError, match="share"):
+        UnionOfProducts(Product(Identity(2), Identity(2)), Product(Identity(2), Identity(2)), 1.0)
+    with pytest.raises(PlanError, match="every bin"):
+        lost = Product(MatrixMechanism([[1, 1]]), Identity(2))
+        UnionOfProducts(lost, Product(Identity(2), Identity(2))).expected_error(Bins(4), 1)
+    with pytest.raises(PlanError, match="2 integers"):
+        union.query(ages, bin=lambda r: r.age)
+    with pytest.raises(PlanError, match="same bins"):
+        Stacked(Bins(2), Bins(3))
+
+
+def test_many_intervals_are_the_single_ones():
+    for strategy in (Identity(6), Hierarchical(6, 3), Wavelet(6), PIdentity(RNG.uniform(0, 2, (2, 6)))):
+        noisy = RNG.normal(size=strategy.size) * 9
+        lower, upper = strategy.intervals(noisy, AllRanges(6), 0.9, epsilon=0.5)
+        for i, row in enumerate(AllRanges(6).answer(np.eye(6))):
+            assert strategy.interval(noisy, row, 0.9, epsilon=0.5) == pytest.approx((lower[i], upper[i]))
+            scales = np.abs(strategy.coefficients(row)) * float(strategy.sensitivity) / 0.5
+            assert laplace_sum_survival(scales, (upper[i] - lower[i]) / 2) == pytest.approx(0.05, abs=1e-8)
+    lower, upper = Identity(6).intervals(np.ones(6), Ranges(6, [3, 0], [3, 1]), epsilon=1)
+    assert lower[0] == upper[0] == 0
+    with pytest.raises(PlanError, match="over 5 bins"):
+        Identity(6).intervals(np.ones(6), Bins(5), epsilon=1)
+
+
 # --- bad input, before any budget ---------------------------------------------------------------------------------
 
 
@@ -331,3 +502,35 @@ def test_typed_errors():
         choose(Bins(4), 1, candidates=[Identity(5)])
     with pytest.raises(PlanError):
         optimise(AllRanges(8), sums=0)
+
+
+def test_bad_input_costs_nothing():
+    whole = [("a", 3, 0), ("b", 3, 0)]
+    attempts = [
+        lambda s: s.release(Identity(-4).measure(ages, 0.5, bin=lambda r: r.age)),
+        lambda s: s.release(Hierarchical(0).measure(ages, 0.5, bin=lambda r: r.age)),
+        lambda s: s.release(Hierarchical(8, 1).measure(ages, 0.5, bin=lambda r: r.age)),
+        lambda s: s.release(Identity(4).measure(ages, 0.5, bin=lambda r: r.name)),
+        lambda s: s.release(Identity(4).measure(ages, -0.5, bin=lambda r: r.age)),
+        lambda s: s.release(MatrixMechanism([[1, 1, 0]], workload=Bins(3)).measure(ages, 0.5, bin=lambda r: r.age)),
+        lambda s: s.release(MatrixMechanism(np.zeros((0, 4))).measure(ages, 0.5, bin=lambda r: r.age)),
+        lambda s: s.release(MatrixMechanism(np.eye(3), workload=Bins(4)).measure(ages, 0.5, bin=lambda r: r.age)),
+        lambda s: s.release(choose(Ranges(4, [], []), 1).best.measure(ages, 0.5, bin=lambda r: r.age)),
+        lambda s: s.release(Sorted(True).measure(ages, 0.5, bin=lambda r: r.age)),
+        lambda s: s.release(
+            *HierarchicalCounts(Tree([[2], [1]]), [1, 1], 5).measure(
+                ages, [0.1, 0.1, 0.1], group=lambda r: r.age, location=lambda r: r.region
+            )
+        ),
+        lambda s: s.release(
+            *HierarchicalCounts(Tree([[2]]), [1.5, 1], 5).measure(
+                ages, [0.1, 0.1], group=lambda r: r.age, location=lambda r: r.region
+            )
+        ),
+    ]
+    with wp.Session() as session:
+        session.protect(ages, whole, budget=1)
+        for attempt in attempts:
+            with pytest.raises((PlanError, EpsilonError)):
+                attempt(session)
+        assert session.remaining("ages") == 1

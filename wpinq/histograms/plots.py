@@ -19,7 +19,7 @@ from wpinq.histograms.inference.arrays import Floats, vector
 from wpinq.histograms.inference.intervals import Bootstrap
 from wpinq.histograms.inference.tree import Tree
 from wpinq.histograms.strategies.hierarchical import Hierarchical
-from wpinq.histograms.strategies.strategy import LinearStrategy
+from wpinq.histograms.strategies.linear import LinearStrategy
 from wpinq.histograms.workload import Ranges
 from wpinq.privacy.epsilon import format_epsilon, parse_epsilon
 

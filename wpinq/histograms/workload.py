@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ import numpy as np
 from wpinq.errors import AnswersError, PlanError
 from wpinq.histograms.inference.arrays import Floats, Integers
 from wpinq.histograms.inference.ranges import check_ranges
+
+_BLOCK = 1 << 17
+"""Ranges at a time."""
 
 
 class Workload(ABC):
@@ -47,12 +51,27 @@ class Workload(ABC):
             total += (self.transpose(block) ** 2).sum(axis=1)
         return total
 
+    def rows(self, start: int, stop: int) -> Floats:
+        """The queries start ≤ i < stop, one a column: shape (domain, stop − start)."""
+        block = np.zeros((self.queries, stop - start))
+        block[np.arange(start, stop), np.arange(stop - start)] = 1.0
+        return self.transpose(block)
+
+    def ranges(self) -> Iterator[tuple[Integers, Integers]] | None:
+        """Where every query is a range: their starts and stops, block by block. None where they are not."""
+        return None
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.queries} queries over {self.domain} bins>"
 
 
 def _columns(values: Floats, factor: Any) -> Any:
     return np.reshape(factor, (-1,) + (1,) * (values.ndim - 1))
+
+
+def _indicators(domain: int, starts: Integers, stops: Integers) -> Floats:
+    bins = np.arange(domain)[:, None]
+    return ((bins >= starts) & (bins < stops)).astype(np.float64)
 
 
 def _prefix(values: Floats) -> Floats:
@@ -103,6 +122,13 @@ class Ranges(Workload):
     def gram_diagonal(self) -> Floats:
         return self.transpose(np.ones(self.queries))
 
+    def rows(self, start: int, stop: int) -> Floats:
+        return _indicators(self.domain, self.starts[start:stop], self.stops[start:stop])
+
+    def ranges(self) -> Iterator[tuple[Integers, Integers]]:
+        for start in range(0, self.queries, _BLOCK):
+            yield self.starts[start : start + _BLOCK], self.stops[start : start + _BLOCK]
+
 
 class Bins(Workload):
     """Every bin by itself: W is the identity.
@@ -125,6 +151,12 @@ class Bins(Workload):
     def gram_diagonal(self) -> Floats:
         return np.ones(self.domain)
 
+    def rows(self, start: int, stop: int) -> Floats:
+        return _indicators(self.domain, np.arange(start, stop), np.arange(start, stop) + 1)
+
+    def ranges(self) -> Iterator[tuple[Integers, Integers]]:
+        yield np.arange(self.domain), np.arange(self.domain) + 1
+
 
 class Prefixes(Workload):
     """The cumulative counts, `Σ_{j ≤ i} x_j` for every i.
@@ -146,6 +178,12 @@ class Prefixes(Workload):
 
     def gram_diagonal(self) -> Floats:
         return np.arange(self.domain, 0, -1, dtype=np.float64)
+
+    def rows(self, start: int, stop: int) -> Floats:
+        return _indicators(self.domain, np.zeros(stop - start, dtype=np.int64), np.arange(start, stop) + 1)
+
+    def ranges(self) -> Iterator[tuple[Integers, Integers]]:
+        yield np.zeros(self.domain, dtype=np.int64), np.arange(self.domain) + 1
 
 
 class AllRanges(Workload):
@@ -183,6 +221,22 @@ class AllRanges(Workload):
         up = np.arange(1.0, self.domain + 1)
         return np.asarray(up * up[::-1])
 
+    def rows(self, start: int, stop: int) -> Floats:
+        starts, stops = self._ends()
+        return _indicators(self.domain, starts[start:stop], stops[start:stop])
+
+    def ranges(self) -> Iterator[tuple[Integers, Integers]]:
+        held = 0
+        starts: list[Integers] = []
+        for start in range(self.domain):  # as many starts at a time as make a block
+            starts.append(np.full(self.domain - start, start))
+            held += len(starts[-1])
+            if held >= _BLOCK or start == self.domain - 1:
+                block = np.concatenate(starts)
+                stops = np.concatenate([np.arange(part[0] + 1, self.domain + 1) for part in starts])
+                yield block, stops
+                starts, held = [], 0
+
 
 class Matrix(Workload):
     """The rows of a given matrix.
@@ -216,50 +270,6 @@ class Matrix(Workload):
     def gram_diagonal(self) -> Floats:
         squared = self.matrix.multiply(self.matrix) if hasattr(self.matrix, "multiply") else self.matrix**2
         return np.asarray(squared.sum(axis=0), dtype=np.float64).ravel()
-
-
-class Kronecker(Workload):
-    """Products of one query over each of several attributes: `W_1 ⊗ W_2 ⊗ …`.
-
-    Bins and queries are numbered with the last attribute fastest.
-
-    Examples
-    --------
-    >>> Kronecker(Prefixes(2), Bins(3))
-    <Kronecker: 6 queries over 6 bins>
-    """
-
-    def __init__(self, *factors: Workload) -> None:
-        if not factors or not all(isinstance(factor, Workload) for factor in factors):
-            raise PlanError("a Kronecker workload needs a workload for each attribute")
-        self.factors = factors
-        self.domain = int(np.prod([factor.domain for factor in factors]))
-        self.queries = int(np.prod([factor.queries for factor in factors]))
-
-    def answer(self, histogram: Floats) -> Floats:
-        return along_axes(histogram, [factor.domain for factor in self.factors], [f.answer for f in self.factors])
-
-    def transpose(self, answers: Floats) -> Floats:
-        return along_axes(answers, [factor.queries for factor in self.factors], [f.transpose for f in self.factors])
-
-    def gram(self, vectors: Floats) -> Floats:
-        return along_axes(vectors, [factor.domain for factor in self.factors], [f.gram for f in self.factors])
-
-    def gram_diagonal(self) -> Floats:
-        diagonal = np.ones(1)
-        for factor in self.factors:
-            diagonal = np.outer(diagonal, factor.gram_diagonal()).ravel()
-        return diagonal
-
-
-def along_axes(values: Floats, sizes: list[int], functions: list[Any]) -> Floats:
-    """A function of the first axis applied along each attribute of a flattened product; further axes are kept."""
-    cube = np.reshape(values, (*sizes, *values.shape[1:]))
-    for axis, function in enumerate(functions):
-        front = np.moveaxis(cube, axis, 0)
-        result = function(front.reshape(len(front), -1))
-        cube = np.moveaxis(result.reshape(len(result), *front.shape[1:]), 0, axis)
-    return np.reshape(cube, (-1, *values.shape[1:]))
 
 
 def check_domain_size(domain: object) -> int:

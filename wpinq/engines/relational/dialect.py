@@ -94,7 +94,9 @@ _TEMPLATES: dict[str, str] = {
     # lists made into rows
     "numbers_below": "range({0})",
     "first_item": "{0}[1]",
-    "places": "list_transform({0}, lambda x: list_position({0}, x))",
+    # the search for repeats takes the square of the length: not where there are none
+    "places": "CASE WHEN list_unique({0}) = len({0}) THEN range(1, len({0}) + 1) "
+    "ELSE list_transform({0}, lambda x: list_position({0}, x)) END",
     "shares": "wpinq_share({0}, {1})",
 }
 

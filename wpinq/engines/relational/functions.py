@@ -30,6 +30,25 @@ def share(places: Sequence[int] | None, weights: Sequence[float | None] | None) 
     """
     if places is None or weights is None:
         return None
+    quick = _quick_shares(places, weights)
+    return _exact_shares(places, weights) if quick is None else quick
+
+
+def _quick_shares(places: Sequence[int], weights: Sequence[float | None]) -> list[float] | None:
+    """The same for a list without repeats and nulls whose norm a float says exactly: each quotient rounds once."""
+    given = [weight for weight in weights if weight is not None]
+    if len(given) < len(weights) or any(place != i for i, place in enumerate(places, 1)):
+        return None
+    sizes = list(map(abs, given))
+    try:
+        norm = math.fsum(sizes)
+        exact = math.fsum([*sizes, -norm]) == 0
+    except OverflowError:
+        return None
+    return [weight / max(norm, 1.0) for weight in given] if exact else None
+
+
+def _exact_shares(places: Sequence[int], weights: Sequence[float | None]) -> list[float]:
     merged: dict[int, Fraction] = {}
     for place, weight in zip(places, weights, strict=True):
         if weight is not None:

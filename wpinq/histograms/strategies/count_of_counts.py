@@ -114,6 +114,20 @@ class CountOfCounts(Strategy):
         values = super().answers_of(answers)
         return self.groups - values if isinstance(answers, Answers) and self.method == "cumulative" else values
 
+    def answers_from(self, histogram: Integers) -> Floats:
+        """The noiseless numbers, as `answers_of` gives them, of a public number of groups of each size."""
+        counts = np.asarray(histogram)
+        if self.method == "unattributed":
+            return np.repeat(np.arange(len(counts)), counts).astype(np.float64)
+        return np.asarray(counts[1:] if self.method == "naive" else np.cumsum(counts)[:-1], dtype=np.float64)
+
+    def expected_error(self, workload: Any, epsilon: object) -> float:
+        """Refused: the error depends on the sizes, which are not known before. See `simulated_distance`."""
+        raise PlanError(
+            "the error of counts of counts depends on the data: simulated_distance(strategy, epsilon, guess) says what "
+            "it would be on a public guess"
+        )
+
     def infer(self, answers: Any) -> Integers:
         """The number of groups of each size.
 
@@ -141,13 +155,10 @@ class CountOfCounts(Strategy):
         if self.method == "cumulative":
             fit = np.rint(isotonic(noisy, self.p or 1, 0.0, self.groups)).astype(np.int64)
             return np.diff(np.concatenate(([0], fit, [self.groups])))
-        return np.bincount(self._sizes(noisy)[0], minlength=self.largest + 1).astype(np.int64)
+        fit = np.rint(isotonic(noisy, self.p or 2, 0.0, self.largest)).astype(np.int64)
+        return np.bincount(fit, minlength=self.largest + 1).astype(np.int64)
 
-    def _sizes(self, noisy: Floats) -> tuple[Integers, Integers]:
-        fit = isotonic(noisy, self.p or 2, 0.0, self.largest)
-        return np.rint(fit).astype(np.int64), pool_sizes(fit)
-
-    def sizes(self, answers: Any, epsilon: object) -> tuple[Integers, Floats]:
+    def sizes(self, answers: Any, epsilon: object) -> tuple[Floats, Floats]:
         """The sizes of the groups, ascending, and the estimated variance of each.
 
         H_g: `2 / (|S_i| ε²)`, S_i the pool of i. H_c: `4 / (ε² · estimated groups of that size)`. Naive: as H_c with
@@ -162,8 +173,8 @@ class CountOfCounts(Strategy):
 
         Returns
         -------
-        sizes : numpy array of int64
-            G sizes.
+        sizes : numpy array of float64
+            G sizes; those of the unattributed method as they were fitted, not rounded: merging them so does better.
         variances : numpy array of float64
             Of each, as weights for merging; not exact.
 
@@ -174,12 +185,12 @@ class CountOfCounts(Strategy):
         spent = float(parse_epsilon(epsilon))
         noisy = self.answers_of(answers)
         if self.method == "unattributed":
-            sizes, pools = self._sizes(noisy)
-            return sizes, 2 / (pools * spent**2)
+            fit = isotonic(noisy, self.p or 2, 0.0, self.largest)
+            return fit, 2 / (pool_sizes(fit) * spent**2)
         histogram = self._histogram(noisy)
         sizes = np.repeat(np.arange(self.largest + 1), histogram)
         factor = 16.0 if self.method == "naive" else 4.0
-        return sizes, np.asarray(factor / (spent**2 * histogram[sizes]), dtype=np.float64)
+        return sizes.astype(np.float64), np.asarray(factor / (spent**2 * histogram[sizes]), dtype=np.float64)
 
 
 def earth_movers_distance(first: Any, second: Any) -> float:

@@ -11,12 +11,12 @@ import numpy as np
 
 from wpinq.expr import functions as wp
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.arrays import Floats
+from wpinq.histograms.inference.arrays import Floats, Integers
 from wpinq.histograms.inference.nonnegative import project_tree
 from wpinq.histograms.inference.tree import Tree, tree_least_squares, zero_subtrees
-from wpinq.histograms.strategies.strategy import Element, Function, LinearStrategy, bins_of
+from wpinq.histograms.inference.variances import least_squares_spread, range_variances
+from wpinq.histograms.strategies.linear import Element, LinearStrategy
 from wpinq.histograms.workload import check_domain_size
-from wpinq.query import Query
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,13 @@ class Hierarchical(LinearStrategy):
         heights = range(self.tree.levels - 1, -1, -1)
         return tuple((h, i) for h, size in zip(heights, self.tree.sizes, strict=True) for i in range(size))
 
-    def query(self, source: Query, bin: Function | None = None) -> Query:
-        """The query program: `SelectMany(bin → its ancestors-or-self)`. Uses of the source: 1."""
-        return bins_of(source, bin, self.domain).select_many(lambda x: [key for key, _ in self.elements(x)])
-
     def elements(self, bin: Any) -> list[Element]:
         heights = range(self.tree.levels)
         return [(wp.record(height=h, position=bin // self.branching**h if h else bin), 1.0) for h in heights]
+
+    def places(self, bin: Any) -> list[Element]:
+        firsts = np.cumsum([0, *self.tree.sizes[:-1]])[::-1].tolist()  # by height
+        return [(first + element[0].position, 1.0) for first, element in zip(firsts, self.elements(bin), strict=True)]
 
     def apply(self, histogram: Floats) -> Floats:
         return np.concatenate(self.tree.totals(histogram))
@@ -95,6 +95,9 @@ class Hierarchical(LinearStrategy):
         # Aᵀ y = w for y = w at the leaves and 0 above; so the estimate from y is (AᵀA)⁻¹ w
         levels = [np.zeros((size, *queries.shape[1:])) for size in self.tree.sizes[:-1]]
         return self.apply(tree_least_squares(self.tree, [*levels, queries])[-1])
+
+    def range_variances(self, starts: Integers, stops: Integers) -> Floats:
+        return range_variances(self.tree, least_squares_spread(self.tree), starts, stops)
 
     def infer(
         self, answers: Any, nonnegative: Literal["top down", "subtrees", "least squares"] | None = None

@@ -165,7 +165,8 @@ class HierarchicalCounts:
         epsilons : sequence of numbers
             Those of the measurements.
         weighted : bool
-            Merge by inverse variance; otherwise by plain averages, to compare with.
+            Merge by inverse variance; otherwise by plain averages, which did better at the top where all levels are
+            unattributed (`docs/histograms.md`).
 
         Returns
         -------
@@ -174,7 +175,7 @@ class HierarchicalCounts:
 
         Notes
         -----
-        Privacy cost: none.
+        Privacy cost: none. Memory: K + 1 numbers a node.
         """
         if len(answers) != self.tree.levels or len(epsilons) != self.tree.levels:
             raise AnswersError(f"the tree has {self.tree.levels} levels: give answers and an epsilon for each")

@@ -13,7 +13,7 @@ from wpinq.errors import PlanError
 from wpinq.expr import functions as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.arrays import Floats
-from wpinq.histograms.strategies.strategy import Element, LinearStrategy
+from wpinq.histograms.strategies.linear import Element, LinearStrategy
 from wpinq.histograms.workload import Workload, as_workload, check_matrix
 
 _GRID_BITS = 48
@@ -88,10 +88,17 @@ class MatrixMechanism(LinearStrategy):
     def keys(self) -> tuple[Value, ...]:
         return tuple(range(self.matrix.shape[0]))
 
-    def elements(self, bin: Any) -> list[Element]:
+    @property
+    def _factor(self) -> float:
         # SelectMany divides by the norm from 1 on: a power of two, which rounds nothing, brings a smaller one there
-        largest = float(self._norms.max())
-        factor = 2.0 ** max(0, 1 - math.frexp(largest)[1])
+        return 2.0 ** max(0, 1 - math.frexp(float(self._norms.max()))[1])
+
+    @property
+    def norm(self) -> Fraction:
+        return self.sensitivity * Fraction(self._factor)
+
+    def elements(self, bin: Any) -> list[Element]:
+        largest, factor = float(self._norms.max()), self._factor
         lacking = ((largest - self._norms) * factor).tolist()
         slack = [(_SLACK_ROW, wp.element(lacking, bin))] if any(lacking) else []
         columns = self.matrix.tocsc() if self.sparse else None

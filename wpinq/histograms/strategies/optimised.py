@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -11,13 +12,15 @@ import numpy as np
 from wpinq.errors import PlanError
 from wpinq.expr import functions as wp
 from wpinq.expr.values import Value
+from wpinq.histograms.composite import Kronecker, Stacked
 from wpinq.histograms.inference.arrays import Floats
+from wpinq.histograms.strategies.linear import Element, LinearStrategy
 from wpinq.histograms.strategies.product import Product
-from wpinq.histograms.strategies.quasi_newton import minimise
-from wpinq.histograms.strategies.strategy import Element, LinearStrategy
-from wpinq.histograms.workload import Kronecker, Workload, check_matrix
+from wpinq.histograms.strategies.quasi_newton import minimise, times
+from wpinq.histograms.strategies.union import UnionOfProducts
+from wpinq.histograms.workload import Workload, check_matrix
 
-_GRID = 2.0**-44
+_GRID = 2.0**-20  # coarse enough for products of two coefficients and a share to round nothing
 _START_BRANCHING = 8  # the best start of those tried on all ranges, at 1024 and 4096 bins
 
 
@@ -29,7 +32,7 @@ class PIdentity(LinearStrategy):
     Parameters
     ----------
     theta : array-like, shape (p, n)
-        Finite, at least 0: `optimise` finds it. The coefficients `Θ D` are rounded down to multiples of 2⁻⁴⁴, and D
+        Finite, at least 0: `optimise` finds it. The coefficients `Θ D` are rounded down to multiples of 2⁻²⁰, and D
         gets what is left of 1, so that columns sum to 1 exactly.
 
     Raises
@@ -111,8 +114,8 @@ class PIdentity(LinearStrategy):
 
 def _loss(theta: Floats, widths: Floats, workload: Workload) -> tuple[float, Floats, Floats, Floats]:
     """`tr[(AᵀA)⁻¹ WᵀW]` for A = [I; Θ] D with D = 1/widths, and what its gradient needs."""
-    inverse = np.asarray(np.linalg.inv(np.eye(len(theta)) + theta @ theta.T), dtype=np.float64)
-    q = inverse @ theta
+    inverse = np.asarray(np.linalg.inv(np.eye(len(theta)) + times(theta, theta.T)), dtype=np.float64)
+    q = times(inverse, theta)
     v = workload.gram((theta * widths).T)
     diagonal = workload.gram_diagonal()
     loss = float((widths**2 * diagonal).sum() - ((widths[:, None] * v) * q.T).sum())
@@ -125,7 +128,8 @@ def optimise(
     """The p-identity strategy of least expected error for a workload, by quasi-Newton steps.
 
     `argmin_{Θ ≥ 0} ‖W A(Θ)⁺‖_F²`; a local optimum, the best of some restarts. A Kronecker workload gets the product of
-    the optimised strategies of its factors, which is what its error, a product, asks for.
+    the optimised strategies of its factors, which is what its error, a product, asks for; a `Stacked` one of several
+    Kronecker workloads the better of one product and of unions of two, each for some of the parts.
 
     Parameters
     ----------
@@ -142,7 +146,7 @@ def optimise(
     Returns
     -------
     LinearStrategy
-        A `PIdentity`, or a `Product` of such.
+        A `PIdentity`, a `Product` of such, or a `UnionOfProducts`.
 
     Raises
     ------
@@ -153,7 +157,7 @@ def optimise(
     -----
     Privacy cost: none. It reads the workload, never data. Time of a step: `O(n p²)` and a product with `WᵀW`.
 
-    Source: McKenna et al., PVLDB 11(10), 2018, sections 5.2 and 6.1 (OPT₀ and OPT_⊗).
+    Source: McKenna et al., PVLDB 11(10), 2018, sections 5.2, 6.1 and 6.2 (OPT₀, OPT_⊗, OPT₊).
 
     Examples
     --------
@@ -165,6 +169,9 @@ def optimise(
     """
     if isinstance(workload, Kronecker):
         return Product(*(optimise(factor, sums, restarts, seed, iterations) for factor in workload.factors))
+    parts = _common_factors(workload)
+    if parts is not None:
+        return _optimise_union(workload, parts, lambda factor: optimise(factor, sums, restarts, seed, iterations))
     count = max(1, min(64, workload.domain // 16)) if sums is None else sums
     if min(count, restarts, iterations) < 1:
         raise PlanError("the numbers of sums, restarts and iterations must be at least 1")
@@ -179,8 +186,8 @@ def optimise(
         theta = root**2  # keeps it non-negative without bounds, which cost the optimiser most of its time
         widths = 1 + theta.sum(axis=0)
         loss, inverse, q, v = _loss(theta, widths, workload)
-        k = (widths[:, None] * (v @ inverse)).T
-        through_theta = -2 * (k - (k @ theta.T) @ q)
+        k = (widths[:, None] * times(v, inverse)).T
+        through_theta = -2 * (k - times(times(k, theta.T), q))
         through_widths = 2 * (workload.gram_diagonal() * widths - (v * q.T).sum(axis=1))
         return loss / size, (2 * root * (through_theta + through_widths) / size).ravel()
 
@@ -194,6 +201,36 @@ def optimise(
         best = found if best is None or found[1] < best[1] else best
     assert best is not None
     return PIdentity(best[0].reshape(shape) ** 2)
+
+
+def _common_factors(workload: Workload) -> list[Kronecker] | None:
+    """The parts of a stack of two Kronecker workloads or more over the same attributes; None for another workload."""
+    if not isinstance(workload, Stacked) or len(workload.workloads) < 2:
+        return None
+    parts = [part for part in workload.workloads if isinstance(part, Kronecker)]
+    sizes = {tuple(factor.domain for factor in part.factors) for part in parts}
+    several = len(parts) == len(workload.workloads) and len(sizes) == 1 and len(parts[0].factors) > 1
+    return parts if several else None
+
+
+def _optimise_union(
+    workload: Workload, parts: list[Kronecker], optimised: Callable[[Workload], LinearStrategy]
+) -> LinearStrategy:
+    """The better of one product for all parts, and of two products for two groups of them."""
+
+    def whole(group: Sequence[Kronecker]) -> Product:
+        return Product(*(optimised(Stacked(*factors)) for factors in zip(*(p.factors for p in group), strict=True)))
+
+    one = whole(parts)
+    # alike are parts whose queries, attribute by attribute, are about as long: the longest split into two
+    lengths = [part.gram_diagonal().sum() / part.queries for part in parts]
+    order = [parts[i] for i in np.argsort(lengths, kind="stable")]
+    unions = [
+        UnionOfProducts(whole(order[:cut]), whole(order[cut:])).with_best_share(workload)
+        for cut in range(1, len(order))
+    ]
+    candidates: list[LinearStrategy] = [*unions, one]
+    return min(candidates, key=lambda s: float(s.sensitivity) ** 2 * s.squared_norm(workload))
 
 
 def _blocks(sums: int, domain: int) -> Floats:

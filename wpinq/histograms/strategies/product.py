@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
@@ -11,20 +12,26 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import PlanError
-from wpinq.expr import functions as wp
 from wpinq.expr.types import INT, TupleOf
 from wpinq.expr.values import Value
+from wpinq.histograms.composite import Kronecker, along_axes
 from wpinq.histograms.inference.arrays import Floats
-from wpinq.histograms.strategies.strategy import Element, Function, LinearStrategy
-from wpinq.histograms.workload import Kronecker, Workload, along_axes
+from wpinq.histograms.strategies.linear import Element, LinearStrategy, listed
+from wpinq.histograms.strategies.strategy import Function
+from wpinq.histograms.workload import Workload
 from wpinq.query import Query
+
+_LONGEST = 300
+"""The longest list of a record: longer ones take an engine more time than another SelectMany."""
 
 
 class Product(LinearStrategy):
     """The Kronecker product `A_1 ⊗ A_2 ⊗ …` of a linear strategy for each attribute. Sensitivity: the product.
 
-    One SelectMany after another, each exchanging one attribute's bin for its column; a record has one key of each
-    strategy. Bins are numbered with the last attribute fastest: `estimate.reshape(sizes)` is the table.
+    One SelectMany exchanges the bins of a record for the product of their columns; a record has one key of each
+    strategy. Bins are numbered with the last attribute fastest: `estimate.reshape(sizes)` is the table. Where the
+    product of a record's columns would be longer than 300, further attributes take a SelectMany of their own, which
+    widens the noise by 6e-7 for rounding at the default cap.
 
     Parameters
     ----------
@@ -70,26 +77,25 @@ class Product(LinearStrategy):
     def sensitivity(self) -> Fraction:
         return prod((strategy.sensitivity for strategy in self.strategies), start=Fraction(1))
 
+    @property
+    def size(self) -> int:
+        return prod(strategy.size for strategy in self.strategies)
+
     @cached_property
     def keys(self) -> tuple[Value, ...]:
         return tuple(product(*(strategy.keys for strategy in self.strategies)))
 
     def query(self, source: Query, bin: Function | None = None) -> Query:
-        """The query program: a SelectMany for each attribute. `bin` gives a record of one bin an attribute."""
-        if not isinstance(source, Query):
-            raise PlanError(f"a strategy is a program over a query, not over a {type(source).__name__}")
-        current = source if bin is None else source.select(bin)
-        type_, count = current.plan.type, len(self.strategies)
-        if not isinstance(type_, TupleOf) or type_.elements != (INT,) * count:
-            raise PlanError(f"bins must be a record of {count} integers, not {type_}: give bin=lambda r: (…, …)")
-        for i, size in enumerate(self.sizes):
-            current = current.where(lambda r, i=i, size=size: (r[i] >= 0) & (r[i] < size))
-        for i, strategy in enumerate(self.strategies):
+        """The query program: a SelectMany over the product of the columns. `bin` gives a record of bins."""
+        current = attributes_of(source, bin, self.sizes)
+        for group in grouped([self.strategies]):
             current = current.select_many(
-                lambda r, i=i, strategy=strategy: [
-                    wp.weighted(tuple(key if j == i else r[j] for j in range(count)), weight)
-                    for key, weight in strategy.elements(r[i])
-                ]
+                lambda r, group=group: listed(
+                    [
+                        (replaced(r, group, keys, len(self.sizes)), weight)
+                        for keys, weight in combined([self.strategies[i].elements(r[i]) for i in group])
+                    ]
+                )
             )
         return current
 
@@ -116,3 +122,46 @@ class Product(LinearStrategy):
             pairs = zip(self.strategies, workload.factors, strict=True)
             return prod(strategy.squared_norm(factor) for strategy, factor in pairs)
         return super().squared_norm(workload)
+
+
+def combined(columns: Sequence[list[Element]]) -> list[tuple[tuple[Any, ...], Any]]:
+    """The Kronecker product of columns: records of keys, and the products of their weights."""
+    return [(tuple(key for key, _ in each), times(weight for _, weight in each)) for each in product(*columns)]
+
+
+def times(weights: Iterable[Any]) -> Any:
+    """A product of weights, constants and others."""
+    found: Any = 1.0
+    for weight in weights:
+        one = isinstance(found, float) and found == 1
+        found = weight if one else found if isinstance(weight, float) and weight == 1 else found * weight
+    return found
+
+
+def replaced(record: Any, group: range, keys: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    """The fields of a record of `count`, those of a group replaced by keys."""
+    return (*(record[i] for i in range(group.start)), *keys, *(record[i] for i in range(group.stop, count)))
+
+
+def grouped(products: Sequence[Sequence[LinearStrategy]]) -> list[range]:
+    """The attributes, as many at a time as keep the elements of all products below `_LONGEST`; one at least."""
+    lengths = [[len(strategy.elements(0)) for strategy in strategies] for strategies in products]
+    count, groups, start = len(products[0]), [], 0
+    for i in range(1, count + 1):
+        if i == count or sum(prod(one[start : i + 1]) for one in lengths) > _LONGEST:
+            groups.append(range(start, i))
+            start = i
+    return groups
+
+
+def attributes_of(source: Query, bin: Function | None, sizes: tuple[int, ...]) -> Query:
+    """The query of each record's bins, one an attribute, those outside of the domain left out."""
+    if not isinstance(source, Query):
+        raise PlanError(f"a strategy is a program over a query, not over a {type(source).__name__}")
+    current = source if bin is None else source.select(bin)
+    type_, count = current.plan.type, len(sizes)
+    if not isinstance(type_, TupleOf) or type_.elements != (INT,) * count:
+        raise PlanError(f"bins must be a record of {count} integers, not {type_}: give bin=lambda r: (…, …)")
+    for i, size in enumerate(sizes):
+        current = current.where(lambda r, i=i, size=size: (r[i] >= 0) & (r[i] < size))
+    return current

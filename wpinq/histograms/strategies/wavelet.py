@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,8 +12,10 @@ import numpy as np
 
 from wpinq.expr import functions as wp
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.arrays import Floats
-from wpinq.histograms.strategies.strategy import Element, LinearStrategy
+from wpinq.histograms.inference.arrays import Floats, Integers
+from wpinq.histograms.inference.tree import Tree
+from wpinq.histograms.inference.variances import Spread, range_variances
+from wpinq.histograms.strategies.linear import Element, LinearStrategy
 from wpinq.histograms.workload import check_domain_size
 
 
@@ -28,8 +31,8 @@ class Wavelet(LinearStrategy):
     Parameters
     ----------
     domain : int
-        The number of bins. When it is no power of two, the histogram is padded with empty bins; the inverse
-        transform, cut to the domain, is then unbiased but no longer the least-squares estimate.
+        The number of bins. When it is no power of two, the histogram is padded with bins known to be 0, and the
+        estimate is the least-squares one under that knowledge: exact, in linear time.
 
     Notes
     -----
@@ -72,6 +75,12 @@ class Wavelet(LinearStrategy):
             found.append((wp.record(height=h, position=bin // 2**h), wp.where(half % 2 == 0, 1.0, -1.0)))
         return found
 
+    def places(self, bin: Any) -> list[Element]:
+        sizes = [1, *(self._nodes(h) for h in range(self.heights, 0, -1))]
+        firsts = [0, *np.cumsum(sizes)[:-1][::-1].tolist()]  # of the total, then by height
+        pairs = zip(firsts, self.elements(bin), strict=True)
+        return [(first + record.position, weight) for first, (record, weight) in pairs]
+
     def apply(self, histogram: Floats) -> Floats:
         sums, details = np.asarray(histogram, dtype=np.float64), []
         for _ in range(self.heights):
@@ -81,28 +90,91 @@ class Wavelet(LinearStrategy):
             sums = sums[0::2] + sums[1::2]
         return np.concatenate([sums, *reversed(details)])
 
-    def _down(self, answers: Floats, factor: float) -> Floats:
+    def _split(self, answers: Floats) -> tuple[Floats, list[Floats]]:
+        """The total, and the details of each height, from 1 on."""
         values = np.asarray(answers, dtype=np.float64)
-        sums, place = values[:1], 1
+        sizes = [1, *(self._nodes(h) for h in range(self.heights, 0, -1))]
+        total, *details = np.split(values, np.cumsum(sizes)[:-1])
+        return total, details[::-1]
+
+    def transpose(self, answers: Floats) -> Floats:
+        sums, details = self._split(answers)
         for h in range(self.heights, 0, -1):
-            size = self._nodes(h)
-            detail = values[place : place + size]
-            place += size
-            below = np.empty((2 * size, *values.shape[1:]))
-            below[0::2] = (sums + detail) * factor
-            below[1::2] = (sums - detail) * factor
+            sums = _interleaved(sums + details[h - 1], sums - details[h - 1])[: self._nodes(h - 1)]
+        return sums
+
+    @cached_property
+    def _edges(self) -> list[float]:
+        """For each height from 1 on, the variance of what the details tell of the last node's total; inf for nothing.
+
+        They tell something where the node reaches beyond the domain: its detail is the total of its left child where
+        there is no right one, and the total less twice the right child's where there is.
+        """
+        found: list[float] = []
+        below = math.inf
+        for h in range(1, self.heights + 1):
+            if self.domain % (1 << h) == 0:
+                below = math.inf
+            elif self._nodes(h - 1) % 2:
+                below = 1 / (1 + 1 / below)
+            else:
+                below = 1 + 4 * below
+            found.append(below)
+        return found
+
+    def estimate(self, answers: Floats) -> Floats:
+        total, details = self._split(answers)
+        variances = [math.inf, *self._edges]
+        told = total  # of the last node's total, by the details of its subtree; read only where they tell something
+        known: list[Floats] = []
+        for h in range(1, self.heights + 1):
+            known.append(told)
+            last = details[h - 1][-1:]
+            if self._nodes(h - 1) % 2:
+                told = last if variances[h - 1] == math.inf else (last + told / variances[h - 1]) * variances[h]
+            else:
+                told = last + 2 * told
+        sums = total
+        if self._edges and self._edges[-1] < math.inf:
+            sums = (total + told / self._edges[-1]) / (1 + 1 / self._edges[-1])
+        for h in range(self.heights, 0, -1):
+            below = _interleaved((sums + details[h - 1]) / 2, (sums - details[h - 1]) / 2)
+            if variances[h] < math.inf:
+                if self._nodes(h - 1) % 2:
+                    below[-2:-1] = sums[-1:]
+                else:
+                    precision = 4 + 1 / variances[h - 1]
+                    below[-1:] = (4 * below[-1:] + known[h - 1] / variances[h - 1]) / precision
+                    below[-2:-1] = sums[-1:] - below[-1:]
             sums = below[: self._nodes(h - 1)]
         return sums
 
-    def transpose(self, answers: Floats) -> Floats:
-        return self._down(answers, 1.0)
-
-    def estimate(self, answers: Floats) -> Floats:
-        return self._down(answers, 0.5)
+    def range_variances(self, starts: Integers, stops: Integers) -> Floats:
+        variances = [math.inf, *self._edges]
+        slopes, own = [], []
+        for h in range(self.heights, 0, -1):
+            slope, spread = np.full(self._nodes(h - 1), 0.5), np.full(self._nodes(h - 1), 0.5)
+            if variances[h] < math.inf:
+                if self._nodes(h - 1) % 2:
+                    slope[-1], spread[-1] = 1.0, 0.0
+                else:
+                    kept = 1 / (4 + 1 / variances[h - 1])
+                    slope[-2:], spread[-2:] = (1 - 2 * kept, 2 * kept), 2 * kept
+            slopes.append(slope)
+            own.append(spread)
+        root = 1.0 if not self.heights or variances[-1] == math.inf else 1 / (1 + 1 / variances[-1])
+        return range_variances(Tree.uniform(self.domain, 2), Spread(root, slopes, own), starts, stops)
 
     def coefficients(self, queries: Floats) -> Floats:
-        # the rows of A are orthogonal, so (A⁻¹)ᵀ w is A w, each row over its squared norm: the leaves below it
+        # Aᵀ y = w for y = A w, each row over its squared norm as if padded: the leaves below it
         leaves = np.concatenate(
             [[2.0**self.heights]] + [np.full(self._nodes(h), 2.0**h) for h in range(self.heights, 0, -1)]
         )
-        return np.asarray(self.apply(queries) / np.reshape(leaves, (-1,) + (1,) * (queries.ndim - 1)))
+        answers = self.apply(queries) / np.reshape(leaves, (-1,) + (1,) * (np.ndim(queries) - 1))
+        return answers if self.domain & (self.domain - 1) == 0 else self.apply(self.estimate(answers))
+
+
+def _interleaved(left: Floats, right: Floats) -> Floats:
+    both = np.empty((2 * len(left), *left.shape[1:]))
+    both[0::2], both[1::2] = left, right
+    return both

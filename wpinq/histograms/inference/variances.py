@@ -1,0 +1,157 @@
+"""Variances of range sums read from a tree of estimates, without its matrix.
+
+In a least-squares tree the estimates below a node depend on what is elsewhere through the node's own total alone: given
+a parent's estimate T, its children have means that are affine in T and a covariance `diag(V) − V Vᵀ/ΣV`. So a range
+that ends at a and b splits at the lowest node u that holds both ends: the two children of u at its ends, the children
+between them, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wpinq.histograms.inference.arrays import Floats, Integers
+from wpinq.histograms.inference.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How the estimates of a tree vary, in units of the variance of one answer.
+
+    Attributes
+    ----------
+    root : float
+        The variance of the root's estimate.
+    slopes : sequence of numpy arrays
+        For each level but the root's: how much of a change of the parent's estimate a node takes. 1 over siblings.
+    own : sequence of numpy arrays
+        For each level but the root's: V.
+    """
+
+    root: float
+    slopes: Sequence[Floats]
+    own: Sequence[Floats]
+
+
+def least_squares_spread(tree: Tree) -> Spread:
+    """The spread of `tree_least_squares` with equal precisions.
+
+    Examples
+    --------
+    >>> spread = least_squares_spread(Tree.uniform(2, 2))
+    >>> round(spread.root, 4), spread.slopes[0].tolist(), spread.own[0].tolist()
+    (0.6667, [0.5, 0.5], [1.0, 1.0])
+    """
+    slopes: list[Floats] = []
+    own: list[Floats] = []
+    variance = np.ones(tree.sizes[-1])
+    for level in reversed(range(tree.levels - 1)):
+        total = tree.sum_children(level, variance)
+        own.insert(0, variance)
+        slopes.insert(0, variance / np.repeat(total, tree.children[level]))
+        variance = 1 / (1 + 1 / total)
+    return Spread(float(variance[0]), slopes, own)
+
+
+def range_variances(tree: Tree, spread: Spread, starts: Integers, stops: Integers) -> Floats:
+    """The variance of the sum of the estimates of the leaves start ≤ i < stop, for each range.
+
+    Parameters
+    ----------
+    tree : Tree
+        Of a uniform branching factor.
+    spread : Spread
+        How its estimates vary.
+    starts, stops : numpy arrays of int64
+        The ranges, in the order 0 ≤ start ≤ stop ≤ leaves.
+
+    Returns
+    -------
+    numpy array of float64
+        In units of the variance of one answer.
+
+    Notes
+    -----
+    Privacy cost: none: it is about the strategy. Time `O((leaves + ranges) · levels)`, memory linear in the same.
+
+    Examples
+    --------
+    >>> tree = Tree.uniform(2, 2)
+    >>> range_variances(tree, least_squares_spread(tree), np.array([0, 0]), np.array([1, 2])).round(4)
+    array([0.6667, 0.6667])
+    """
+    k, n = tree.branching, tree.sizes[-1]
+    assert k is not None
+    levels = [_Level.of(tree, spread, level) for level in range(tree.levels - 1)]
+    totals = [np.array([spread.root])]
+    for level in levels:
+        totals.append(level.variances(totals[-1]))
+    result = np.zeros(len(starts))
+    low, high = np.asarray(starts), np.asarray(stops) - 1
+    single = low == high
+    result[single] = totals[-1][low[single]]
+    open_ = np.flatnonzero(low < high)
+    # of the leaves of the node that holds leaf i, those before i, and those up to i
+    before, through = _Part(np.zeros(n), np.zeros(n)), _Part(np.ones(n), np.zeros(n))
+    child = np.arange(n)
+    for level, total in zip(reversed(levels), reversed(totals[:-1]), strict=True):
+        parting = child[low[open_]] // k == child[high[open_]] // k
+        here, open_ = open_[parting], open_[~parting]
+        a, b = low[here], high[here]
+        result[here] = level.across(total, child[a], 1 - before.share[a], child[b], through.share[b])
+        result[here] += before.rest[a] + through.rest[b]
+        before, through = level.lifted(before, child), level.lifted(through, child)
+        child = child // k
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """For each leaf, the sum over a part of its node's leaves: its share of the node's total, and what else varies."""
+
+    share: Floats
+    rest: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """The children on one level: `slope` and `own` of each, their sums over earlier siblings, and over the family."""
+
+    parent: Integers
+    slope: Floats
+    own: Floats
+    slope_before: Floats
+    own_before: Floats
+    own_family: Floats
+
+    @staticmethod
+    def of(tree: Tree, spread: Spread, level: int) -> _Level:
+        counts = tree.children[level]
+        parent = np.repeat(np.arange(len(counts)), counts)
+        slope, own = spread.slopes[level], spread.own[level]
+        family = tree.sum_children(level, own)
+        firsts = np.repeat(np.cumsum(counts) - counts, counts)
+        sums = [np.concatenate(([0.0], np.cumsum(values))) for values in (slope, own)]
+        before = [total[:-1] - total[firsts] for total in sums]
+        return _Level(parent, slope, own, before[0], before[1], np.where(family > 0, family, 1.0))
+
+    def variances(self, parents: Floats) -> Floats:
+        return self.own - self.own**2 / self.own_family[self.parent] + self.slope**2 * parents[self.parent]
+
+    def across(self, parents: Floats, c: Integers, left: Floats, d: Integers, right: Floats) -> Floats:
+        """The variance of `left · T_c + T between c and d + right · T_d`, c and d siblings."""
+        slope = self.slope_before[d] - self.slope_before[c] + (left - 1) * self.slope[c] + right * self.slope[d]
+        own = self.own_before[d] - self.own_before[c] - self.own[c]
+        mean = own + left * self.own[c] + right * self.own[d]
+        inside = own + left**2 * self.own[c] + right**2 * self.own[d] - mean**2 / self.own_family[self.parent[c]]
+        return np.asarray(inside + slope**2 * parents[self.parent[c]])
+
+    def lifted(self, part: _Part, child: Integers) -> _Part:
+        """The same part and all earlier siblings of its node, as a part of the parent."""
+        own, share = self.own[child], part.share
+        mean = self.own_before[child] + share * own
+        rest = part.rest + self.own_before[child] + share**2 * own - mean**2 / self.own_family[self.parent[child]]
+        return _Part(self.slope_before[child] + share * self.slope[child], rest)

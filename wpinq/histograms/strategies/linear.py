@@ -1,0 +1,282 @@
+"""Linear strategies: the rows of a matrix, whose estimates, errors and intervals are known exactly."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from wpinq.errors import AnswersError
+from wpinq.expr import functions as wp
+from wpinq.histograms.inference.arrays import Floats, Integers, vector
+from wpinq.histograms.inference.laplace_sums import linear_half_widths
+from wpinq.histograms.inference.nonnegative import nonnegative_least_squares, project_tree
+from wpinq.histograms.inference.tree import Tree
+from wpinq.histograms.strategies.strategy import Function, Strategy, bins_of
+from wpinq.histograms.workload import Workload, as_workload
+from wpinq.privacy.epsilon import parse_epsilon
+from wpinq.query import Query
+
+Element = tuple[Any, Any]
+"""A record that a bin gives weight to, and the coefficient, both as a lambda would write them."""
+
+_BLOCK = 128
+
+
+class LinearStrategy(Strategy):
+    """A strategy whose queries are the rows of a matrix A, inferred by a linear estimate.
+
+    Everything here takes and gives vectors along the first axis; further axes are further vectors.
+    """
+
+    @abstractmethod
+    def elements(self, bin: Any) -> list[Element]:
+        """The column of A of a bin: records with their coefficients, as a lambda over the bin would write them.
+
+        Every bin's weights have the norm `norm`. Where columns of A differ in norm, records that are not released
+        take what is lacking.
+        """
+
+    @property
+    def norm(self) -> Fraction:
+        """The norm of every list of `elements`, at least 1: the sensitivity, or a power of two times that."""
+        return self.sensitivity
+
+    def places(self, bin: Any) -> list[Element]:
+        """`elements` with the place of each record among `keys` instead of the record."""
+        return self.elements(bin)  # where records are their own places
+
+    @abstractmethod
+    def apply(self, histogram: Floats) -> Floats:
+        """`A x`: the noiseless answers."""
+
+    @abstractmethod
+    def transpose(self, answers: Floats) -> Floats:
+        """`Aᵀ y`."""
+
+    @abstractmethod
+    def estimate(self, answers: Floats) -> Floats:
+        """The unbiased estimate of the histogram, linear in the answers: `A⁺ y`."""
+
+    @abstractmethod
+    def coefficients(self, queries: Floats) -> Floats:
+        """What the estimate of each query takes of each answer: `(A⁺)ᵀ w`."""
+
+    def query(self, source: Query, bin: Function | None = None) -> Query:
+        """The query program: `SelectMany(bin → its column of A)`. Every record's weight goes to its bin's column.
+
+        Parameters
+        ----------
+        source : Query
+            Any query.
+        bin : function, optional
+            From a record to its bin, an int; left out where records are bins. Bins outside 0 … domain − 1 and null
+            are left out.
+
+        Returns
+        -------
+        Query
+            A record for each row of A. Uses of the source: 1.
+
+        Raises
+        ------
+        PlanError
+            When bins are not integers.
+        """
+        return bins_of(source, bin, self.domain).select_many(lambda x: listed(self.elements(x)))
+
+    def infer(self, answers: Any, nonnegative: Literal["top down", "least squares"] | None = None) -> Floats:
+        """The histogram.
+
+        Parameters
+        ----------
+        answers : Answers or array-like
+            Answers of `measure`, or noisy answers `A x + noise` in the order of `keys`.
+        nonnegative : {"top down", "least squares"}, optional
+            Keep the counts at 0 or more: "top down" makes a binary tree over the unbiased estimate non-negative from
+            the root on, so that long ranges keep their sums; "least squares" solves the constrained problem, which
+            adds up to a large bias on long ranges of empty bins. Without either the estimate is unbiased.
+
+        Returns
+        -------
+        numpy array of float64
+            One count a bin.
+
+        Raises
+        ------
+        AnswersError
+            When the answers are not of this strategy.
+
+        Notes
+        -----
+        Privacy cost: none, it is post-processing.
+        """
+        numbers = self.answers_of(answers)
+        if nonnegative == "least squares":
+            from scipy.sparse.linalg import LinearOperator
+
+            shape = (len(numbers), self.domain)
+            operator = LinearOperator(shape, matvec=self.apply, rmatvec=self.transpose, dtype=np.float64)
+            return nonnegative_least_squares(operator, numbers, tolerance=1e-6)
+        estimate = self.estimate(numbers)
+        if nonnegative == "top down":
+            tree = Tree.uniform(self.domain, 2)
+            return project_tree(tree, tree.totals(estimate))[-1]
+        if nonnegative is not None:
+            raise AnswersError(f"nonnegative is 'top down', 'least squares' or None, not {nonnegative!r}")
+        return estimate
+
+    def expected_error(self, workload: Any, epsilon: object) -> float:
+        """The expected total squared error of a workload, exact and known before anything is spent.
+
+        `2 · sensitivity² / ε² · ‖W A⁺‖_F²`, the sum over the queries of the variance of each estimate.
+
+        Parameters
+        ----------
+        workload : Workload or matrix
+            The queries; a matrix has one row a query.
+        epsilon : number
+            More than 0; what a source used once pays.
+
+        Returns
+        -------
+        float
+            Divide by `workload.queries` for the mean squared error a query. Non-negativity and rounding are not
+            in it: they depend on the data.
+
+        Raises
+        ------
+        PlanError
+            When the workload is over another domain.
+        EpsilonError
+            When epsilon is not a positive number.
+
+        Notes
+        -----
+        Privacy cost: none. Source: Li et al., PODS 2010, proposition 6. (The slack for floating point, below 1e-6,
+        is left out.)
+
+        Examples
+        --------
+        >>> from wpinq.histograms import Identity, Bins
+        >>> Identity(4).expected_error(Bins(4), epsilon=1)
+        8.0
+        """
+        spent = parse_epsilon(epsilon)
+        return 2 * float(self.sensitivity / spent) ** 2 * self.squared_norm(as_workload(workload, self.domain))
+
+    def squared_norm(self, workload: Workload) -> float:
+        """`‖W A⁺‖_F²`: range by range where both sides know how, else by columns of the smaller side."""
+        ranges = workload.ranges()
+        if ranges is not None:
+            variances = [self.range_variances(starts, stops) for starts, stops in ranges]
+            if all(found is not None for found in variances):
+                return float(sum(found.sum() for found in variances if found is not None))
+        total = 0.0
+        if workload.queries < self.domain:
+            for start in range(0, workload.queries, _BLOCK):
+                rows = workload.rows(start, min(start + _BLOCK, workload.queries))
+                total += float((self.coefficients(rows) ** 2).sum())
+            return total
+        for start in range(0, self.domain, _BLOCK):
+            block = _unit(self.domain, start)
+            total += float((workload.gram(block) * self.estimate(self.coefficients(block))).sum())
+        return total
+
+    def range_variances(self, starts: Integers, stops: Integers) -> Floats | None:
+        """The variance of the estimate of each range, in units of that of one answer; None without a quick way."""
+        return None
+
+    def intervals(
+        self, answers: Any, workload: Any, confidence: float = 0.95, epsilon: object = None
+    ) -> tuple[Floats, Floats]:
+        """The exact interval around the estimate of each query of a workload.
+
+        Parameters
+        ----------
+        answers : Answers or array-like
+            As for `infer`.
+        workload : Workload or matrix
+            The queries.
+        confidence : float
+            Strictly between 0 and 1; of each interval by itself.
+        epsilon : number, optional
+            That of the measurement, where the answers are a vector; Answers know their scale.
+
+        Returns
+        -------
+        lower, upper : numpy arrays of float64
+            Each interval holds its true answer with this probability, whatever the data.
+
+        Raises
+        ------
+        PlanError
+            When the workload is over another domain.
+
+        Notes
+        -----
+        Privacy cost: none. An estimate is a sum of independent Laplace noises with public coefficients. A thousand
+        ranges of 4,096 bins take 0.1 to 0.3 s.
+
+        Examples
+        --------
+        >>> from wpinq.histograms import Identity, Bins
+        >>> lower, upper = Identity(2).intervals([5.0, 7.0], Bins(2), confidence=0.9, epsilon=1)
+        >>> lower.round(3), upper.round(3)
+        (array([2.697, 4.697]), array([7.303, 9.303]))
+        """
+        wanted = as_workload(workload, self.domain)
+        scale, middle = self.noise_scale(answers, epsilon), wanted.answer(self.infer(answers))
+        half = np.zeros(wanted.queries)
+        for start in range(0, wanted.queries, _BLOCK):
+            stop = min(start + _BLOCK, wanted.queries)
+            scales = np.abs(self.coefficients(wanted.rows(start, stop))) * scale
+            some = scales.any(axis=0)  # an empty range is 0, for sure
+            if some.any():
+                half[start:stop][some] = linear_half_widths(scales[:, some], confidence)
+        return middle - half, middle + half
+
+    def interval(
+        self, answers: Any, query: Any, confidence: float = 0.95, epsilon: object = None
+    ) -> tuple[float, float]:
+        """The exact interval around the estimate of one linear query.
+
+        Parameters
+        ----------
+        answers : Answers or array-like
+            As for `infer`.
+        query : array-like
+            One coefficient a bin: 1 in a range and 0 elsewhere, for example.
+        confidence : float
+            Strictly between 0 and 1.
+        epsilon : number, optional
+            That of the measurement, where the answers are a vector; Answers know their scale.
+
+        Returns
+        -------
+        lower, upper : float
+            The interval holds the true answer with this probability, whatever the data.
+
+        Notes
+        -----
+        Privacy cost: none. The estimate is a sum of independent Laplace noises with public coefficients.
+        """
+        wanted = vector(query, "the query", self.domain)
+        lower, upper = self.intervals(answers, wanted[None, :], confidence, epsilon)
+        return float(lower[0]), float(upper[0])
+
+
+def listed(elements: list[Element]) -> list[Any]:
+    """What a SelectMany is given: the records by themselves where all weigh 1, which engines do faster."""
+    if all(isinstance(weight, float) and weight == 1 for _, weight in elements):
+        return [key for key, _ in elements]
+    return [wp.weighted(key, weight) for key, weight in elements]
+
+
+def _unit(size: int, start: int) -> Floats:
+    width = min(_BLOCK, size - start)
+    block = np.zeros((size, width))
+    block[np.arange(start, start + width), np.arange(width)] = 1.0
+    return block
