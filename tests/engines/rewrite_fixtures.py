@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import wpinq as wp
-from wpinq.engines.relational.compile import compile_plan
+from wpinq.engines.relational.compile import Compiled, compile_plan
 from wpinq.engines.relational.program import NO_REWRITES, Rewrites
 from wpinq.query import Query
 
@@ -57,15 +57,27 @@ class Fixture:
 
     def printed(self, on: bool) -> str:
         """The statements, then the query of the output."""
-        equal = frozenset(self.found) if on else frozenset()
-        compiled = compile_plan(self.query.plan, self.rewrites(on), equal)
+        plan, rewrites = self.query.plan, self.rewrites(on)
+        compiled, equal = compile_plan(plan, rewrites), frozenset[tuple[str, float]]()
+        for table, weight in self.found if on else ():
+            names = {number: name for name, number in numbers(compiled).items()}
+            equal |= {(names.get(table, table), weight)}
+            compiled = compile_plan(plan, rewrites, equal)
         lines = [f"{statement.step}: {broken(statement.sql)}" for statement in compiled.statements]
-        return "\n".join([*lines, f"output: {broken(compiled.query)}"])
+        text = "\n".join([*lines, f"output: {broken(compiled.query)}"])
+        for name, number in numbers(compiled).items():
+            text = text.replace(name, number)
+        return text
 
     def text(self, without: str, with_: str) -> str:
         also = f"-- also: {' '.join(self.also)}\n" if self.also else ""
         found = "".join(f"-- found: {table} {weight}\n" for table, weight in self.found)
         return f"{self.shows}\n{also}{found}-- program\n{self.program}\n-- without\n{without}\n-- with\n{with_}\n"
+
+
+def numbers(compiled: Compiled) -> dict[str, str]:
+    """What is printed for the name of each table: t1, t2, …, in the order in which they are made."""
+    return {statement.creates: f"t{i}" for i, statement in enumerate(compiled.statements, 1)}
 
 
 _CLAUSES = "FROM|WHERE|GROUP BY|HAVING|ORDER BY|UNION ALL|ANTI JOIN|WINDOW"

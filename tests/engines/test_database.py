@@ -21,12 +21,13 @@ import wpinq as wp
 from wpinq.engines import reference
 from wpinq.engines.relational import database as keeping
 from wpinq.engines.relational import duckdb as engine
-from wpinq.engines.relational import loading
+from wpinq.engines.relational import loading, staged
 from wpinq.engines.relational.compile import Compiled
 from wpinq.engines.relational.duckdb import Database, evaluate
 from wpinq.engines.relational.spill import SpillFolder, remove_left_behind
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.plan.arithmetic import EXACT
+from wpinq.plan.node import topological
 
 PAIRS = wp.source("pairs", a=int, b=int)
 
@@ -164,6 +165,61 @@ def test_a_weight_that_was_found_in_the_data_goes_with_them() -> None:
         assert database.evaluate(plan, {"pairs": {(1, 2): weight, (1, 3): weight}}) == {1: 2 * weight}
         assert programs()
     assert not programs()
+
+
+def counts(column: str) -> Any:
+    """How many records have each value of a column, then one more step: the first is a statement of its own."""
+    groups = PAIRS.group_by(lambda p: getattr(p, column), lambda group: wp.count(group))
+    return groups.join(groups, lambda g: g.val, lambda g: g.val, lambda g, h: (g.key, h.key))
+
+
+def tables(database: Database) -> list[str]:
+    rows = database.open().connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall()
+    return [name for (name,) in rows]
+
+
+def test_a_statement_over_the_same_data_is_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = {"pairs": {(i % 7, i): 1.0 + i / 3 for i in range(40)}}
+    longer = counts("a").select(lambda pair: pair[0])
+    with Database() as alone:
+        expected = bits(alone.evaluate(longer.plan, data))
+    with Database() as database:
+        first = bits(database.evaluate(counts("a").plan, data))
+        held = tables(database)
+        assert len(held) > 1
+        steps: list[str] = []
+        assert bits(database.evaluate(counts("a").plan, data, on_step=steps.append)) == first
+        assert tables(database) == held
+        assert steps == [node.operator.name for node in topological([counts("a").plan])]
+        assert bits(database.evaluate(longer.plan, data)) == expected
+        assert set(held) <= set(tables(database))
+        monkeypatch.setattr(staged, "KEPT_VALUES", 0)
+        database.evaluate(counts("b").plan, data)
+        assert tables(database) == ["source_pairs"], "no more than there is room for"
+
+
+def test_what_was_made_of_a_dataset_goes_with_it() -> None:
+    first, second = ({"pairs": {(i % n, i): 1.0 + i / 3 for i in range(40)}} for n in (7, 5))
+    plan = counts("a").plan
+    with Database() as database:
+        database.evaluate(plan, first)
+        before = tables(database)
+        assert bits(database.evaluate(plan, second)) == bits(evaluate(plan, second))
+        assert bits(database.evaluate(plan, first)) == bits(evaluate(plan, first))
+        assert tables(database) == before
+        database.forget("pairs")
+        assert tables(database) == []
+
+
+def test_tables_of_values_of_any_length_are_not_kept() -> None:
+    words = wp.source("words", str)
+    pairs = words.group_by(lambda w: wp.length(w), lambda group: group)
+    query = pairs.join(pairs, lambda g: g.key, lambda g: g.key, lambda g, h: (g.val, h.val))
+    with Database() as database:
+        assert database.evaluate(query.plan, {"words": {"a": 1.0, "b": 0.5, "cc": 2.0}})
+        listed = "SELECT table_name, data_type FROM duckdb_columns() WHERE NOT internal"
+        columns = database.open().connection.execute(listed).fetchall()
+    assert {type_ for name, type_ in columns if name != "source_words"} == {"BIGINT", "DOUBLE"}
 
 
 def test_it_says_what_it_cannot_do() -> None:

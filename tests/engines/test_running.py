@@ -61,11 +61,11 @@ def test_what_is_known_changes_nothing_before_it() -> None:
     plan = QUERIES["triangles"].plan
     before = compile_plan(plan, Rewrites())
     equal: frozenset[tuple[str, float]] = frozenset()
-    for table in ("source_edges", "t1"):
+    for made in (0, 1):
+        table = before.statements[made - 1].creates if made else "source_edges"
         assert table in before.open
         equal |= {(table, 1.0)}
         after = compile_plan(plan, Rewrites(), equal)
-        made = [statement.creates for statement in before.statements].index(table) + 1 if table != "source_edges" else 0
         assert after.statements[:made] == before.statements[:made]
         assert after != before
         before = after

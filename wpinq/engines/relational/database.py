@@ -15,9 +15,9 @@ from wpinq.engines.relational.compile import compile_anew, compile_plan
 from wpinq.engines.relational.instance import Instance, check_options
 from wpinq.engines.relational.loading import fetch, load
 from wpinq.engines.relational.nesting import check_nesting
-from wpinq.engines.relational.program import Rewrites, Statement
-from wpinq.engines.relational.rewrites.equal_weights import weights_sql
+from wpinq.engines.relational.program import Rewrites
 from wpinq.engines.relational.running import run
+from wpinq.engines.relational.staged import Staged
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic
@@ -62,6 +62,7 @@ class Database:
         self._options = (memory_limit, threads)
         self._held: dict[str, tuple[Source, Mapping[Value, Any]]] = {}
         self._instance: Instance | None = None
+        self._staged = Staged()
         self._compile_found = lru_cache(maxsize=128)(compile_anew)  # with weights of the data: goes with them
         self._closed = False
         self._lock = threading.RLock()
@@ -84,12 +85,15 @@ class Database:
         with self._lock:
             for table in [table for table, (source, _) in self._held.items() if source.source == name]:
                 del self._held[table]
-                self._opened().connection.execute(f"DROP TABLE IF EXISTS {table}")
+                connection = self._opened().connection
+                self._staged.forget(connection, table)
+                connection.execute(f"DROP TABLE IF EXISTS {table}")
 
     def lose(self) -> None:
         """Start anew in a forked child, where neither locks nor the instance are of any use."""
         self._lock = threading.RLock()
         self._held.clear()
+        self._staged = Staged()
         self._compile_found.cache_clear()
         if self._instance is not None:
             self._instance.abandon()
@@ -132,6 +136,7 @@ class Database:
 
     def _shut(self) -> None:
         self._held.clear()
+        self._staged = Staged()
         self._compile_found.cache_clear()
         if self._instance is not None:
             self._instance.close()
@@ -163,40 +168,21 @@ class Database:
     def _run(self, connection: Any, work: _Work) -> dict[Value, float]:
         for name, table in work.sources.items():
             self._load(connection, table, work.declared[name], work.data[name])
-        tables = _Tables(connection)
+        tables = self._staged.on(connection)
         compiled = run(work.root, work.rewrites, tables, work.teller(), compile_found=self._compile_found)
         result = fetch(connection, compiled.query, compiled.type)
         for table in compiled.reads:
             if table not in self._held:
-                connection.execute(f"DROP TABLE IF EXISTS {table}")
+                tables.drop(table)
         return result
 
     def _load(self, connection: Any, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
         held = self._held.pop(table, None)
         if held is None or held[0] != source or held[1] is not weights:
+            self._staged.forget(connection, table)
             connection.execute(f"DROP TABLE IF EXISTS {table}")
             load(connection, table, source, weights)
         self._held[table] = (source, weights)
-
-
-class _Tables:
-    """What `running.run` asks of DuckDB."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    def create(self, statement: Statement, shared: bool) -> None:
-        """Run one statement of a program."""
-        self._connection.execute(statement.sql)
-
-    def drop(self, table: str) -> None:
-        """Let go of a table that a program made."""
-        self._connection.execute(f"DROP TABLE IF EXISTS {table}")
-
-    def weights(self, table: str) -> tuple[float | None, float | None]:
-        """The least and the greatest weight in a table."""
-        least, greatest = self._connection.execute(weights_sql(table)).fetchone()
-        return least, greatest
 
 
 class _Work:

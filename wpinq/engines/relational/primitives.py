@@ -133,7 +133,11 @@ def _not(node: Call, shapes: tuple[Shape, ...]) -> Shape:
 def _where(node: Call, shapes: tuple[Shape, ...]) -> Shape:
     condition, yes, no = node.arguments
     when = _term(coerce(shapes[0], condition.type, BOOL))
-    return choose(when, coerce(shapes[1], yes.type, node.type), coerce(shapes[2], no.type, node.type))
+    chosen = coerce(shapes[1], yes.type, node.type), coerce(shapes[2], no.type, node.type)
+    # networks that sort: each step of them would be written out three times in the next
+    if node.type == INT and when.text == "less" and not when.nullable and set(chosen) == set(when.arguments):
+        return call("least" if chosen == when.arguments else "greatest", *when.arguments)
+    return choose(when, *chosen)
 
 
 @_rule("is_null")

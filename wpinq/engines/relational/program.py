@@ -21,7 +21,7 @@ from wpinq.engines.relational.lower import lower
 from wpinq.engines.relational.rewrites.equal_weights import Equal, of_equal_weights
 from wpinq.engines.relational.rewrites.late_aggregation import counted
 from wpinq.engines.relational.scalar import TRUE, Scalar, column
-from wpinq.expr.nodes import Lambda
+from wpinq.expr.nodes import Lambda, digest_of
 from wpinq.expr.types import ListOf, Type
 
 WEIGHT = "w"
@@ -102,14 +102,18 @@ class Program:
     step: str = ""
     equal: Equal = frozenset()
     open: set[str] = field(default_factory=set)
-    _tables: dict[str, str] = field(default_factory=dict)
+    _tables: set[str] = field(default_factory=set)
     _aliases: int = 0
 
     def table(self, query: str, tables: Sequence[str]) -> str:
-        """The name of a table that holds what a query gives; a query is run once, whoever asks."""
-        name = self._tables.get(query)
-        if name is None:
-            name = self._tables[query] = f"t{len(self._tables) + 1}"
+        """The name of a table that holds what a query gives; a query is run once, whoever asks.
+
+        The name is the digest of the query, and so of all the queries that it comes from, down to the sources: one name
+        is one content, in every program over the same sources.
+        """
+        name = f"t{digest_of(query).hex()[:40]}"
+        if name not in self._tables:
+            self._tables.add(name)
             self.statements.append(Statement(self.step, query, name, tuple(tables)))
         return name
 
