@@ -58,7 +58,7 @@ def symmetrize(undirected: Query) -> Query:
     >>> import wpinq as wp
     >>> friends = wp.source("friends", one=str, other=str)
     >>> wp.evaluate(symmetrize(friends), {"friends": [("ann", "bob")]})
-    WeightedDataset({('bob', 'ann'): 1.0, ('ann', 'bob'): 1.0})
+    WeightedDataset({('ann', 'bob'): 1.0, ('bob', 'ann'): 1.0})
     """
     check_edges(undirected)
     return undirected.select(lambda e: wp.reverse(e)).concat(undirected)
@@ -241,7 +241,7 @@ def paths(edges: Query) -> Query:
     >>> import wpinq as wp
     >>> edges = wp.source("edges", src=int, dst=int)
     >>> wp.evaluate(paths(symmetrize(edges)), {"edges": [(0, 1), (1, 2)]})
-    WeightedDataset({(2, 1, 0): 0.25, (0, 1, 2): 0.25})
+    WeightedDataset({(0, 1, 2): 0.25, (2, 1, 0): 0.25})
     """
     check_edges(edges)
 

@@ -29,9 +29,9 @@ def nonnegative(root: Node, positive: Collection[str] = ()) -> dict[bytes, bool]
     """For each node, by digest, whether no record can have a negative weight there.
 
     True of sources that declare it, or unit weights, or are named in `positive`; of what Shave and GroupBy give, for
-    they take negative weights as 0; of a Union when it is true of a side and that of an Intersect of both: max(a, b) >= 0 needs one of them
-    at least 0 for every record, absent ones weighing 0. Except gives anything. A Join needs both sides: two
-    negative weights have a positive product, but not with every partner.
+    they take negative weights as 0; of a Union when it is true of a side and of an Intersect when it is of both:
+    max(a, b) >= 0 needs one of them at least 0 for every record, absent ones weighing 0. Except gives anything. A Join
+    needs both sides: two negative weights have a positive product, but not with every partner.
 
     Examples
     --------

@@ -1,11 +1,11 @@
 """A random graph with given degrees, clustering by degree and mixing of degrees, made of cliques.
 
-Block two-level graphs (BTER; Seshadhri, Kolda and Pinar, Phys. Rev. E 2012) put nodes of like degree in one dense block
-each, which makes any clustered graph assortative. Here a node splits its edges among several cliques: with parts of s − 1
-edges, one clique of s nodes each, it has about d·(s − 2)/2 triangles, so that the clustering of its degree says how large
-its cliques are, and nodes of unlike degree meet in cliques of like size. How much nodes of one degree differ in clustering
-then decides how degrees mix; that spread is chosen so that the mixing comes out as asked. Edges that are in no clique are
-drawn to mend what is left of it.
+Block two-level graphs (BTER; Seshadhri, Kolda and Pinar, Phys. Rev. E 2012) put nodes of like degree in one dense
+block each, which makes any clustered graph assortative. Here a node splits its edges among several cliques: with parts
+of s − 1 edges, one clique of s nodes each, it has about d·(s − 2)/2 triangles, so that the clustering of its degree
+says how large its cliques are, and nodes of unlike degree meet in cliques of like size. How much nodes of one degree
+differ in clustering then decides how degrees mix; that spread is chosen so that the mixing comes out as asked. Edges
+that are in no clique are drawn to mend what is left of it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ Generator = np.random.Generator
 SPREADS = (50.0, 6.0, 2.0, 0.7)
 """From hardly any spread of clustering among nodes of one degree to nearly all or none."""
 _ROUNDS, _LAST_ROUNDS = 4, 6
+_FIRST = 3.0
+"""What triangles count against mixing, because a walk by swaps mends mixing sooner."""
 _TRIES = 200
 _SHUFFLE = 3.0
 
 
 @dataclass(frozen=True)
 class _Draw:
-    """A graph, and how far it is from what was asked: the sum of three relative distances, and factors to draw better."""
+    """A graph, how far it is from what was asked (the sum of three relative distances), and factors to draw better."""
 
     edges: Integers
     miss: float
@@ -114,7 +116,7 @@ def _rounds(
         mean_off = np.abs(np.bincount(label, local, count) - wanted_mean).sum() / max(float(wanted_mean.sum()), 1.0)
         off = np.abs(closed - wanted).sum() / max(float(wanted.sum()), 1.0)
         mixed = np.abs(class_mixing(edges, classes) - mixing).sum() / float(mixing.sum())
-        draw = _Draw(edges, float(off + mean_off + mixed), factors)
+        draw = _Draw(edges, float(_FIRST * (off + mean_off) + mixed), factors)
         if best is None or draw.miss < best.miss:
             best = draw
         factors = np.minimum(factors * np.clip((wanted + 0.5) / (closed + 0.5), 0.5, 2.0), 20.0)
@@ -186,10 +188,12 @@ def _cliques(degrees: Integers, wanted: Floats, triangles: Mapping[int, Integers
 def _grouped(nodes: Integers, size: Integers) -> list[Integers]:
     """Places in cliques, largest first, as arrays of shape (cliques, members).
 
-    Places of one size fill cliques of that size. Those that are left over go with the next smaller ones, as soon as they are
-    as many as they are large on average.
+    Places of one size fill cliques of that size. Those that are left over go with the next smaller ones, as soon as
+    they are as many as they are large on average.
     """
-    found, pool, total = [], [], 0
+    found: list[Integers] = []
+    pool: list[int] = []
+    total = 0
     sizes, first, count = np.unique(-size, return_index=True, return_counts=True)
     for large, start, number in zip((-sizes).tolist(), first.tolist(), count.tolist(), strict=True):
         at, end = start, start + number
@@ -216,7 +220,7 @@ def _completed(classes: DegreeClasses, cliques: Integers, mixing: Floats, rng: G
     count, degrees = len(classes.stubs), classes.degrees
     free = degrees - np.bincount(cliques.ravel(), minlength=len(degrees))
     missing = np.maximum(mixing - class_mixing(cliques, classes), 1e-3 * mixing + 1e-9)
-    pairs = np.triu(balanced(missing, np.bincount(classes.label, free, count)))
+    pairs = np.triu(balanced(missing, np.bincount(classes.label, free, count).astype(np.float64)))
     pairs[np.diag_indices(count)] /= 2
     whole = np.floor(pairs + rng.random(pairs.shape)).astype(np.int64)
     stubs = rng.permutation(np.repeat(np.arange(len(degrees)), free))

@@ -157,7 +157,7 @@ def _fits(bucket: int) -> dict[str, Fit]:
     }
 
 
-DEFAULT_METHOD = "tbi"
+DEFAULT_METHOD = "tags"
 """What `wpinq synthesize` takes unless told."""
 
 METHODS: dict[str, Callable[[], Method]] = {"tags": Tagged}

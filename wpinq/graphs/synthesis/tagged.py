@@ -21,6 +21,7 @@ from wpinq.answers import Answers
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
 from wpinq.graphs import tags
+from wpinq.graphs.limits import tag_weights, wedge_weights
 from wpinq.graphs.synthesis.cliques import clique_graph
 from wpinq.graphs.synthesis.degrees import graphical
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
@@ -36,7 +37,7 @@ MASS, CCDF, CLOSED, JOINT = "degree_mass", "degree_ccdf", "closed_wedges", "join
 LARGEST = 2**13
 """Degrees beyond this public number are cut off in tags, unless a bound is given."""
 _STANDS_OUT, _LEAST_REACH = 5.0, 20.0
-_JOINT_PRICE = 0.2
+_JOINT_PRICE = 0.5
 _TAGS_A_COPY = 4
 """Because the limits of coarse tags grow four-fold (see `closed_wedges_by_tag`)."""
 
@@ -92,7 +93,7 @@ class Tagged(Method):
 
     @property
     def shares(self) -> dict[str, Fraction]:  # type: ignore[override]
-        """Of the whole epsilon: a quarter for degrees, of which a fifth for their mass by tag; the rest about evenly."""
+        """Of the whole epsilon: a quarter for degrees, a fifth of it for their mass by tag; the rest about evenly."""
         return {MASS: Fraction(1, 20), CCDF: Fraction(1, 5), CLOSED: Fraction(2, 5), JOINT: Fraction(7, 20)}
 
     def measurements(
@@ -114,7 +115,7 @@ class Tagged(Method):
         )
 
     def keys(self, name: str, answers: Mapping[str, Answers], bounds: Bounds = UNBOUNDED) -> Iterable[Value]:
-        """As `Method.keys`: of the CCDF, up to twice the limit of the highest tag whose mass stands out of its noise."""
+        """As `Method.keys`: of the CCDF, up to twice the limit of the highest tag whose mass stands out of noise."""
         if name != CCDF:
             raise PlanError(f"{name} has its keys from its measurement")
         mass = answers[MASS]
@@ -128,7 +129,7 @@ class Tagged(Method):
         mixing = _mixing(answers, classes)
         closed = _values(answers, CLOSED)
         limits = coarse_limits(4 ** len(closed) // 2)
-        weights = tags.wedge_weights(limits, int(classes.degrees.max()))
+        weights = wedge_weights(limits, int(classes.degrees.max()))
         clustering = estimate_clustering(classes.degrees, weights, closed, answers[CLOSED].scale)
         edges = clique_graph(classes, clustering, mixing, rng)
         return [(a, b) for a, b in edges.tolist()]
@@ -136,9 +137,8 @@ class Tagged(Method):
     def targets(self, answers: Mapping[str, Answers], outside: bool = False) -> list[Target]:
         """As `Method.targets`: the closed wedges as released, and what `estimate_mixing` makes of the joint degrees.
 
-        There are too many joint degrees, most of them less than their noise, to be fitted as they are. A swap moves them
-        about five times as far as closed wedges; their price is a fifth, so that a search does not buy joint degrees
-        with triangles.
+        There are too many joint degrees, most of them less than their noise, to be fitted as they are. A unit of them
+        costs half their epsilon, so that a search does not buy joint degrees, which a swap moves far, with triangles.
         """
         classes, joint = _classes(answers), answers[JOINT]
         estimated = joint_weights(_mixing(answers, classes), _tag_shares(classes, joint))
@@ -187,9 +187,9 @@ def _classes(answers: Mapping[str, Answers]) -> DegreeClasses:
 
 
 def _tag_shares(classes: DegreeClasses, joint: Answers) -> Floats:
-    limits = fine_limits(2 ** (1 + max(int(j) for _, j in joint.keys)))  # type: ignore[misc, call-overload]
+    limits = fine_limits(2 ** (1 + max(int(j) for _, j in joint.keys)))
     largest = int(classes.degrees.max())
-    return classes.stub_mean(tags.tag_weights(limits, largest) / np.maximum(np.arange(largest + 1), 1)[:, None])
+    return classes.stub_mean(tag_weights(limits, largest) / np.maximum(np.arange(largest + 1), 1)[:, None])
 
 
 def _mixing(answers: Mapping[str, Answers], classes: DegreeClasses) -> Floats:
@@ -197,5 +197,5 @@ def _mixing(answers: Mapping[str, Answers], classes: DegreeClasses) -> Floats:
     shares = _tag_shares(classes, answers[JOINT])
     joint = np.zeros((shares.shape[1],) * 2)
     for pair, weight in answers[JOINT].items():
-        joint[pair] = weight  # type: ignore[index]
+        joint[pair] = weight
     return estimate_mixing(classes, shares, joint, answers[JOINT].scale)

@@ -34,7 +34,7 @@ def estimate_clustering(degrees: Integers, weights: Floats, closed: Floats, scal
 
     Examples
     --------
-    >>> from wpinq.graphs.tags import wedge_weights
+    >>> from wpinq.graphs.limits import wedge_weights
     >>> degrees, weights = np.full(300, 4), wedge_weights([0, 2, 8], 4)
     >>> estimate_clustering(degrees, weights, 300 * 6 * 0.25 * weights[4], scale=0.01).round(2).tolist()
     [0.0, 0.0, 0.0, 0.0, 0.25]

@@ -1,0 +1,165 @@
+"""Ways to spend a budget on a synthetic graph, compared: the default method, and the paper's queries.
+
+    python benchmarks/synthesis_budget.py [DATA] [--graphs ca-GrQc ...] [--epsilon 0.5 1 2] [--methods tags tbi ...]
+        [--seeds 5] [--steps N] [--each]
+
+DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. It reads true values of
+public graphs and prints errors against them: a benchmark, not a release. Noise is simulated from numpy, anew for each
+seed.
+
+One undirected edge is protected, and epsilon is the whole cost. For each cell the median over seeds, and the largest in
+parentheses, of: the relative error of triangles, the error of assortativity, the relative error of average clustering,
+all absolute, and the Kolmogorov-Smirnov distance of degrees; then the seconds a graph took from answers to the end, and
+steps a second of the walk. `start` is the graph that the walk of the default method begins from. `--each` prints the
+errors of each seed with their signs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import wpinq as wp
+from wpinq.answers import Answers
+from wpinq.engines.incremental.compiled import CannotCompile, SwapWalk, Target
+from wpinq.graphs.synthesis import find_method, graph_statistics, synthesize
+from wpinq.graphs.synthesis.method import Method
+from wpinq.measurement import Measurement
+from wpinq.plan.analysis import slack
+from wpinq.query import Query
+from wpinq.synthesis import Settings
+from wpinq.synthesis.sampling import Update
+
+GRAPHS = ["ca-GrQc", "ca-HepTh", "Caltech36", "ca-HepPh", "soc-Epinions1"]
+METHODS = ["tags", "tbi", "tbi+jdd", "tbd"]
+STATISTICS = ("triangles", "assortativity", "average_clustering")
+Edges = npt.NDArray[np.int64]
+Weights = dict[Any, float]
+
+
+def read(path: Path) -> Edges:
+    with gzip.open(path, "rt") as lines:
+        pairs = np.loadtxt(lines, dtype=np.int64)
+    return np.unique(np.sort(pairs, axis=1), axis=0)
+
+
+def weights(measurement: Measurement, edges: Edges, symmetric: bool) -> Weights:
+    """The output of a query on a public graph."""
+    query = Query(measurement.plan)
+    try:
+        walk = SwapWalk([Target(measurement.plan, 1.0, {})], "edges", edges, symmetric=symmetric)
+        return dict(walk.outputs[0])
+    except CannotCompile:
+        pairs = [(a, b) for a, b in edges.tolist()]
+        records = pairs + [(b, a) for a, b in pairs] if symmetric else pairs
+        return dict(wp.evaluate(query, {"edges": records}))
+
+
+def simulated(
+    method: Method, measurements: dict[str, Measurement], truth: dict[str, Weights], rng: np.random.Generator
+) -> dict[str, Answers]:
+    """Answers with simulated noise, over the keys that the method asks for."""
+    answers: dict[str, Answers] = {}
+    for name, measurement in measurements.items():
+        scale = float((1 + slack(measurement.plan)) / measurement.epsilon)
+        values: Weights = {}
+
+        def asked(keys: Any, name: str = name, scale: float = scale, values: Weights = values) -> list[Any]:
+            new = [key for key in keys if key not in values]
+            values.update({key: truth[name].get(key, 0.0) + rng.laplace(scale=scale) for key in new})
+            return new
+
+        known = measurement
+        if measurement.domain is not None:
+            asked(measurement.domain)
+            answers[name] = Answers(known, scale, np.array(list(values.values())), simulated=True)
+            continue
+        while asked(method.keys(name, answers)):
+            known = Query(measurement.plan).noisy_count(measurement.epsilon, list(values))
+            answers[name] = Answers(known, scale, np.array(list(values.values())), simulated=True)
+    return answers
+
+
+def distance(one: Edges, other: Edges) -> float:
+    """The Kolmogorov-Smirnov distance of the degrees of two graphs."""
+    degrees = [np.unique(edges, return_counts=True)[1] for edges in (one, other)]
+    top = max(int(found.max()) for found in degrees) + 1
+    below = [np.bincount(found, minlength=top).cumsum() / len(found) for found in degrees]
+    return float(np.abs(below[0] - below[1]).max())
+
+
+def errors(edges: Edges, graph: Edges, truth: dict[str, float]) -> list[float]:
+    found = graph_statistics(edges)
+    return [
+        found["triangles"] / truth["triangles"] - 1,
+        found["assortativity"] - truth["assortativity"],
+        found["average_clustering"] / truth["average_clustering"] - 1,
+        distance(edges, graph),
+    ]
+
+
+def shown(rows: list[list[float]]) -> str:
+    middle, worst = np.median(np.abs(rows), axis=0), np.abs(rows).max(axis=0)
+    return " ".join(f"{m:7.3f} ({w:.3f})" for m, w in zip(middle, worst, strict=True))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = os.environ.get("WPINQ_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data")
+    parser.add_argument("data", nargs="?", type=Path, default=Path(default), help="holds graphs/*.txt.gz")
+    parser.add_argument("--graphs", nargs="+", default=GRAPHS)
+    parser.add_argument("--epsilon", nargs="+", default=["0.5", "1", "2"])
+    parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--steps", type=int, default=None, help="of the walk; 150 an edge unless told")
+    parser.add_argument("--each", action="store_true")
+    args = parser.parse_args()
+    for name in args.graphs:
+        graph = read(args.data / "graphs" / f"{name}.txt.gz")
+        facts = graph_statistics(graph)
+        steps = args.steps or 150 * len(graph)
+        print(f"\n{name}: {len(graph):,} edges, {steps:,} steps")
+        print(f"{'method':>10} {'eps':>4}  {'triangles':>15} {'assortativity':>15} {'clustering':>15} {'degrees':>15}")
+        for chosen in args.methods:
+            method = find_method(chosen)
+            outputs: dict[str, Weights] = {}
+            for epsilon in args.epsilon:
+                measurements = method.measurements(method.source(), epsilon)
+                for query, measurement in measurements.items():
+                    if query not in outputs:
+                        outputs[query] = weights(measurement, graph, method.symmetric)
+                starts: list[list[float]] = []
+                ends: list[list[float]] = []
+                seconds: list[float] = []
+                rates: list[float] = []
+                for seed in range(args.first, args.first + args.seeds):
+                    answers = simulated(method, measurements, outputs, np.random.default_rng(seed))
+                    began = time.perf_counter()
+
+                    def on_update(update: Update, rates: list[float] = rates) -> None:
+                        rates.append(update.rate)
+
+                    settings = Settings(steps=steps, seed=seed)
+                    made = synthesize(answers, method, settings, statistics=None, on_update=on_update)
+                    seconds.append(time.perf_counter() - began)
+                    starts.append(errors(made.seeds[0], graph, facts))
+                    ends.append(errors(made.edges, graph, facts))
+                    if args.each:
+                        print(f"{chosen:>10} {epsilon:>4} {seed:>4}", *(f"{x:+.3f}" for x in starts[-1] + ends[-1]))
+                print(f"{'start':>10} {epsilon:>4} {shown(starts)}")
+                print(
+                    f"{chosen:>10} {epsilon:>4} {shown(ends)} {np.median(seconds):6.0f} s {np.median(rates):10,.0f}/s",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

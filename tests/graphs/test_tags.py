@@ -1,0 +1,156 @@
+"""Queries by degree tags: closed forms against the reference in exact arithmetic, uses, stability on random graphs."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import combinations, pairwise
+from random import Random
+
+import numpy as np
+import pytest
+
+import wpinq as wp
+from wpinq.engines import reference
+from wpinq.errors import PlanError
+from wpinq.graphs.limits import tag_weights, wedge_weights
+from wpinq.graphs.tags import (
+    closed_wedges_by_tag,
+    degree_mass_by_tag,
+    degree_tags,
+    half_degree_ccdf,
+    half_edges,
+    joint_degrees_by_tag,
+)
+from wpinq.plan.arithmetic import EXACT
+
+SOURCE = wp.source("edges", src=int, dst=int)
+LIMITS = [0, 2, 4, 32]
+Edge = tuple[int, int]
+RECIPES: dict[str, tuple[Callable[[wp.Query], wp.Query], int]] = {
+    "half": (half_edges, 1),
+    "ccdf": (half_degree_ccdf, 1),
+    "tags": (lambda e: degree_tags(e, LIMITS), 1),
+    "mass": (lambda e: degree_mass_by_tag(e, LIMITS), 1),
+    "closed": (lambda e: closed_wedges_by_tag(e, LIMITS), 4),
+    "closed twice": (lambda e: closed_wedges_by_tag(e, LIMITS, copies=2), 5),
+    "joint": (lambda e: joint_degrees_by_tag(e, LIMITS), 3),
+}
+
+
+def graph(seed: int, nodes: int = 12, share: float = 0.4) -> list[Edge]:
+    """Random edges, in random directions."""
+    rng = Random(seed)
+    pairs = [pair for pair in combinations(range(nodes), 2) if rng.random() < share]
+    return [pair if rng.random() < 0.5 else pair[::-1] for pair in pairs]
+
+
+def evaluated(query: wp.Query, edges: list[Edge]) -> dict[object, Fraction]:
+    return dict(wp.evaluate(query, {"edges": edges}, exact=True))
+
+
+def tag_shares(degree: int, limits: Sequence[int] = LIMITS) -> list[Fraction]:
+    return [Fraction(min(max(degree - a, 0), b - a), 2) for a, b in pairwise(limits)]
+
+
+def neighbours(edges: list[Edge]) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for a, b in edges:
+        found.setdefault(a, set()).add(b)
+        found.setdefault(b, set()).add(a)
+    return found
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_uses(name: str) -> None:
+    recipe, uses = RECIPES[name]
+    assert recipe(SOURCE).uses() == {"edges": uses}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_degrees_in_weight(seed: int) -> None:
+    edges = graph(seed)
+    degrees = Counter(end for edge in edges for end in edge)
+    ccdf = evaluated(half_degree_ccdf(SOURCE), edges)
+    assert ccdf == {y: Fraction(sum(d > y for d in degrees.values()), 2) for y in range(max(degrees.values()))}
+    tags = {(a, i): t for a, d in degrees.items() for i, t in enumerate(tag_shares(d)) if t}
+    assert evaluated(degree_tags(SOURCE, LIMITS), edges) == tags
+    mass = evaluated(degree_mass_by_tag(SOURCE, LIMITS), edges)
+    assert mass == {i: sum(t for (_, j), t in tags.items() if i == j) for i in mass}
+
+
+@pytest.mark.parametrize(("seed", "copies"), [(0, 1), (1, 1), (2, 2)])
+def test_closed_wedges(seed: int, copies: int) -> None:
+    edges = graph(seed)
+    near = neighbours(edges)
+    expected: dict[int, Fraction] = defaultdict(Fraction)
+    for a, c in edges:
+        for tag in range(3):
+            middles = [len(near[b]) for b in near[a] & near[c]]
+            pair = sum((2 * tag_shares(d)[tag] / Fraction(d * (3 * d - 1)) for d in middles), Fraction(0))
+            expected[tag] += min(pair, Fraction(copies * (2 if tag == 0 else 1), 4))
+    found = evaluated(closed_wedges_by_tag(SOURCE, LIMITS, copies), edges)
+    assert found == {tag: weight for tag, weight in expected.items() if weight}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_joint_degrees(seed: int) -> None:
+    edges = graph(seed)
+    near = neighbours(edges)
+    expected: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
+    for a, b in [*edges, *((b, a) for a, b in edges)]:
+        for i, s in enumerate(tag_shares(len(near[a]))):
+            for j, t in enumerate(tag_shares(len(near[b]))):
+                expected[min(i, j), max(i, j)] += Fraction(2, 3) * s * t / (len(near[a]) * len(near[b]))
+    found = evaluated(joint_degrees_by_tag(SOURCE, LIMITS), edges)
+    assert found == {pair: weight for pair, weight in expected.items() if weight}
+    assert sum(found.values()) == Fraction(len(edges), 3)
+
+
+@pytest.mark.parametrize("limits", [LIMITS, [0, 2, 4]])
+def test_weights_as_arrays(limits: list[int]) -> None:
+    """Also where degrees go beyond the last limit."""
+    shares = tag_weights(limits, 9)
+    assert shares.tolist() == [[float(t) for t in tag_shares(d, limits)] for d in range(10)]
+    star = [(0, leaf) for leaf in range(1, 8)] + [(1, 2)]  # one triangle, whose middles have degrees 7, 2 and 2
+    weights = wedge_weights(limits, 9)
+    found = evaluated(closed_wedges_by_tag(SOURCE, limits, copies=4), star)
+    expected = weights[7] + 2 * weights[2]
+    assert [float(found.get(i, 0)) for i in range(len(limits) - 1)] == pytest.approx(expected.tolist())
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_an_edge_more_moves_no_more_than_the_uses(name: str) -> None:
+    recipe, uses = RECIPES[name]
+    query = recipe(SOURCE)
+    for seed in range(4):
+        edges = graph(seed, nodes=9, share=0.6)
+        whole = reference.evaluate(query.plan, {"edges": dict.fromkeys(edges, 1)}, EXACT)
+        for left in range(0, len(edges), 5):
+            rest = dict.fromkeys(edges[:left] + edges[left + 1 :], 1)
+            part = reference.evaluate(query.plan, {"edges": rest}, EXACT)
+            moved = sum(abs(whole.get(x, 0) - part.get(x, 0)) for x in {*whole, *part})
+            assert moved <= uses
+
+
+@pytest.mark.parametrize("limits", [[0], [1, 2], [0, 2, 2], []])
+def test_limits_that_do_not_rise_are_refused(limits: list[int]) -> None:
+    with pytest.raises(PlanError, match="rise from 0"):
+        degree_tags(SOURCE, limits)
+
+
+@pytest.mark.parametrize("copies", [0, True, 1.5])
+def test_no_room_is_refused(copies: int) -> None:
+    with pytest.raises(PlanError, match="copies"):
+        closed_wedges_by_tag(SOURCE, LIMITS, copies)
+
+
+def test_cliques_are_left_whole() -> None:
+    """What the default's copies are chosen for: no pair of a clique reaches its cap."""
+    limits = [0, 2, 8, 32, 128]
+    for size in (3, 4, 9, 33):
+        clique = list(combinations(range(size), 2))
+        found = wp.evaluate(closed_wedges_by_tag(SOURCE, limits, copies=2), {"edges": clique})
+        linear = wedge_weights(limits, size)[size - 1] * size * np.prod([size - 1, size - 2]) / 2
+        assert [found.get(i, 0.0) for i in range(4)] == pytest.approx(linear.tolist())
