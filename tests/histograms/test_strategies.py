@@ -328,6 +328,16 @@ def test_nonnegative_ways():
         h.infer(noisy, "no such way")
 
 
+@pytest.mark.parametrize("strategy", [Identity(4), Sorted(4)])
+def test_intervals_of_laplace_noise_refuse_geometric_answers(strategy):
+    people = wp.source("people", int, facts=["unit_weights"])
+    measurement = strategy.query(people).geometric_count(1, over=strategy.keys)
+    answers = wp.simulate(measurement, {"people": {0: 1, 2: 1}}, seed=1)
+    assert len(strategy.infer(answers)) == 4
+    with pytest.raises(AnswersError, match="double-geometric"):
+        strategy.interval(answers, np.ones(4)) if isinstance(strategy, Identity) else strategy.interval(answers)
+
+
 def test_exact_intervals_cover():
     strategy = Hierarchical(8)
     query = np.array([0, 1, 1, 1, 1, 1, 1, 0.0])

@@ -17,15 +17,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import stats
 
-from wpinq.errors import AnswersError, EpsilonError, EvaluationFailed, PlanError, WpinqError
+from wpinq.errors import EpsilonError, EvaluationFailed, PlanError, WpinqError
+from wpinq.measurement import half_width
 from wpinq.privacy import mechanism, noise, selection
 from wpinq.privacy.noise import LaplaceNoise, laplace_scale, simulate_laplace
 from wpinq.privacy.selection import select, selection_scale, simulate_select
 
 FALSE_ALARM = 1e-9
 SCALE = 2.5
+LAW = stats.laplace(scale=SCALE)
 SIZE = 40_000
 ONE = [Fraction(1)]
 
@@ -140,7 +142,7 @@ def test_a_map_that_never_certifies_is_refused() -> None:
             return d_in * 1e6
 
     with pytest.raises(EpsilonError, match="does not certify"):
-        mechanism.certified_scale(lambda scale: Costly(), 1, Fraction(1), Fraction(0), ONE)
+        selection.certified_scale(lambda scale: Costly(), Fraction(1), Fraction(0), ONE)
 
 
 # --- OpenDP at hand ---
@@ -174,7 +176,7 @@ def draws() -> np.ndarray[Any, Any]:
 
 
 def test_noise_is_laplace(draws: np.ndarray[Any, Any]) -> None:
-    assert stats.kstest(draws, stats.laplace(scale=SCALE).cdf).pvalue > FALSE_ALARM
+    assert stats.kstest(draws, LAW.cdf).pvalue > FALSE_ALARM
 
 
 def test_noise_of_the_wrong_scale_would_be_noticed(draws: np.ndarray[Any, Any]) -> None:
@@ -195,15 +197,15 @@ def test_spread(draws: np.ndarray[Any, Any]) -> None:
 
 
 @pytest.mark.parametrize("threshold", [-15.0, -3.0, 0.0, 1.0, 6.0, 20.0])
-def test_tails_are_those_that_survival_gives(draws: np.ndarray[Any, Any], threshold: float) -> None:
-    beyond = stats.binom(SIZE, LaplaceNoise(SCALE).survival(threshold))
+def test_tails_are_those_of_laplace_noise(draws: np.ndarray[Any, Any], threshold: float) -> None:
+    beyond = stats.binom(SIZE, LAW.sf(threshold))
     count = int((draws > threshold).sum())
     assert beyond.ppf(FALSE_ALARM / 2) <= count <= beyond.isf(FALSE_ALARM / 2)
 
 
 def check_independent(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> None:
     """Independent quartiles fill 16 cells with equal probability."""
-    edges = [LaplaceNoise(SCALE).quantile(p) for p in (0.25, 0.5, 0.75)]
+    edges = LAW.ppf([0.25, 0.5, 0.75])
     cells = 4 * np.digitize(left, edges) + np.digitize(right, edges)
     check_counts(np.bincount(cells, minlength=16), np.full(16, 1 / 16))
 
@@ -225,8 +227,8 @@ def test_calls_are_independent() -> None:
 @pytest.mark.parametrize("value", [7.0, -1e6, 0.1])
 def test_noise_is_added_to_the_value_of_its_position(value: float) -> None:
     noisy = np.array(LaplaceNoise(SCALE).add([value, 0.0] * 2000)).reshape(-1, 2)
-    assert stats.kstest(noisy[:, 0] - value, stats.laplace(scale=SCALE).cdf).pvalue > FALSE_ALARM
-    assert stats.kstest(noisy[:, 1], stats.laplace(scale=SCALE).cdf).pvalue > FALSE_ALARM
+    assert stats.kstest(noisy[:, 0] - value, LAW.cdf).pvalue > FALSE_ALARM
+    assert stats.kstest(noisy[:, 1], LAW.cdf).pvalue > FALSE_ALARM
 
 
 # --- floating point attacks ---
@@ -265,11 +267,11 @@ def test_values_share_the_whole_support() -> None:
     # each with probabilities within e^(distance / scale). Five units in the last place either way are compared.
     ulp, base, size = 2.0**-52, 1.5, 20_000
     spacings = 2
-    noise_ = LaplaceNoise(4 * ulp)
+    noise_, noise_law = LaplaceNoise(4 * ulp), stats.laplace(scale=4 * ulp)
     left = np.round((np.array(noise_.add([base] * size)) - base) / ulp)
     right = np.round((np.array(noise_.add([base + spacings * ulp] * size)) - base) / ulp)
     for k in range(-5, 6):
-        p = noise_.survival((k - 0.5) * ulp) - noise_.survival((k + 0.5) * ulp)
+        p = noise_law.sf((k - 0.5) * ulp) - noise_law.sf((k + 0.5) * ulp)
         for outputs, centre in ((left, k), (right, k + spacings)):
             count = int((outputs == centre).sum())
             law = stats.binom(size, p)
@@ -297,25 +299,9 @@ def test_bad_scales_are_refused(scale: Any) -> None:
         LaplaceNoise(scale)
 
 
-def test_survival_quantile_and_interval_agree() -> None:
-    noise_ = LaplaceNoise(SCALE)
-    law = stats.laplace(scale=SCALE)
-    for x in (-40.0, -1.0, -1e-9, 0.0, 0.5, 3.0, 100.0):
-        assert noise_.survival(x) == pytest.approx(law.sf(x), rel=1e-12)
-    for p in (1e-300, 1e-9, 0.2, 0.5, 0.9, 1 - 1e-12):
-        assert noise_.quantile(p) == pytest.approx(law.ppf(p), rel=1e-9, abs=1e-12)
-        assert 1 - noise_.survival(noise_.quantile(p)) == pytest.approx(p, rel=1e-9, abs=1e-15)
-    for c in (1e-12, 0.5, 0.95, 1 - 1e-9):
-        assert noise_.interval(c) == pytest.approx(law.isf((1 - c) / 2), rel=1e-6)
-        assert 2 * noise_.survival(noise_.interval(c)) == pytest.approx(1 - c, rel=1e-6)
-    assert (noise_.survival(math.inf), noise_.survival(-math.inf)) == (0.0, 1.0)
-    for bad in (0.0, 1.0, -0.5, 2.0, math.nan):
-        with pytest.raises(AnswersError):
-            noise_.interval(bad)
-        with pytest.raises(AnswersError):
-            noise_.quantile(bad)
-    with pytest.raises(AnswersError):
-        noise_.survival(math.nan)
+def test_half_widths_are_those_of_laplace_noise() -> None:
+    for confidence in (1e-12, 0.5, 0.95, 1 - 1e-9):
+        assert half_width(SCALE, confidence) == pytest.approx(LAW.isf((1 - confidence) / 2), rel=1e-6, abs=1e-15)
 
 
 # --- errors say nothing ---
@@ -455,6 +441,6 @@ def test_simulated_noise_is_laplace_and_reproducible() -> None:
     assert simulated == simulate_laplace([3.0] * 20_000, SCALE, seed=7)
     assert simulated != simulate_laplace([3.0] * 20_000, SCALE, seed=8)
     assert all(type(value) is float for value in simulated[:10])
-    assert stats.kstest(np.array(simulated) - 3.0, stats.laplace(scale=SCALE).cdf).pvalue > FALSE_ALARM
+    assert stats.kstest(np.array(simulated) - 3.0, LAW.cdf).pvalue > FALSE_ALARM
     with pytest.raises(EpsilonError):
         simulate_laplace([1.0], 0.0, seed=1)

@@ -11,6 +11,7 @@ import pytest
 import wpinq as wp
 from wpinq.errors import BudgetExceeded, PlanError, SourceRejected
 from wpinq.graphs.synthesis import Bounds, find_method
+from wpinq.graphs.synthesis.methods import DegreesThen, Fit
 from wpinq.privacy.ledger import Ledger
 from wpinq.workflows import measure_graph, measuring
 
@@ -122,3 +123,11 @@ def test_keys_are_asked_for_until_the_method_wants_no_more() -> None:
 def test_nothing_is_read_when_the_shares_make_no_sense(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="a share for each"):
         measure_graph(tmp_path / "missing.txt", find_method("tbi"), 1, split={"tbi": 1})
+
+
+def test_a_query_without_public_keys_is_refused_before_anything_is_spent(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.db"
+    method = DegreesThen("mine", {"ends": Fit(lambda edges: edges.select(lambda e: e.src), None)})
+    with pytest.raises(PlanError, match="ends has no public keys"):
+        measure_graph(RING, method, 1, ledger=ledger, bounds=Bounds(nodes=12, degree=8))
+    assert not ledger.exists()

@@ -82,11 +82,9 @@ def simulated_sorted_error(strategy: Sorted, epsilon: object, guess: Any, draws:
     ----------
     strategy : Sorted
         The strategy.
-    epsilon : number
-        More than 0.
     guess : array-like
         Public counts of at least 0, one a bin, in any order.
-    draws, seed : int
+    epsilon, draws, seed
         As for `simulated_error`.
 
     Returns
@@ -125,11 +123,9 @@ def simulated_distance(strategy: CountOfCounts, epsilon: object, guess: Any, dra
     ----------
     strategy : CountOfCounts
         The strategy.
-    epsilon : number
-        More than 0.
     guess : array-like of int
         A public number of groups of each size from 0 to `strategy.largest`, of sum `strategy.groups`.
-    draws, seed : int
+    epsilon, draws, seed
         As for `simulated_error`.
 
     Returns

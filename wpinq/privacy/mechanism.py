@@ -1,6 +1,5 @@
-"""What the mechanisms share: OpenDP's constructors, scales that its privacy maps certify, and silent failure.
+"""What the mechanisms share: OpenDP's constructors, exact numbers as floats, and silent failure.
 
-Selection is a measurement of OpenDP, exact over floats, scaled so that OpenDP's own privacy map bounds the loss.
 Nothing that goes wrong while a mechanism runs may say with which values.
 """
 
@@ -9,10 +8,9 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 from wpinq.errors import EpsilonError, EvaluationFailed
@@ -22,7 +20,6 @@ Measurement = Any
 
 FAILED = "the mechanism failed on the evaluated values: the charge stands, and the reason is withheld"
 
-_MAX_STEPS = 16
 _features = threading.Lock()
 
 
@@ -54,83 +51,6 @@ def contrib() -> Iterator[None]:
             yield
         finally:
             disable_features("contrib")
-
-
-def certified_scale(
-    build: Callable[[float], Measurement],
-    factor: int,
-    epsilon: Fraction,
-    slack: Fraction,
-    distances: Iterable[Fraction],
-) -> float:
-    """The least scale, to a few units in the last place, whose loss OpenDP certifies to be at most the bill.
-
-    The search starts at `factor * (1 + slack) / epsilon`, rounded up, and takes one `nextafter` at a time until
-    for every distance d, with `d_in` the least float that is at least `d * (1 + slack)`:
-    `Fraction(build(scale).map(d_in)) <= d * epsilon`. Arithmetic is exact but for these directed roundings.
-
-    Parameters
-    ----------
-    build : callable
-        The measurement with a given scale. Its map must be affine with a non-negative intercept. A function of a
-        module, not a lambda: results are cached by it.
-    factor : int
-        The slope of the map times the scale: 2 for selection.
-    epsilon : Fraction
-        More than 0.
-    slack : Fraction
-        Rounding slack, at least 0: an output moves by at most `d * (1 + slack)`.
-    distances : iterable of Fraction
-        `uses * unit_weight` of every source: how far one unit of it moves the output in exact arithmetic. At
-        least one, each more than 0.
-
-    Returns
-    -------
-    float
-        The scale.
-
-    Raises
-    ------
-    EpsilonError
-        When the parameters are outside these ranges, or floating point cannot hold the scale, a distance, or
-        the loss billed for it, with full precision.
-
-    Notes
-    -----
-    One unit is enough. A source that changes by k ≥ 1 units moves the output by at most `k * d_in`. The map is
-    `loss(x) = a + b·x` with a, b ≥ 0, so `loss(k·d_in) ≤ k·(a + b·d_in) ≤ k·d·epsilon`, the billed loss of k
-    units. The map of selection has a = 0, up to its rounding up to a float.
-
-    Privacy cost: none. Everything here is known before data is touched.
-    """
-    billed = sorted({exact_number(d, "uses × unit weight of a source") for d in distances})
-    if exact_number(epsilon, "epsilon") <= 0:
-        raise EpsilonError("epsilon must be more than 0 to scale noise: parse it with parse_epsilon")
-    if exact_number(slack, "the rounding slack") < 0:
-        raise EpsilonError("the rounding slack must be at least 0: take the bound that the plan analysis gives")
-    if not billed or billed[0] <= 0:
-        raise EpsilonError("noise needs at least one source, each with uses × unit weight of more than 0")
-    return _search(build, factor, epsilon, slack, tuple(billed))
-
-
-@lru_cache(maxsize=1024)
-def _search(
-    build: Callable[[float], Measurement],
-    factor: int,
-    epsilon: Fraction,
-    slack: Fraction,
-    billed: tuple[Fraction, ...],
-) -> float:
-    for d in billed:
-        round_up(d * epsilon, "the billed epsilon of a source")
-    limits = [(round_up(d * (1 + slack), "uses × unit weight of a source"), d * epsilon) for d in billed]
-    scale = round_up(factor * (1 + slack) / epsilon, "the noise scale")
-    for _ in range(_MAX_STEPS):
-        measurement = build(scale)
-        if all(Fraction(measurement.map(d_in)) <= loss for d_in, loss in limits):
-            return scale
-        scale = math.nextafter(scale, math.inf)
-    raise EpsilonError("OpenDP does not certify this noise within the bill: report it with the version of OpenDP")
 
 
 def exact_number(number: object, what: str) -> Fraction:

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from wpinq.errors import AnswersError, EpsilonError
+from wpinq.errors import EpsilonError
 from wpinq.privacy.laplace import add_laplace
 from wpinq.privacy.mechanism import exact_number, invoke, round_up
 
@@ -81,9 +81,8 @@ class LaplaceNoise:
 
     Examples
     --------
-    >>> noise = LaplaceNoise(10.0)
-    >>> round(noise.interval(0.95), 3)
-    29.957
+    >>> LaplaceNoise(10.0)
+    LaplaceNoise(scale=10.0)
     """
 
     scale: float
@@ -126,113 +125,6 @@ class LaplaceNoise:
 
     def _add(self, values: list[float]) -> list[float]:
         return list(add_laplace(np.array(values, dtype=np.float64), self.scale).tolist())
-
-    def survival(self, threshold: float) -> float:
-        """The probability that a draw is more than the threshold.
-
-        `exp(-t / b) / 2` for t ≥ 0, and `1 - exp(t / b) / 2` below. The sampler rounds to a float, which
-        shifts the threshold by at most half a unit in its last place.
-
-        Parameters
-        ----------
-        threshold : float
-            Any number t but nan.
-
-        Returns
-        -------
-        float
-            A probability.
-
-        Raises
-        ------
-        AnswersError
-            When the threshold is nan.
-
-        Notes
-        -----
-        Privacy cost: none. It is about the noise, not the data.
-
-        Examples
-        --------
-        >>> LaplaceNoise(10.0).survival(0.0)
-        0.5
-        """
-        if math.isnan(threshold):
-            raise AnswersError("nan is no threshold: give a number")
-        if threshold >= 0:
-            return math.exp(-threshold / self.scale) / 2
-        return 1 - math.exp(threshold / self.scale) / 2
-
-    def quantile(self, probability: float) -> float:
-        """The number that a draw stays at or below with the given probability: the inverse of 1 - survival.
-
-        `b * ln(2p)` for p < 1/2, and `b * ln(1 / (2(1 - p)))` from there on.
-
-        Parameters
-        ----------
-        probability : float
-            Strictly between 0 and 1.
-
-        Returns
-        -------
-        float
-            The quantile.
-
-        Raises
-        ------
-        AnswersError
-            When the probability is not between 0 and 1.
-
-        Notes
-        -----
-        Privacy cost: none. It is about the noise, not the data.
-
-        Examples
-        --------
-        >>> LaplaceNoise(10.0).quantile(0.5)
-        0.0
-        """
-        _check_probability(probability, "a probability")
-        if probability < 0.5:
-            return self.scale * math.log(2 * probability)
-        return self.scale * math.log(0.5 / (1 - probability))
-
-    def interval(self, confidence: float) -> float:
-        """The half-width around a released value that holds the true one with the given probability.
-
-        `b * ln(1 / (1 - confidence))`.
-
-        Parameters
-        ----------
-        confidence : float
-            Strictly between 0 and 1.
-
-        Returns
-        -------
-        float
-            The half-width.
-
-        Raises
-        ------
-        AnswersError
-            When the confidence is not between 0 and 1.
-
-        Notes
-        -----
-        Privacy cost: none. It is about the noise, not the data.
-
-        Examples
-        --------
-        >>> round(LaplaceNoise(1.0).interval(0.9), 4)
-        2.3026
-        """
-        _check_probability(confidence, "a confidence")
-        return -self.scale * math.log1p(-confidence)
-
-
-def _check_probability(probability: float, what: str) -> None:
-    if not 0 < probability < 1:
-        raise AnswersError(f"{what} lies strictly between 0 and 1: give for example 0.95")
 
 
 def simulate_laplace(values: Sequence[float], scale: float, seed: int) -> list[float]:

@@ -10,7 +10,7 @@ import wpinq as wp
 from wpinq.engines.relational.spark import starting
 from wpinq.engines.relational.spark.database import FAILED, SparkDatabase, check
 from wpinq.engines.relational.spark.frames import SparkData
-from wpinq.errors import EvaluationFailed, PlanError
+from wpinq.errors import EvaluationFailed, PlanError, SourceRejected
 from wpinq.plan.arithmetic import EXACT
 
 NUMBERS = wp.source("numbers", int)
@@ -56,6 +56,27 @@ def test_an_error_with_a_query_is_not_logged_either(
     with pytest.raises(EvaluationFailed, match="the reason cannot be shown"):
         database.evaluate(NUMBERS.plan, {"numbers": {1: 1.0}})
     assert "4711" not in "".join(capfd.readouterr())
+
+
+def test_logs_are_off_before_a_frame_is_checked(spark: Any) -> None:
+    from pyspark.logger import PySparkLogger
+
+    root = spark._jvm.org.apache.logging.log4j.LogManager
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+    frame = spark.sql("SELECT CAST(id + 4711 AS TINYINT) AS x FROM range(2)")
+    spark.sparkContext.setLogLevel("WARN")
+    logger.disabled = False
+    try:
+        with wp.Session(engine="spark") as session:
+            checked = session._cluster.frame(frame)  # type: ignore[union-attr]
+            assert checked is frame
+            assert str(root.getRootLogger().getLevel()) == "OFF"
+            assert logger.disabled
+            with pytest.raises(SourceRejected, match="cannot be read by Spark"):
+                session.protect(wp.source("bytes", x=int), frame, budget=1)
+    finally:
+        spark.sparkContext.setLogLevel("OFF")
+        logger.disabled = True
 
 
 def test_programs_that_nest_too_deep_are_refused_from_the_plan() -> None:

@@ -92,6 +92,9 @@ class DegreesThen(Method):
         }
         wanted |= {name: (fit.recipe(source), None) for name, fit in self.fits.items()}
         made = spend(wanted, epsilon, self.shares if split is None else split)
+        for name, fit in self.fits.items():
+            if fit.keys is None and made[name].domain is None:
+                raise PlanError(f"{name} has no public keys that follow from its plan, and no rule for them")
         if bounds.degree is None and _confident(1 / float(made[CCDF].epsilon)) > _MOST_KEYS // 2:
             raise PlanError(
                 f"so little epsilon for {CCDF} cannot tell where degrees end: give a public bound on the degree"
@@ -116,7 +119,7 @@ class DegreesThen(Method):
             return range(max(1, math.ceil(ccdf[0] + 10 * ccdf.scale)))
         keys = self.fits[name].keys
         if keys is None:
-            raise PlanError(f"{name} has no public keys that follow from its plan, and no rule for them")
+            raise PlanError(f"{name} has its keys from its measurement")
         return keys(fit_degrees(answers))
 
     def seed(self, answers: Mapping[str, Answers], rng: np.random.Generator) -> list[Edge]:

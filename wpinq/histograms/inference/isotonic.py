@@ -68,10 +68,8 @@ def isotonic_l1(values: Any, lower: float = -math.inf, upper: float = math.inf) 
 
     Parameters
     ----------
-    values : array-like
-        Released numbers.
-    lower, upper : float
-        Public bounds, lower ≤ upper.
+    values, lower, upper
+        As for `isotonic_l2`.
 
     Returns
     -------
@@ -81,7 +79,7 @@ def isotonic_l1(values: Any, lower: float = -math.inf, upper: float = math.inf) 
     Raises
     ------
     AnswersError
-        When the arguments are not that.
+        As for `isotonic_l2`.
 
     Notes
     -----

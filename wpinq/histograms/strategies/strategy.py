@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from wpinq.answers import Answers
-from wpinq.errors import PlanError
+from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.arrays import Floats, vector
-from wpinq.measurement import Measurement
+from wpinq.measurement import GeometricCount, Measurement
 from wpinq.privacy.epsilon import parse_epsilon
 from wpinq.query import Query
 
@@ -73,7 +73,15 @@ class Strategy(ABC):
         return self.query(source, bin).noisy_count(epsilon, over=self.keys)
 
     def noise_scale(self, answers: Any, epsilon: object = None) -> float:
-        """The scale of the Laplace noise in `answers_of(answers)`: that of Answers, or sensitivity over ε."""
+        """The scale of the Laplace noise in `answers_of(answers)`: that of Answers, or sensitivity over ε.
+
+        AnswersError for answers of geometric noise, in whose whole steps those intervals cover less than they say.
+        """
+        if isinstance(answers, Answers) and isinstance(answers.measurement.sink, GeometricCount):
+            raise AnswersError(
+                "these answers have double-geometric noise, and intervals here are of Laplace noise: "
+                "use answers.interval(key) for single answers, or release with noisy_count"
+            )
         scale = answers.scale if isinstance(answers, Answers) else float(1 / parse_epsilon(epsilon))
         return scale * float(self.sensitivity)
 

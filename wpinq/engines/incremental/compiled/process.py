@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wpinq.engines.incremental.compiled.code import Writer
@@ -45,15 +46,7 @@ def process_table(generator: Generator, step: Step) -> str:
     with writer.block("for m in range(1, 1 + n):"):
         with writer.block("if load(A, STATUS) != 0:"):
             line("break")
-        line(f"base = row_at(A, {moved.name}, m)")
-        line(f"change = as_float(load(A, base + {size}))")
-        with writer.block("if abs(change) < DUST:"):
-            line("continue")
-        for i, word in enumerate(words):
-            line(f"{word} = load(A, base + {i})")
-        line(f"row = find_{size}(A, {kept.name}, {record})")
-        line(f"old = 0.0 if row == 0 else as_float(load(A, row_at(A, {kept.name}, row) + {size}))")
-        line("new = settle(old + change)")
+        change(writer, kept, moved, words)
         if isinstance(step, SourceStep):
             check_source(generator, writer)
         with writer.block("if row == 0:"):
@@ -74,6 +67,20 @@ def process_table(generator: Generator, step: Step) -> str:
         line(f"clear(A, {touched.name})")
     line(f"clear(A, {moved.name})")
     return function(f"process_{kept.name}", [], writer.lines)
+
+
+def change(writer: Writer, kept: Table, moved: Table, words: Sequence[str]) -> None:
+    """Read change m of a table: the record, its row if it has one, and its weight before and after."""
+    line, size = writer.line, len(words)
+    line(f"base = row_at(A, {moved.name}, m)")
+    line(f"change = as_float(load(A, base + {size}))")
+    with writer.block("if abs(change) < DUST:"):
+        line("continue")
+    for i, word in enumerate(words):
+        line(f"{word} = load(A, base + {i})")
+    line(f"row = find_{size}(A, {kept.name}, {', '.join(words)})")
+    line(f"old = 0.0 if row == 0 else as_float(load(A, row_at(A, {kept.name}, row) + {size}))")
+    line("new = settle(old + change)")
 
 
 def check_source(generator: Generator, writer: Writer) -> None:
@@ -115,15 +122,7 @@ def process_norm(generator: Generator, join: JoinStep) -> str:
     with writer.block("for m in range(1, 1 + n):"):
         with writer.block("if load(A, STATUS) != 0:"):
             line("break")
-        line(f"base = row_at(A, {moved.name}, m)")
-        line(f"change = as_float(load(A, base + {size}))")
-        with writer.block("if abs(change) < DUST:"):
-            line("continue")
-        for i, word in enumerate(words):
-            line(f"{word} = load(A, base + {i})")
-        line(f"row = find_{size}(A, {kept.name}, {record})")
-        line(f"old = 0.0 if row == 0 else as_float(load(A, row_at(A, {kept.name}, row) + {size}))")
-        line("new = settle(old + change)")
+        change(writer, kept, moved, words)
         with writer.block("if row == 0:"):
             with writer.block("if new == 0.0:"):
                 line("continue")

@@ -8,7 +8,7 @@ user pays most, and because its rows need no adding up.
 
 Weights: a term over columns has the bits that the column of a stored result would have, for storing a float changes
 none. Where rows of one record must be added up, that happens later, over more rows, on a grid that takes them in any
-order (`sums`): the two roundoffs are paid once instead of at each step. So the error bound stays, and nothing here
+order (`sums`): the roundoff of a sum is paid once instead of at each step. So the error bound stays, and nothing here
 looks at a sign: combining is linear in the rows, and what is not linear (Shave, GroupBy, Union, Intersect, the norms
 of a Join) asks for unique rows first.
 """

@@ -13,7 +13,7 @@ negative rows of each side are stored (few, in most data), looked up in the part
 Both sides must have each record in one row; a side of which that is not known is stored first, which adds its rows
 up. The norms that a Join inside a side divides by stay those of its own inputs: they are tables of the block, made
 from the unfiltered inputs. So every weight has the bits it had, and a minimum rounds nothing; the parts exclude each
-other, and putting them together costs the two roundoffs of a sum.
+other, and putting them together costs the one roundoff of a sum.
 
 Before: `SELECT c0, least(coalesce(max(w) FILTER (side = 0), 0), …) FROM (A UNION ALL B) GROUP BY c0`.
 After: `SELECT a.c0, least(a.w, b.w) FROM A AS a, B AS b WHERE a.c0 = b.c0`.

@@ -6,7 +6,7 @@ without adding up equal records, so that there is one such sum at the end and no
 
 Needs: the weight is a constant, or a function of the columns that are grouped by: keys and declared facts say so.
 Weights: the count is exact (below `2^53`, which no machine reaches), and the product rounds once, by one roundoff of
-the sum, where the grid of `sums` may take two. A norm takes the absolute value of the common weight, which rounds
+the sum: less than the grid of `sums` may take. A norm takes the absolute value of the common weight, which rounds
 nothing.
 
 Before: `CAST(sum(CAST(w * 2^96 AS HUGEINT)) AS DOUBLE) * 2^-96`. After: `CAST(count(*) AS DOUBLE) * min(w)`.

@@ -110,7 +110,10 @@ class SparkDatabase:
             path = os.fspath(data)
             return self._parquet(path) if path.rstrip("/").endswith(".parquet") else None
         from_spark = any(base.__module__.partition(".")[0] == "pyspark" for base in type(data).__mro__)
-        return data if from_spark and hasattr(data, "toDF") else None
+        if not (from_spark and hasattr(data, "toDF")):
+            return None
+        self.open()  # what Spark logs when the frame is checked quotes rows too: off before that
+        return data
 
     def keep(self, frame: Any, bounds: Bounds) -> SparkData:
         """A checked frame as a dataset."""
@@ -289,16 +292,8 @@ def evaluate(
 
     Parameters
     ----------
-    root : Node
-        The plan.
-    data : mapping
-        For each source name, record to weight.
-    arithmetic : Arithmetic
-        Only `FLOAT`.
-    on_step : callable, optional
-        Told the name of each operator before its statements are given to Spark; nothing else.
-    rewrites : Rewrites, optional
-        Which rewrites to make; all unless given.
+    root, data, arithmetic, on_step, rewrites
+        As for `wpinq.engines.relational.duckdb.evaluate`; the data of a source may also be a `SparkData`.
 
     Returns
     -------
@@ -308,8 +303,7 @@ def evaluate(
     Raises
     ------
     PlanError
-        When exact arithmetic is asked for, a source has no data, data weigh more than the cap of their source, the
-        plan has a step that Spark cannot run, or pyspark or Java is missing.
+        As there, and when the plan has a step that Spark cannot run, or pyspark or Java is missing.
     EvaluationFailed
         When Spark failed; with a constant message, for its own could show data.
     """
