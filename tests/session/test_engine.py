@@ -362,3 +362,17 @@ def test_a_median_counts_what_is_no_candidate_on_every_engine(monkeypatch: pytes
             chosen = session.release(ages.median(100, [10, 50, 80]))
             assert isinstance(chosen, wp.Answers)
             assert chosen.value == 10
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "reference"])
+def test_sources_whose_names_differ_in_case_are_two(engine: str) -> None:
+    upper, lower = wp.source("A", int), wp.source("a", int)
+    with wp.Session(engine=engine) as session:
+        session.protect(upper, range(50), budget=10**9)
+        session.protect(lower, [1], budget=10**9)
+
+        def ones(query: wp.Query) -> float:
+            measurement = query.select(lambda v: v % 10).noisy_count(epsilon=1000, over=[1])
+            return round(session.release(measurement, fresh=True)[1])
+
+        assert [ones(upper), ones(lower), ones(upper), ones(upper.concat(lower))] == [5, 1, 5, 6]

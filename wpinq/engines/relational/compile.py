@@ -27,10 +27,8 @@ from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.plan.analysis import masses
 from wpinq.plan.facts import nonnegative
-from wpinq.plan.node import Node, topological
+from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
-
-_SOURCE = "source_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +90,15 @@ compile_anew = compile_plan.__wrapped__
 """The same, remembered nowhere: a weight that was found in protected data must not outlive them."""
 
 
+def _table(source: str) -> str:
+    """The table of a source. A database may take names that differ in case for one, so other names are spelt in hex."""
+    plain = source.isascii() and source == source.lower()
+    return f"source_{source}" if plain else f"sourcex_{source.encode().hex()}"
+
+
 def _compile(root: Node, program: Program) -> Compiled:
-    positive = {
-        table.removeprefix(_SOURCE) for table, weight in program.equal if table.startswith(_SOURCE) and weight > 0
-    }
+    above = {table for table, weight in program.equal if weight > 0}
+    positive = {name for name in sources([root]) if _table(name) in above}
     bounds, signs = masses(root), nonnegative(root, positive)
     order = list(topological([root]))
     uses = Counter(child.digest for node in order for child in node.inputs)
@@ -107,7 +110,7 @@ def _compile(root: Node, program: Program) -> Compiled:
         steps.append((program.step, len(program.statements)))
         output = Relation((), node.type, bounds[node.digest], signs[node.digest])
         if isinstance(node.operator, Source):
-            name = tables.setdefault(node.operator.source, _SOURCE + node.operator.source)
+            name = tables.setdefault(node.operator.source, _table(node.operator.source))
             relation = _source(program, node.operator, name, output)
         else:
             inputs = [relations[child.digest] for child in node.inputs]

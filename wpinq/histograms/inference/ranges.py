@@ -8,6 +8,7 @@ import numpy as np
 
 from wpinq.errors import AnswersError
 from wpinq.histograms.inference.arrays import Floats, Integers, vector
+from wpinq.histograms.inference.isotonic import isotonic_l2
 
 
 def range_sums(counts: Any, starts: Any, stops: Any) -> Floats:
@@ -63,7 +64,7 @@ def quantile(counts: Any, q: float, edges: Any | None = None) -> float:
     Parameters
     ----------
     counts : array-like
-        An estimate; negative counts are taken as 0.
+        An estimate. Where counts are negative, the nearest cumulative counts that never fall take the place of theirs.
     q : float
         Between 0 and 1; 0.5 for the median.
     edges : array-like, optional
@@ -90,7 +91,10 @@ def quantile(counts: Any, q: float, edges: Any | None = None) -> float:
     >>> quantile([2, 0, 10, 2], 0.5, edges=[0, 10, 20, 30, 40])
     25.0
     """
-    numbers = np.maximum(vector(counts, "counts"), 0.0)
+    numbers = vector(counts, "counts")
+    if (numbers < 0).any():
+        # not each negative count as 0: over many bins the positive half of the noise would outweigh the counts
+        numbers = np.diff(isotonic_l2(np.cumsum(numbers), lower=0.0), prepend=0.0)
     total = float(numbers.sum())
     if not 0 <= q <= 1:
         raise AnswersError(f"a quantile lies between 0 and 1, not {q!r}")
