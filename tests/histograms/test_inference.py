@@ -436,7 +436,7 @@ def test_bootstrap_of_a_linear_estimate_agrees_with_the_exact_interval():
 
 
 def test_the_median_of_noisy_counts_is_not_drawn_to_the_middle_by_their_positive_halves():
-    counts = np.random.default_rng(3).normal(0, 1, 4096)
+    counts = np.random.default_rng(3).normal(0, 2, 4096)
     counts -= counts.mean()
     counts[100] += 2000
     assert median(counts) == 100 < median(np.maximum(counts, 0))
