@@ -5,7 +5,8 @@
 
 DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. It reads true values of
 public graphs and prints errors against them: a benchmark, not a release. Noise is simulated from numpy, anew for each
-seed.
+seed. `--graphs` also takes the names of generated graphs, which no constant of the library was chosen on: small-world,
+geometric, forest-fire, power-law-cluster, communities.
 
 One undirected edge is protected, and epsilon is the whole cost. For each cell the median over seeds, and the largest in
 parentheses, of: the relative error of triangles, the error of assortativity, the relative error of average clustering,
@@ -19,6 +20,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import os
+import random
 import time
 from pathlib import Path
 from typing import Any
@@ -40,14 +42,39 @@ from wpinq.synthesis.sampling import Update
 GRAPHS = ["ca-GrQc", "ca-HepTh", "Caltech36", "ca-HepPh", "soc-Epinions1"]
 METHODS = ["tags", "tbi", "tbi+jdd", "tbd"]
 STATISTICS = ("triangles", "assortativity", "average_clustering")
+GENERATED = ["small-world", "geometric", "forest-fire", "power-law-cluster", "communities"]
 Edges = npt.NDArray[np.int64]
 Weights = dict[Any, float]
 
 
-def read(path: Path) -> Edges:
-    with gzip.open(path, "rt") as lines:
-        pairs = np.loadtxt(lines, dtype=np.int64)
+def read(name: str, data: Path) -> Edges:
+    if name in GENERATED:
+        pairs = np.array(generated(name), dtype=np.int64)
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    else:
+        with gzip.open(data / "graphs" / f"{name}.txt.gz", "rt") as lines:
+            pairs = np.loadtxt(lines, dtype=np.int64)
     return np.unique(np.sort(pairs, axis=1), axis=0)
+
+
+def generated(name: str) -> list[tuple[int, int]]:
+    """The edges of a graph of 5,000 or 10,000 nodes, the same every time."""
+    import igraph
+    import networkx
+
+    igraph.set_random_number_generator(random.Random(1))
+    if name == "small-world":
+        return list(igraph.Graph.Watts_Strogatz(1, 10_000, 5, 0.1).get_edgelist())
+    if name == "geometric":
+        return list(igraph.Graph.GRG(10_000, 0.02).get_edgelist())
+    if name == "forest-fire":
+        return list(igraph.Graph.Forest_Fire(10_000, 0.35, 0.3).get_edgelist())
+    if name == "power-law-cluster":
+        return list(networkx.powerlaw_cluster_graph(10_000, 5, 0.5, seed=1).edges)
+    made = networkx.LFR_benchmark_graph(
+        5_000, 2.5, 1.5, 0.2, average_degree=12, max_degree=150, min_community=20, seed=1
+    )
+    return list(made.edges)
 
 
 def weights(measurement: Measurement, edges: Edges, symmetric: bool) -> Weights:
@@ -114,7 +141,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = os.environ.get("WPINQ_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data")
     parser.add_argument("data", nargs="?", type=Path, default=Path(default), help="holds graphs/*.txt.gz")
-    parser.add_argument("--graphs", nargs="+", default=GRAPHS)
+    parser.add_argument("--graphs", nargs="+", default=GRAPHS, choices=GRAPHS + GENERATED)
     parser.add_argument("--epsilon", nargs="+", default=["0.5", "1", "2"])
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--seeds", type=int, default=5)
@@ -123,7 +150,7 @@ def main() -> None:
     parser.add_argument("--each", action="store_true")
     args = parser.parse_args()
     for name in args.graphs:
-        graph = read(args.data / "graphs" / f"{name}.txt.gz")
+        graph = read(name, args.data)
         facts = graph_statistics(graph)
         steps = args.steps or 150 * len(graph)
         print(f"\n{name}: {len(graph):,} edges, {steps:,} steps")

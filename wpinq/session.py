@@ -111,9 +111,11 @@ class Session:
         self._closed = True
         self._protected.clear()
         self._open_outputs.clear()
-        self._evaluator.close()
-        if self._owns_ledger:
-            self._ledger.close()
+        try:
+            self._evaluator.close()
+        finally:
+            if self._owns_ledger:
+                self._ledger.close()
 
     def protect(
         self, source: Query, data: object, budget: object, *, unit: str | None = None, version: str | None = None

@@ -5,6 +5,7 @@ None of these libraries is imported unless a table of it is offered: a table nam
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from wpinq.errors import SourceRejected
@@ -48,7 +49,7 @@ def _unsupported(data: object) -> SourceRejected:
     )
 
 
-def _finish(layout: Layout, columns: list[Column], what: str, notes: list[str] | None = None) -> list[Value]:
+def _finish(layout: Layout, columns: Sequence[Column], what: str, notes: list[str] | None = None) -> list[Value]:
     faults: Faults = {}
     records = layout.records(columns, faults, notes or ())
     if faults:
@@ -63,7 +64,7 @@ def _records_of_numpy(data: Any, type_: Type) -> list[Value]:
     what = "the array"
     if not isinstance(data, numpy.ndarray) or isinstance(data, numpy.ma.MaskedArray):
         raise _unsupported(data)
-    columns: list[Column]
+    columns: list[numpy.ndarray[Any, numpy.dtype[Any]]]
     if data.dtype.names is not None and data.ndim == 1:
         columns = [data[data.dtype.names[place]] for place in layout.pick(data.dtype.names, what)]
     elif data.ndim in (1, 2):
@@ -76,7 +77,8 @@ def _records_of_numpy(data: Any, type_: Type) -> list[Value]:
         columns = [array[:, place] for place in range(array.shape[1])]
     else:
         raise SourceRejected(f"the array has {data.ndim} dimensions: offer rows and columns")
-    return _finish(layout, columns, what, [f" (dtype {column.dtype})" for column in columns])  # type: ignore[union-attr]
+    notes = [f" (dtype {column.dtype})" for column in columns]
+    return _finish(layout, columns, what, notes)
 
 
 def _records_of_pandas(data: Any, type_: Type) -> list[Value]:

@@ -37,10 +37,10 @@ class Values:
 
     def scalar(self, node: Syntax) -> Scalar:
         """A number, string, true, false or null."""
-        value = self._value(node, 0)
+        value: Scalar = self._value(node, 0)
         if isinstance(value, (tuple, list, range)):
             raise self.text.error("expected a number, a string, true, false or null", node.position)
-        return value  # type: ignore[no-any-return]
+        return value
 
     def number(self, node: Syntax) -> int | Fraction:
         """An exact number."""
@@ -201,10 +201,10 @@ def override(name: str, given: object, default: Scalar) -> Scalar:
     if isinstance(default, (int, Fraction)):
         number = _number(name, given)
         return int(number) if isinstance(default, int) and number.denominator == 1 else number
-    if isinstance(given, str):
+    if given is None or isinstance(given, str):
         return given
-    if given is None or (default is None and isinstance(given, (bool, int, float, Fraction))):
-        return Fraction(repr(given)) if isinstance(given, float) and math.isfinite(given) else given  # type: ignore[return-value]
+    if default is None and isinstance(given, (bool, int, float, Fraction)):
+        return given if isinstance(given, int) else _number(name, given)
     raise LanguageError(f"the parameter `{name}` is a string, not {shorten(repr(given))}")
 
 
