@@ -192,15 +192,19 @@ class Choose(Sink):
         """The score of every candidate, from the exact sums of the weights."""
         if self.quantile is None:
             return [weights.get(candidate, 0.0) for candidate in candidates]
-        q = self.quantile
         ordered = sorted((order_key(record), Fraction(w)) for record, w in weights.items() if record is not None)
         places = [place for place, _ in ordered]
         sums = list(accumulate((weight for _, weight in ordered), initial=Fraction(0)))
-        scores = []
-        for place in map(order_key, candidates):
-            left, right = sums[bisect_left(places, place)], sums[-1] - sums[bisect_right(places, place)]
-            scores.append(-abs(float((1 - q) * left - q * right)))
-        return scores
+        keys = [order_key(candidate) for candidate in candidates]
+        return self.scores_of_sides(
+            [(sums[bisect_left(places, key)], sums[-1] - sums[bisect_right(places, key)]) for key in keys]
+        )
+
+    def scores_of_sides(self, sides: Iterable[tuple[Fraction, Fraction]]) -> list[float]:
+        """The score of every candidate of a quantile, from the weight before it and the weight after it."""
+        q = self.quantile
+        assert q is not None
+        return [-abs(float((1 - q) * left - q * right)) for left, right in sides]
 
     def value(self, numbers: Mapping[Value, float]) -> Value:
         return next(key for key, number in numbers.items() if number == 1.0)

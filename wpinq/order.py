@@ -96,9 +96,6 @@ def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
     return LaplaceNoise(order.scale).add(weights)
 
 
-def chosen(order: Order, outputs: Weights) -> int:
+def chosen(order: Order, scores: Sequence[float]) -> int:
     """The place of the candidate that a choice falls on."""
-    sink, domain = order.measurement.sink, order.measurement.domain
-    assert isinstance(sink, Choose)
-    assert domain is not None
-    return select(sink.scores(outputs, domain), order.measurement.epsilon, order.slack, order.distances)
+    return select(scores, order.measurement.epsilon, order.slack, order.distances)

@@ -310,10 +310,16 @@ class Session:
         return noisy(order, self._outputs(order, held, keys), keys)
 
     def _pick(self, order: Order, held: Sequence[Protected]) -> int:
-        sink = order.measurement.sink
+        sink, domain = order.measurement.sink, order.measurement.domain
+        assert isinstance(sink, Choose)
+        assert domain is not None
         # A quantile asks how much weight there is on either side of a candidate, at whatever records.
-        everywhere = isinstance(sink, Choose) and sink.quantile is not None
-        return chosen(order, self._outputs(order, held, None if everywhere else order.measurement.domain))
+        everywhere = sink.quantile is not None
+        if self._cluster is not None and everywhere:
+            data = {protected.source.source: protected.weights for protected in held}
+            sides = self._cluster.evaluate_sides(order.measurement.plan, data, domain, self._on_step)
+            return chosen(order, sink.scores_of_sides(sides))
+        return chosen(order, sink.scores(self._outputs(order, held, None if everywhere else domain), domain))
 
     def _outputs(self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None) -> Weights:
         """The output, at least at some keys where they are given; of an engine on a cluster, there and nowhere else."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 from wpinq.engines import reference
@@ -50,6 +51,15 @@ class Cluster(Evaluator, Protocol):
         on_step: Callable[[str], None] | None,
     ) -> Weights:
         """The weights that the output of a plan gives to some records; those of weight 0 are left out."""
+
+    def evaluate_sides(
+        self,
+        root: Node,
+        data: Mapping[str, Any],
+        candidates: Sequence[Value],
+        on_step: Callable[[str], None] | None,
+    ) -> Sequence[tuple[Fraction, Fraction]]:
+        """The weight of the output before and after each of some records, in canonical order, without rounding."""
 
     def frame(self, data: object) -> object | None:
         """Data that are there already, as a frame of the engine's; None for all other."""

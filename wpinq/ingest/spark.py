@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +14,7 @@ from wpinq.ingest.columns import Layout
 from wpinq.ingest.promises import check_facts
 
 _WHAT = "the Spark frame"
+_UNREADABLE = "cannot be read by Spark: show it yourself to see why"
 _KINDS: dict[Type, tuple[str, ...]] = {
     BOOL: ("boolean",),
     INT: ("tinyint", "smallint", "int", "bigint"),
@@ -20,13 +22,15 @@ _KINDS: dict[Type, tuple[str, ...]] = {
     STR: ("string",),
 }
 
+Bounds = tuple[float | None, float | None]
+
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SparkFrame:
     """A weighted dataset in Spark: a frame of columns `c0`, `c1`, … and `w`, and its least and greatest weight."""
 
     frame: Any
-    bounds: tuple[float | None, float | None]
+    bounds: Bounds
 
 
 def read_frame(frame: Any, type_: Type, *, unit_weight: Fraction, cap: Fraction, facts: frozenset[str]) -> SparkFrame:
@@ -37,7 +41,7 @@ def read_frame(frame: Any, type_: Type, *, unit_weight: Fraction, cap: Fraction,
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
-        Its rows must stay what they are: Spark may read them again.
+        It is evaluated once.
     type_ : Type
         The declared type: one or more int, float, bool or str, each perhaps null.
     unit_weight, cap, facts
@@ -46,7 +50,8 @@ def read_frame(frame: Any, type_: Type, *, unit_weight: Fraction, cap: Fraction,
     Returns
     -------
     SparkFrame
-        Record -> weight, still in Spark.
+        Record -> weight, still in Spark, which holds these rows from now on: a later change of what the frame reads
+        changes nothing, and rows that Spark loses it does not read again (`localCheckpoint`).
 
     Raises
     ------
@@ -61,8 +66,8 @@ def read_frame(frame: Any, type_: Type, *, unit_weight: Fraction, cap: Fraction,
     if unit_weight < 1:
         raise SourceRejected(f"a row weighs 1, above the unit weight {unit_weight}: declare a larger unit_weight")
     layout = Layout.of(type_)
-    places = layout.pick(list(frame.columns), _WHAT)
-    kinds = [kind for _, kind in frame.dtypes]
+    columns, kinds = _columns(frame)
+    places = layout.pick(columns, _WHAT)
     for i, (place, field) in enumerate(zip(places, layout.types, strict=True)):
         if field not in _KINDS:
             raise SourceRejected(f"{_WHAT}: {layout.label(i)} is none of int, float, bool and str: offer rows instead")
@@ -70,75 +75,91 @@ def read_frame(frame: Any, type_: Type, *, unit_weight: Fraction, cap: Fraction,
             raise SourceRejected(f"{_WHAT}: {layout.label(i)} is of another type than {field}: cast it in Spark")
     fault, read = _checked(frame, layout, places, cap, facts)
     if read is None:
-        raise SourceRejected(f"{_WHAT} {fault or 'cannot be read by Spark: show it yourself to see why'}")
+        raise SourceRejected(f"{_WHAT} {fault or _UNREADABLE}")
     return read
+
+
+def _columns(frame: Any) -> tuple[list[str], list[str]]:
+    """The names and types of the columns of a frame."""
+    found = None
+    with contextlib.suppress(Exception):
+        found = list(frame.columns), [kind for _, kind in frame.dtypes]
+    if found is None:
+        raise SourceRejected(f"{_WHAT} {_UNREADABLE}")
+    return found
 
 
 def _checked(
     frame: Any, layout: Layout, places: Sequence[int], cap: Fraction, facts: frozenset[str]
 ) -> tuple[str, SparkFrame | None]:
-    """The dataset, or what is wrong with it. What Spark says of a failure quotes rows: it ends here."""
-    try:
-        rows, unfit = _typed(frame, layout, places)
-        fault = _first_fault(rows, unfit, cap)
-        if fault:
-            return fault, None
-        return _weighed(rows.select(*[f"c{i}" for i in range(len(places))]), facts)
-    except Exception:
-        return "", None
+    """The dataset, or what is wrong with it. What Spark says of a failure quotes rows: it ends here.
+
+    The rows are read once and held, and what is held is checked: what the frame reads may change at any moment.
+    """
+    held, fault, read = None, "", None
+    with contextlib.suppress(Exception):
+        held = _weighed(frame, layout, places).localCheckpoint(eager=True)
+        fault, bounds = _first_fault(held, layout, cap, facts)
+        read = None if fault else SparkFrame(held, bounds)
+    if read is None and held is not None:
+        with contextlib.suppress(Exception):
+            held._jdf.queryExecution().analyzed().rdd().unpersist(False)
+    return fault, read
 
 
-def _typed(frame: Any, layout: Layout, places: Sequence[int]) -> tuple[Any, dict[str, str]]:
-    """The rows in canonical form, with a column for each thing that may be wrong; and what to say of it."""
+def _weighed(frame: Any, layout: Layout, places: Sequence[int]) -> Any:
+    """The rows in canonical form, equal ones added up."""
     from pyspark.sql import functions as sql
 
     names: dict[Type, str] = {INT: "bigint", FLOAT: "double", BOOL: "boolean", STR: "string"}
     given = frame.toDF(*[f"g{i}" for i in range(len(frame.columns))])
-    columns, unfit = [], {}
+    columns = []
     for i, (place, field) in enumerate(zip(places, layout.types, strict=True)):
-        value, label = sql.col(f"g{place}"), layout.label(i)
-        typed = value.cast(names[field])
+        typed = sql.col(f"g{place}").cast(names[field])
         columns.append((typed + sql.lit(0.0) if field == FLOAT else typed).alias(f"c{i}"))  # -0.0 becomes 0.0
-        if not field.nullable:
-            unfit[f"n{i}"] = f"has a null in {label}, which is declared without"
-            columns.append(value.isNull().alias(f"n{i}"))
-        if field == FLOAT:
-            unfit[f"f{i}"] = f"has a number in {label} that is not finite"
-            columns.append(
-                sql.coalesce(sql.isnan(value) | (sql.abs(value) == float("inf")), sql.lit(False)).alias(f"f{i}")
-            )
-        if field == STR:
-            unfit[f"u{i}"] = f"has a text in {label} that is not UTF-8"
-            columns.append(sql.coalesce(~sql.is_valid_utf8(value), sql.lit(False)).alias(f"u{i}"))
-    return given.select(*columns), unfit
+    rows = given.select(*columns)
+    return rows.groupBy(*rows.columns).agg(sql.count(sql.lit(1)).cast("double").alias("w"))
 
 
-def _first_fault(rows: Any, unfit: dict[str, str], cap: Fraction) -> str:
+def _unfit(layout: Layout) -> dict[str, Any]:
+    """What may be wrong with a row, in words, and how Spark tells."""
     from pyspark.sql import functions as sql
 
-    (found,) = rows.agg(sql.count(sql.lit(1)), *[sql.max(name) for name in unfit]).collect()
-    for words, is_so in zip(unfit.values(), found[1:], strict=True):
-        if is_so:
-            return words
-    if found[0] > cap:
-        return (
+    unfit = {}
+    for i, field in enumerate(layout.types):
+        value, label = sql.col(f"c{i}"), layout.label(i)
+        if not field.nullable:
+            unfit[f"has a null in {label}, which is declared without"] = value.isNull()
+        if field == FLOAT:
+            infinite = sql.isnan(value) | (sql.abs(value) == float("inf"))
+            unfit[f"has a number in {label} that is not finite"] = sql.coalesce(infinite, sql.lit(False))
+        if field == STR:
+            unfit[f"has a text in {label} that is not UTF-8"] = sql.coalesce(~sql.is_valid_utf8(value), sql.lit(False))
+    return unfit
+
+
+def _first_fault(held: Any, layout: Layout, cap: Fraction, facts: frozenset[str]) -> tuple[str, Bounds]:
+    """What is wrong with the dataset, if anything is; and its bounds."""
+    from pyspark.sql import functions as sql
+
+    unfit = _unfit(layout)
+    found = held.agg(sql.sum("w"), sql.min("w"), sql.max("w"), *map(sql.max, unfit.values())).collect()[0]
+    total, least, greatest = found[:3]
+    faults = [words for words, is_so in zip(unfit, found[3:], strict=True) if is_so]
+    if total is not None and total > cap:
+        faults.append(
             f"has a total weight above the cap {cap} that the source declares: declare a larger cap, or offer less data"
         )
-    return ""
+    if "unit_weights" in facts and greatest not in (None, 1.0):
+        faults.append("has a row twice, where the source declares unit_weights")
+    if not faults and "symmetric" in facts and _one_sided(held):
+        faults.append("has (a, b) and (b, a) of different weight, where the source declares symmetric")
+    return (faults or [""])[0], (least, greatest)
 
 
-def _weighed(rows: Any, facts: frozenset[str]) -> tuple[str, SparkFrame | None]:
-    """Equal rows added up, where the facts are kept."""
+def _one_sided(held: Any) -> bool:
     from pyspark.sql import functions as sql
 
-    weighed = rows.groupBy(*rows.columns).agg(sql.count(sql.lit(1)).cast("double").alias("w"))
-    (found,) = weighed.agg(sql.min("w"), sql.max("w")).collect()
-    if "unit_weights" in facts and found[1] not in (None, 1.0):
-        return "has a row twice, where the source declares unit_weights", None
-    if "symmetric" in facts:
-        reverse = weighed.select(*[sql.col(name).alias(f"r{name}") for name in weighed.columns])
-        pairs = (("c0", "rc1"), ("c1", "rc0"), ("w", "rw"))
-        same = [weighed[name].eqNullSafe(reverse[other]) for name, other in pairs]
-        if weighed.join(reverse, same, "left_anti").limit(1).collect():
-            return "has (a, b) and (b, a) of different weight, where the source declares symmetric", None
-    return "", SparkFrame(weighed, (found[0], found[1]))
+    reverse = held.select(*[sql.col(name).alias(f"r{name}") for name in held.columns])
+    same = [held[name].eqNullSafe(reverse[other]) for name, other in (("c0", "rc1"), ("c1", "rc0"), ("w", "rw"))]
+    return bool(held.join(reverse, same, "left_anti").limit(1).count())

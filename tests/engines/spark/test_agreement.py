@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import groupby
 from random import Random
 from typing import Any
@@ -123,6 +124,29 @@ def test_rewrites_keep_their_weights(database: SparkDatabase, switch: str) -> No
 )
 def test_extreme_arguments_raise_nothing(database: SparkDatabase, query: wp.Query) -> None:
     same(database, query.plan, {"people": {"mallory": 1.0, "a,b,,c": 0.5, "": 2.0}}, Rewrites())
+
+
+SIDES: list[tuple[wp.Query, list[Any]]] = [
+    (wp.source("given", int | None), [-5, 0, 3, 7, None]),
+    (wp.source("given", float), [0.0, 0.25, 0.75, 1e300, 5e-324]),
+    (wp.source("given", str), ["", "a", "é", "\uffff", "𝄞", "'\\\""]),
+    (
+        wp.source("given", a=int | None, b=tuple[bool, str | None] | None, c=list[int | None]),
+        [(a, b, c) for a in (None, 1) for b in (None, (True, None), (True, "")) for c in ((), (None,), (None, 1))],
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "records"), SIDES, ids=["int", "float", "text", "records"])
+def test_the_weight_on_either_side_is_exact(database: SparkDatabase, query: wp.Query, records: list[Any]) -> None:
+    rng = Random("sides")
+    data = {"given": {x: rng.choice([1, -1]) * rng.random() * 2.0 ** rng.randrange(-1074, 20) for x in records}}
+    output = [(order_key(x), Fraction(w)) for x, w in duckdb.evaluate(query.plan, data).items() if x is not None]
+    candidates = records[::-2]
+    expected = []
+    for place in map(order_key, candidates):
+        expected.append((sum(w for x, w in output if x < place), sum(w for x, w in output if x > place)))
+    assert database.evaluate_sides(query.plan, data, candidates) == expected
 
 
 def test_sums_of_many_rows_have_the_bits_that_duckdb_gives_however_they_are_spread(database: SparkDatabase) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -79,6 +80,68 @@ def test_logs_are_off_before_a_frame_is_checked(spark: Any) -> None:
         logger.disabled = True
 
 
+def test_logs_are_turned_off_whoever_turned_them_on(spark: Any) -> None:
+    log4j = spark._jvm.org.apache.logging.log4j
+    name = "org.apache.spark.executor.Executor"
+    with SparkDatabase() as database:
+        for _ in ("at first", "later on"):
+            spark.sparkContext.setLogLevel("WARN")
+            log4j.core.config.Configurator.setLevel(name, log4j.Level.ERROR)
+            logging.getLogger("py4j.clientserver").setLevel(logging.DEBUG)
+            database.open()
+            assert not logging.getLogger("py4j.clientserver").isEnabledFor(logging.CRITICAL)
+            levels = [log4j.LogManager.getRootLogger().getLevel(), log4j.LogManager.getLogger(name).getLevel()]
+            assert [str(level) for level in levels] == ["OFF", "OFF"]
+
+
+def test_the_progress_bar_is_stopped(spark: Any) -> None:
+    java, context = spark._jvm.java, spark.sparkContext._jsc.sc()
+    written, before = java.io.ByteArrayOutputStream(), java.lang.System.err
+    place = context.getClass().getDeclaredField("_progressBar")
+    place.setAccessible(True)
+
+    def work() -> int:
+        written.reset()
+        spark.range(1).selectExpr("java_method('java.lang.Thread', 'sleep', 1500L)").collect()
+        return int(written.size())
+
+    java.lang.System.setErr(java.io.PrintStream(written))
+    bar = spark._jvm.org.apache.spark.ui.ConsoleProgressBar(context)  # as a Spark has it that Python started
+    none, held = place.get(context), spark._jvm.scala.Option.apply(bar)
+    place.set(context, held)
+    try:
+        assert work() > 0
+        starting.start()
+        assert work() == 0
+    finally:
+        bar.stop()
+        place.set(context, none)
+        java.lang.System.setErr(before)
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_progress_bar_that_cannot_be_stopped_is_refused(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, shown: bool
+) -> None:
+    monkeypatch.setattr(type(spark.sparkContext._jsc), "sc", None, raising=False)  # of a Spark that keeps it elsewhere
+    conf = spark.sparkContext.getConf()
+    monkeypatch.setattr(spark.sparkContext, "getConf", lambda: conf)
+    conf.set("spark.ui.showConsoleProgress", str(shown).lower())
+    if shown:
+        with pytest.raises(PlanError, match=r"start it with spark\.ui\.showConsoleProgress=false"):
+            starting.start()
+    else:
+        starting.start()
+
+
+def test_the_session_that_was_active_stays_so(spark: Any) -> None:
+    active = type(spark).getActiveSession()
+    with SparkDatabase() as database:
+        assert database.evaluate(NUMBERS.plan, {"numbers": {1: 1.0}}) == {1: 1.0}
+        assert type(spark).getActiveSession() is active
+        assert spark.sql("SHOW VIEWS").count() == 0
+
+
 def test_programs_that_nest_too_deep_are_refused_from_the_plan() -> None:
     long = NUMBERS
     for _ in range(150):
@@ -106,6 +169,24 @@ def test_only_the_keys_asked_for_leave_the_cluster(database: SparkDatabase, monk
     found = database.evaluate_keys(pairs.plan, {"pairs": data}, [(None, ()), (2, (3,)), (9, ())])
     assert found == {(None, ()): 0.5, (2, (3,)): 1.0}
     assert sorted(row[-1] for row in collected) == [0.5, 1.0]
+
+
+def test_of_a_quantile_only_sums_leave_the_cluster(database: SparkDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = pytest.importorskip("pyspark.sql.classic.dataframe")
+    collected: list[tuple[Any, ...]] = []
+    collect = frames.DataFrame.collect
+
+    def watched(self: Any) -> Any:
+        rows = collect(self)
+        collected.extend(map(tuple, rows))
+        return rows
+
+    monkeypatch.setattr(frames.DataFrame, "collect", watched)
+    data = dict.fromkeys(range(4000, 5000), 1.0)
+    found = database.evaluate_sides(NUMBERS.plan, {"numbers": data}, [4600, 0, 4100])
+    assert found == [(600, 399), (0, 1000), (100, 899)]
+    assert len(collected) < 9
+    assert not {number for row in collected for number in row} & set(data)
 
 
 def test_a_missing_java_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import runpy
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,8 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq.engines.relational.spark import starting
+from wpinq.engines.relational.spark.frames import let_go
 from wpinq.errors import EvaluationFailed, PlanError, SessionError, SourceRejected
 from wpinq.order import Order
 from wpinq.release import Release
@@ -59,6 +64,92 @@ def test_a_frame_and_parquet_stay_in_spark_and_only_asked_keys_come_back(
     assert weights[0] == {1: 2.0, 2: 1.0, 4: 1.0}
 
 
+def held_by_spark(spark: Any) -> int:
+    return int(spark.sparkContext._jsc.getPersistentRDDs().size())
+
+
+def test_data_that_change_later_change_nothing(spark: Any, tmp_path: Path, weights: list[dict[Any, float]]) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("1,2\n1,3\n2,3\n")
+    data, before = spark.read.csv(str(path), schema="src bigint, dst bigint"), held_by_spark(spark)
+    with wp.Session(engine="spark") as session:
+        session.protect(EDGES, data, budget=2.0)
+        path.write_text("1,2\n1,2\n2,2\n")
+        session.release(DEGREES)
+        assert weights == [{1: 2.0, 2: 1.0}]
+        with pytest.raises(SourceRejected, match="a row twice"):
+            session.protect(EDGES, data, budget=2.0)
+        path.write_text("4,2\n4,3\n4,4\n")
+        session.protect(EDGES, data, budget=2.0)
+        session.release(DEGREES)
+        assert weights[1:] == [{4: 3.0}]
+        assert held_by_spark(spark) == before + 1, "the rows of the state before are let go, and those refused"
+    assert held_by_spark(spark) == before
+
+
+def test_rows_that_spark_lost_are_not_read_again(spark: Any) -> None:
+    with wp.Session(engine="spark") as session:
+        session.protect(EDGES, frame(spark, ROWS), budget=2.0)
+        let_go(session._protected["edges"].weights.frame)  # type: ignore[attr-defined]
+        with pytest.raises(EvaluationFailed, match="nothing of the reason can be shown"):
+            session.release(DEGREES)
+
+
+def test_what_is_no_frame_is_refused(spark: Any) -> None:
+    with wp.Session(engine="spark") as session, pytest.raises(SourceRejected, match=r"offer one \(rdd\.toDF\(\)"):
+        session.protect(EDGES, frame(spark, ROWS).rdd, budget=1.0)
+    with wp.Session() as session, pytest.raises(SourceRejected, match="offer"):
+        session.protect(EDGES, frame(spark, ROWS), budget=1.0)
+
+
+STOPPED = """
+import pyspark
+import wpinq as wp
+
+numbers = wp.source("numbers", int)
+session = wp.Session("ledger.db", engine="spark")
+session.protect(numbers, [1, 2, 3], budget=1)
+session.release(numbers.noisy_count(epsilon=0.25, over=[1]))
+context = pyspark.SparkContext._active_spark_context
+data = pyspark.sql.SparkSession(context).range(3).selectExpr("id AS value")
+session.protect(wp.source("more", int), data, budget=1)
+settings = ("spark.ui.enabled", "spark.ui.showConsoleProgress", "spark.eventLog.enabled")
+print([context.getConf().get(name) for name in settings])
+context.stop()
+for act in (
+    lambda: session.release(numbers.noisy_count(epsilon=0.5, over=[2])),
+    lambda: session.protect(numbers, data, budget=1),
+):
+    try:
+        act()
+    except wp.errors.PlanError as error:
+        print(error, error.__context__)
+print(session.spent("numbers"))
+session.close()
+try:
+    session._ledger.account("numbers")
+except wp.errors.LedgerError:
+    print("closed")
+"""
+
+
+def test_a_spark_started_here_shows_nothing_and_may_be_stopped(spark: Any, tmp_path: Path) -> None:
+    wanted = "--master local[1] --driver-memory 1g --conf spark.ui.enabled=true --conf spark.eventLog.enabled=true"
+    environment = os.environ | {
+        "PYSPARK_SUBMIT_ARGS": f"{wanted} pyspark-shell",
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    environment.pop("PYSPARK_GATEWAY_PORT", None)
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    refusal = f"{starting.STOPPED} None"
+    expected = ["['false', 'false', 'false']", refusal, refusal, "1/4", "closed"]
+    assert done.stdout.splitlines() == expected, done.stderr
+
+
 def test_public_data_are_evaluated_and_simulated(spark: Any) -> None:
     query = EDGES.select(lambda e: e.src)
     assert wp.evaluate(query, {"edges": ROWS}, engine="spark") == {1: 2.0, 2: 1.0, 4: 1.0}
@@ -72,6 +163,17 @@ def test_rows_and_choices_work_too(spark: Any) -> None:
         chosen = session.release(EDGES.select(lambda e: e.src).most_common(epsilon=80, candidates=[1, 2, 9]))
         assert isinstance(chosen, wp.Answers)
         assert chosen.value == 1
+
+
+def test_a_quantile_brings_no_record_to_the_driver(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*given: object) -> None:
+        raise AssertionError("the whole output")
+
+    monkeypatch.setattr("wpinq.engines.relational.spark.database.fetch_all", refuse)
+    with wp.Session(engine="spark") as session:
+        session.protect(EDGES, [(place, place + 1) for place in range(101)], budget=100.0)
+        median = EDGES.select(lambda e: e.src).median(epsilon=80, candidates=[10, 20, 50, 70])
+        assert session.release(median).value == 50  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

@@ -5,29 +5,30 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeVar
 
 from wpinq.engines.relational.compile import Compiled, compile_plan
-from wpinq.engines.relational.layout import reader
 from wpinq.engines.relational.nesting import check_nesting
-from wpinq.engines.relational.program import Rewrites, Statement, column_names
-from wpinq.engines.relational.rewrites.equal_weights import weights_sql
+from wpinq.engines.relational.program import Rewrites
 from wpinq.engines.relational.running import run
 from wpinq.engines.relational.spark.dialect import SPARK
-from wpinq.engines.relational.spark.frames import Bounds, SparkData, frame_of, key_frame
+from wpinq.engines.relational.spark.fetching import Sides, fetch_all, fetch_keys, fetch_sides
+from wpinq.engines.relational.spark.frames import Bounds, SparkData, frame_of, let_go
 from wpinq.engines.relational.spark.starting import Started, start
+from wpinq.engines.relational.spark.tables import Tables
 from wpinq.errors import EvaluationFailed, PlanError, SourceRejected
-from wpinq.expr.values import Value, order_key
+from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 
 FAILED = 'the engine "spark" could not evaluate the plan; the reason cannot be shown'
 
-_KEYS = "wpinq_keys"
+T = TypeVar("T")
 
 DEPTH_LIMIT = 100
 """Spark 4.3 reads 200 parentheses inside one another, and 100 queries, with the stack that Java gives it."""
@@ -52,7 +53,8 @@ class SparkDatabase:
 
     def __init__(self) -> None:
         self._started: Started | None = None
-        self._held: dict[str, tuple[Source, object, Any, tuple[float | None, float | None]]] = {}
+        self._held: dict[str, tuple[Source, object, Bounds]] = {}
+        self._kept: list[tuple[weakref.ref[SparkData], Any]] = []
         self._closed = False
         self._lock = threading.RLock()
 
@@ -63,18 +65,23 @@ class SparkDatabase:
         self.close()
 
     def open(self) -> Started:
-        """Find Spark now rather than when it is first used, so that what is missing shows."""
+        """Find Spark now rather than when it is first used, so that what is missing, or was stopped, shows."""
         with self._lock:
             if self._started is None:
                 self._started = start()
+            else:
+                self._started.check()
             return self._started
 
     def close(self) -> None:
-        """Let go of all data. The Spark session that was there before goes on."""
+        """Let go of all data. The Spark session that was there before goes on; one that was stopped is no trouble."""
         with self._lock:
             self._closed = True
             for table in list(self._held):
                 self._drop(table)
+            for _, frame in self._kept:
+                let_go(frame)
+            self._kept.clear()
             self._started = None
 
     def forget(self, name: str) -> None:
@@ -92,7 +99,7 @@ class SparkDatabase:
         rewrites: Rewrites | None = None,
     ) -> dict[Value, float]:
         """The output of a plan on datasets given by source name; see the function `evaluate`."""
-        return self._evaluate(root, data, arithmetic, on_step, rewrites, None)
+        return self._evaluate(root, data, arithmetic, on_step, rewrites, fetch_all)
 
     def evaluate_keys(
         self,
@@ -102,22 +109,46 @@ class SparkDatabase:
         on_step: Callable[[str], None] | None = None,
     ) -> dict[Value, float]:
         """The weights that the output of a plan gives to some records: no other record leaves the cluster."""
-        return self._evaluate(root, data, FLOAT, on_step, None, keys)
+        return self._evaluate(root, data, FLOAT, on_step, None, partial(fetch_keys, keys=keys))
+
+    def evaluate_sides(
+        self,
+        root: Node,
+        data: Mapping[str, Any],
+        candidates: Sequence[Value],
+        on_step: Callable[[str], None] | None = None,
+    ) -> Sides:
+        """The weight of the output before and after some records, as a quantile asks; added up in the cluster."""
+        return self._evaluate(root, data, FLOAT, on_step, None, partial(fetch_sides, candidates=candidates))
 
     def frame(self, data: object) -> Any:
         """A Spark frame: the data if they are one, or what Spark reads from a path that ends in .parquet; else None."""
         if isinstance(data, (str, os.PathLike)):
             path = os.fspath(data)
             return self._parquet(path) if path.rstrip("/").endswith(".parquet") else None
-        from_spark = any(base.__module__.partition(".")[0] == "pyspark" for base in type(data).__mro__)
-        if not (from_spark and hasattr(data, "toDF")):
+        if not any(base.__module__.partition(".")[0] == "pyspark" for base in type(data).__mro__):
             return None
+        if not (hasattr(data, "toDF") and hasattr(data, "dtypes")):
+            raise SourceRejected(
+                "of what pyspark has, a DataFrame can be read: offer one (rdd.toDF(), frame.to_spark())"
+            )
         self.open()  # what Spark logs when the frame is checked quotes rows too: off before that
         return data
 
     def keep(self, frame: Any, bounds: Bounds) -> SparkData:
-        """A checked frame as a dataset."""
-        return SparkData(frame, bounds)
+        """A checked frame, whose rows Spark holds, as a dataset: they are let go when nobody has it any more."""
+        with self._lock:
+            self._sweep()
+            data = SparkData(frame, bounds)
+            self._kept.append((weakref.ref(data), frame))
+            return data
+
+    def _sweep(self) -> None:
+        """Let go of rows of datasets that are gone: never while a release that began before may still read them."""
+        for data, frame in self._kept:
+            if data() is None:
+                let_go(frame)
+        self._kept = [kept for kept in self._kept if kept[0]() is not None]
 
     def _parquet(self, path: str) -> Any:
         spark, found = self.open().session, None
@@ -134,8 +165,8 @@ class SparkDatabase:
         arithmetic: Arithmetic,
         on_step: Callable[[str], None] | None,
         rewrites: Rewrites | None,
-        keys: Sequence[Value] | None,
-    ) -> dict[Value, float]:
+        fetch: Callable[[Any, Compiled], T],
+    ) -> T:
         if arithmetic.name != FLOAT.name:
             raise PlanError('the engine "spark" computes in floats; for exact=True use engine="reference"')
         declared = sources([root])
@@ -149,11 +180,12 @@ class SparkDatabase:
             if self._closed:
                 raise PlanError("this database is closed")
             spark = self.open().session
+            self._sweep()
             output = None
             try:
                 for name, table in tables.items():
-                    self._load(table, declared[name], data[name])
-                output = self._run(spark, root, chosen, on_step or _silent, keys)
+                    self._load(spark, table, declared[name], data[name])
+                output = self._run(spark, root, chosen, on_step or _silent, fetch)
             except PlanError:
                 raise  # of the caps: it names the source
             except Exception:  # Spark's own say what the data are
@@ -163,78 +195,32 @@ class SparkDatabase:
         return output
 
     def _run(
-        self, spark: Any, root: Node, rewrites: Rewrites, on_step: Callable[[str], None], keys: Sequence[Value] | None
-    ) -> dict[Value, float]:
-        made = _Tables(spark, {table: held[3] for table, held in self._held.items()})
+        self,
+        spark: Any,
+        root: Node,
+        rewrites: Rewrites,
+        on_step: Callable[[str], None],
+        fetch: Callable[[Any, Compiled], T],
+    ) -> T:
+        made = Tables(spark, {table: held[2] for table, held in self._held.items()})
         try:
-            compiled = run(root, rewrites, made, on_step, SPARK)
-            rows = spark.sql(self._final(spark, compiled, keys)).collect()
+            return fetch(spark, run(root, rewrites, made, on_step, SPARK))
         finally:
             made.drop_all()
-            spark.catalog.dropTempView(_KEYS)
-        read = reader(compiled.type)
-        output = {read(row): row[-1] for row in rows}
-        return {record: output[record] for record in sorted(output, key=order_key)}
 
-    def _final(self, spark: Any, compiled: Compiled, keys: Sequence[Value] | None) -> str:
-        if keys is None:
-            return compiled.query
-        key_frame(spark, compiled.type, keys).createOrReplaceTempView(_KEYS)
-        names = column_names(compiled.type)
-        on = " AND ".join(f"q.{name} <=> k.{name}" for name in names) or "TRUE"
-        return f"SELECT q.* FROM ({compiled.query}) AS q LEFT SEMI JOIN {_KEYS} AS k ON {on}"
-
-    def _load(self, table: str, source: Source, weights: object) -> None:
+    def _load(self, spark: Any, table: str, source: Source, weights: object) -> None:
         held = self._held.get(table)
         if held is not None and held[0] == source and held[1] is weights:
             return
         self._drop(table)
-        frame, bounds = frame_of(self.open().session, source, weights)
+        frame, bounds = frame_of(spark, source, weights)
         frame.createOrReplaceTempView(table)
-        self._held[table] = (source, weights, frame, bounds)
+        self._held[table] = (source, weights, bounds)
 
     def _drop(self, table: str) -> None:
-        held = self._held.pop(table, None)
-        if held is not None and self._started is not None:
-            self._started.session.catalog.dropTempView(table)
-            held[2].unpersist()
-
-
-class _Tables:
-    """What `running.run` asks of Spark. A table is a view; its rows are kept if they are read more than once."""
-
-    def __init__(self, spark: Any, weights: Mapping[str, tuple[float | None, float | None]]) -> None:
-        self._spark, self._weights = spark, weights
-        self._made: dict[str, Any] = {}
-        self._kept: list[Any] = []
-
-    def create(self, statement: Statement, shared: bool) -> None:
-        """Name the query of a statement. Its rows are made when they are first asked for."""
-        frame = self._spark.sql(statement.query)
-        if shared:
-            frame = frame.localCheckpoint(eager=False)
-            self._kept.append(frame)
-        frame.createOrReplaceTempView(statement.creates)
-        self._made[statement.creates] = frame
-
-    def drop(self, table: str) -> None:
-        """Nothing yet: rows that are made late may come from it."""
-
-    def drop_all(self) -> None:
-        """Let go of all tables."""
-        for table in self._made:
-            self._spark.catalog.dropTempView(table)
-        for frame in self._kept:
-            frame._jdf.queryExecution().analyzed().rdd().unpersist(False)
-        self._made.clear()
-        self._kept.clear()
-
-    def weights(self, table: str) -> tuple[float | None, float | None]:
-        """The least and the greatest weight in a table."""
-        if table in self._weights:
-            return self._weights[table]
-        (row,) = self._spark.sql(weights_sql(table)).collect()
-        return row[0], row[1]
+        if self._held.pop(table, None) is not None and self._started is not None:
+            with contextlib.suppress(Exception):  # Spark may be gone, and the view with it
+                self._started.session.catalog.dropTempView(table)
 
 
 def _silent(step: str) -> None:

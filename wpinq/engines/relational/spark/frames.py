@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +18,12 @@ from wpinq.expr.values import Value
 from wpinq.plan.operators.source import Source
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, repr=False, eq=False)
 class SparkData:
-    """A dataset that stays in Spark: a frame with the columns of its records and the weight `w`, already checked."""
+    """A dataset that stays in Spark: a frame with the columns of its records and the weight `w`, already checked.
+
+    Spark holds its rows (`localCheckpoint`), so that what was checked is what plans read.
+    """
 
     frame: Any
     bounds: Bounds
@@ -32,7 +36,7 @@ Bounds = tuple[float | None, float | None]
 def frame_of(spark: Any, source: Source, weights: object) -> tuple[Any, Bounds]:
     """The dataset of a source as a frame (`c0`, `c1`, …, `w`, without records of weight 0), and its bounds."""
     if isinstance(weights, SparkData):
-        return _adopted(spark, weights.frame).persist(), weights.bounds
+        return _adopted(spark, weights.frame), weights.bounds
     assert isinstance(weights, Mapping)
     numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
     check_norm(source, numbers)
@@ -49,6 +53,12 @@ def _adopted(spark: Any, frame: Any) -> Any:
     return type(frame)(spark._jsparkSession.createDataFrame(held.rdd(), held.schema()), spark)
 
 
+def let_go(frame: Any) -> None:
+    """Have Spark forget the rows that it holds of a frame (`localCheckpoint`). No trouble where Spark is gone."""
+    with contextlib.suppress(Exception):
+        frame._jdf.queryExecution().analyzed().rdd().unpersist(False)
+
+
 def key_frame(spark: Any, type_: Type, keys: Sequence[Value]) -> Any:
     """Records as a frame."""
     return _frame(spark, type_, keys, {"there": [True] * len(keys)})
@@ -62,7 +72,21 @@ def _frame(spark: Any, type_: Type, records: Sequence[Value], more: Mapping[str,
     types = [pa.bool_() if leaf is None else _arrow_type(leaf) for leaf, _ in leaf_types(type_)]
     arrays = [pa.array(column, held) for column, held in zip(columns, types, strict=True)] if types else []
     arrays += [pa.array(column, {"w": pa.float64(), "there": pa.bool_()}[name]) for name, column in more.items()]
-    return spark.createDataFrame(pa.table(arrays, names=[*column_names(type_), *more]))
+    return _made(spark, pa.table(arrays, names=[*column_names(type_), *more]))
+
+
+def _made(spark: Any, table: Any) -> Any:
+    """A frame of an Arrow table, without the engine's session, and its views, becoming the user's active one."""
+    class_ = type(spark)
+    java, active = class_._get_j_spark_session_class(spark._jvm), class_.getActiveSession()
+    try:
+        return spark.createDataFrame(table)
+    finally:
+        if active is None:
+            java.clearActiveSession()
+        else:
+            java.setActiveSession(active._jsparkSession)
+        class_._activeSession = active
 
 
 def _arrow_type(type_: Type) -> Any:

@@ -1,7 +1,8 @@
-"""Finding Spark: a session beside the active one, set up so that programs mean what they must and nothing is logged."""
+"""Finding Spark: a session beside the active one, set up so that programs mean what they must and nothing is shown."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,20 @@ from wpinq.engines.relational import functions
 from wpinq.errors import PlanError
 
 MISSING = 'the engine "spark" needs pyspark and Java 17 or later: install wpinq[spark], and a JDK (JAVA_HOME)'
+STOPPED = "Spark was stopped, and the data that it held are gone: protect them in another session of wpinq"
+SHOWN = (
+    "Spark shows the progress of its work in the console, numbers of tasks of protected work, and cannot be told to "
+    "stop: start it with spark.ui.showConsoleProgress=false"
+)
+
+_PROGRESS = "spark.ui.showConsoleProgress"
+
+_OWN = {
+    _PROGRESS: "false",
+    "spark.ui.enabled": "false",
+    "spark.eventLog.enabled": "false",
+}
+"""Of a Spark that is started here: nothing that shows or writes how many rows and tasks there are."""
 
 _SETTINGS = {
     "spark.sql.ansi.enabled": "true",  # no overflow is silent
@@ -31,34 +46,83 @@ class Started:
 
     session: Any
 
+    def check(self) -> None:
+        """Refuse a Spark that was stopped, and silence again what was made to speak since.
+
+        Raises
+        ------
+        PlanError
+            When it was stopped.
+        """
+        stopped = True
+        with contextlib.suppress(Exception):  # of a Java that is gone
+            stopped = self.session._jsparkSession.sparkContext().isStopped()
+            if not stopped:
+                _silence(self.session.sparkContext)
+        if stopped:
+            raise PlanError(STOPPED)
+
 
 def start() -> Started:
-    """A session beside the active one, or beside one that is started now."""
-    problem = None
-    try:
-        from pyspark.sql import SparkSession
+    """A session beside the active one, or beside one that is started now.
 
-        active = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
-        _silence(active)
+    Raises
+    ------
+    PlanError
+        When pyspark or Java is missing, or Spark shows progress and cannot be told not to.
+    """
+    session, problem = None, MISSING
+    try:
+        active = _active()
+        _silence(active.sparkContext)
+        problem = "" if _progress_is_off(active.sparkContext) else SHOWN
         session = active.newSession()
         for name, value in _SETTINGS.items():
             session.conf.set(name, value)
         _register(session)
     except Exception:  # no pyspark, no Java, no cluster: the reason may quote settings and addresses
-        problem = MISSING
-    if problem is not None:
+        problem = problem or MISSING
+    if problem:
         raise PlanError(problem)
     return Started(session)
 
 
-def _silence(active: Any) -> None:
+def _active() -> Any:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    if SparkContext._active_spark_context is None:
+        for name, value in _OWN.items():
+            builder = builder.config(name, value)
+    return SparkSession.getActiveSession() or builder.getOrCreate()
+
+
+def _silence(context: Any) -> None:
     """Turn off what Spark and pyspark log: their errors quote rows."""
     from pyspark.logger import PySparkLogger
 
-    active.sparkContext.setLogLevel("OFF")
-    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    context.setLogLevel("OFF")
+    log4j = context._jvm.org.apache.logging.log4j
+    log4j.core.config.Configurator.setAllLevels("", log4j.Level.OFF)  # loggers with a level of their own, too
+    for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "py4j"]:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
+
+
+def _progress_is_off(context: Any) -> bool:
+    """Stop the progress bar in the console, which Spark has on wherever Python started it; and whether that worked.
+
+    The setting is read when Spark starts, and the bar is no part of its public interface.
+    """
+    try:
+        bar = context._jsc.sc().progressBar()
+        if bar.isDefined():
+            bar.get().stop()
+    except Exception:
+        return str(context.getConf().get(_PROGRESS, "")).lower() == "false"
+    return True
 
 
 def _register(session: Any) -> None:
