@@ -14,11 +14,13 @@ from wpinq.histograms.simulate import simulated_error
 from wpinq.histograms.strategies.hierarchical import Hierarchical
 from wpinq.histograms.strategies.identity import Identity
 from wpinq.histograms.strategies.linear import LinearStrategy
+from wpinq.histograms.strategies.mechanism import Mechanism
 from wpinq.histograms.strategies.optimised import optimise
 from wpinq.histograms.strategies.product import Product
 from wpinq.histograms.strategies.wavelet import Wavelet
 from wpinq.histograms.workload import Matrix, Workload, as_workload, check_domain_size
 from wpinq.privacy.epsilon import parse_epsilon
+from wpinq.query import Query
 
 EXACT = "exact, for every dataset alike"
 
@@ -79,6 +81,8 @@ def choose(
     nonnegative: str | None = None,
     guess: Any = None,
     draws: int = 20,
+    mechanism: Mechanism = "laplace",
+    source: Query | None = None,
 ) -> Ranking:
     """Rank strategies by their expected error on a workload, without data: exactly, or on a public guess.
 
@@ -87,7 +91,8 @@ def choose(
     workload : Workload or matrix
         The queries.
     epsilon : number
-        More than 0. It scales all errors of unbiased estimates alike: their order does not depend on it.
+        More than 0. With Laplace noise it scales all errors of unbiased estimates alike: their order does not depend on
+        it. With double-geometric noise it does, where epsilon times the lattices is not far below 1.
     domain : int or sequence of int, optional
         The number of bins, or of each attribute's bins; the workload's when left out.
     candidates : iterable of LinearStrategy, optional
@@ -102,6 +107,11 @@ def choose(
         protected data.
     draws : int
         How many simulated releases each.
+    mechanism : {"laplace", "geometric", "automatic"}
+        As `strategy.measure` will be called with: errors are those of each candidate's own noise. Other than "laplace"
+        it needs a source, whose plan decides the lattice.
+    source : Query, optional
+        The query that will be measured, its records bins: nothing but its plan is looked at.
 
     Returns
     -------
@@ -112,7 +122,8 @@ def choose(
     ------
     PlanError
         When workload, domain, candidates and guess do not agree; when a candidate is no linear strategy, whose error
-        on queries is not known beforehand; when `nonnegative` comes without a guess, or a guess without it.
+        on queries is not known beforehand; when `nonnegative` comes without a guess, or a guess without it; when a
+        mechanism needs a source, or a candidate has no lattice for "geometric".
 
     Notes
     -----
@@ -134,8 +145,13 @@ def choose(
     >>> both = [Identity(16), Hierarchical(16, 4)]
     >>> choose(AllRanges(16), 0.1, candidates=both, nonnegative="top down", guess=[50] + 15 * [0]).best
     Hierarchical(domain=16, branching=4)
+    >>> import wpinq as wp
+    >>> bins = wp.source("bins", int, facts=["unit_weights"])
+    >>> ranking = choose(AllRanges(16), 4, candidates=both, mechanism="geometric", source=bins)
+    >>> [(choice.strategy, round(choice.error)) for choice in ranking.choices]
+    [(Identity(domain=16), 31), (Hierarchical(domain=16, branching=4), 211)]
     """
-    spent = float(parse_epsilon(epsilon))
+    spent = parse_epsilon(epsilon)
     wanted = workload if isinstance(workload, Workload) else Matrix(workload)
     sizes = _sizes(wanted, domain)
     wanted = as_workload(wanted, prod(sizes))
@@ -143,6 +159,11 @@ def choose(
         raise PlanError(
             "errors of non-negative estimates depend on the data: give both nonnegative= and guess=, a public "
             "histogram to simulate them on, or neither for unbiased estimates"
+        )
+    if mechanism != "laplace" and source is None:
+        raise PlanError(
+            "a lattice depends on the source: give source=, the query that will be measured, its records bins; or "
+            "leave mechanism= out for Laplace noise"
         )
     given = list(_default(wanted, sizes) if candidates is None else candidates)
     if not given:
@@ -157,12 +178,15 @@ def choose(
             raise PlanError(f"candidates are to be over the {wanted.domain} bins of the workload, unlike {strategy!r}")
     choices = []
     for strategy in given:
-        norm = strategy.squared_norm(wanted)
-        error = 2 * (float(strategy.sensitivity) / spent) ** 2 * norm
+        known = spent if source is None else strategy.measure(source, spent, mechanism=mechanism)
+        noise, norm = strategy.noise(epsilon=known), strategy.squared_norm(wanted)
+        error = noise.variance * norm
         combined = f"a query combines noise of {norm / wanted.queries:.2f} answers"
         reason = f"sensitivity {float(strategy.sensitivity):g}, {combined}"
+        if noise.step is not None:
+            reason += f", on multiples of {noise.step:g}"
         if guess is not None:
-            error = simulated_error(strategy, wanted, epsilon, guess, nonnegative, draws)
+            error = simulated_error(strategy, wanted, known, guess, nonnegative, draws)
         choices.append(Choice(strategy, error, error / wanted.queries, reason))
     basis = EXACT if guess is None else f"simulated on the guess, {draws} draws, nonnegative={nonnegative!r}"
     return Ranking(tuple(sorted(choices, key=lambda choice: choice.error)), basis)

@@ -12,7 +12,6 @@ from wpinq.histograms.strategies.count_of_counts import CountOfCounts, earth_mov
 from wpinq.histograms.strategies.linear import LinearStrategy
 from wpinq.histograms.strategies.sorted import Sorted
 from wpinq.histograms.workload import as_workload
-from wpinq.privacy.epsilon import parse_epsilon
 
 
 def simulated_error(
@@ -32,8 +31,8 @@ def simulated_error(
         The strategy.
     workload : Workload or matrix
         The queries.
-    epsilon : number
-        More than 0.
+    epsilon : number or Measurement
+        More than 0, for Laplace noise; or what `strategy.measure` gave, for its noise.
     guess : array-like
         A public histogram, one count of at least 0 a bin: an earlier release, another place, an assumed shape. Never
         the protected data: the choice that follows would tell of them.
@@ -63,14 +62,14 @@ def simulated_error(
     >>> empty < Identity(64).expected_error(Bins(64), epsilon=1) / 2
     True
     """
-    spent, wanted = float(parse_epsilon(epsilon)), as_workload(workload, strategy.domain)
+    noise, wanted = strategy.noise(epsilon=epsilon), as_workload(workload, strategy.domain)
     truth = _guess(guess, strategy.domain)
     _check_draws(draws)
     rng = np.random.default_rng(seed)
     noiseless, true = strategy.apply(truth), wanted.answer(truth)
-    scale, total = float(strategy.sensitivity) / spent, 0.0
+    total = 0.0
     for _ in range(draws):
-        estimate = strategy.infer(noiseless + rng.laplace(0.0, scale, len(noiseless)), nonnegative)  # type: ignore[arg-type]
+        estimate = strategy.infer(noiseless + noise.draw(rng, len(noiseless)), nonnegative)  # type: ignore[arg-type]
         total += float(((wanted.answer(estimate) - true) ** 2).sum()) / draws
     return total
 
@@ -109,10 +108,10 @@ def simulated_sorted_error(strategy: Sorted, epsilon: object, guess: Any, draws:
     True
     """
     truth = np.sort(_guess(guess, strategy.domain))
-    scale = 1 / float(parse_epsilon(epsilon))
+    noise = strategy.noise(epsilon=epsilon)
     _check_draws(draws)
     rng = np.random.default_rng(seed)
-    fits = (strategy.infer(truth + rng.laplace(0.0, scale, len(truth))) for _ in range(draws))
+    fits = (strategy.infer(truth + noise.draw(rng, len(truth))) for _ in range(draws))
     return float(np.mean([((fit - truth) ** 2).sum() for fit in fits]))
 
 
@@ -153,11 +152,11 @@ def simulated_distance(strategy: CountOfCounts, epsilon: object, guess: Any, dra
     truth: Integers = np.rint(counts).astype(np.int64)
     if (truth != counts).any() or truth.sum() != strategy.groups:
         raise PlanError(f"a guess of group sizes holds whole numbers that sum to the {strategy.groups} groups")
-    scale = float(strategy.sensitivity / parse_epsilon(epsilon))
+    noise = strategy.noise(epsilon=epsilon)
     _check_draws(draws)
     rng = np.random.default_rng(seed)
     noiseless = strategy.answers_from(truth)
-    found = (strategy.infer(noiseless + rng.laplace(0.0, scale, len(noiseless))) for _ in range(draws))
+    found = (strategy.infer(noiseless + noise.draw(rng, len(noiseless))) for _ in range(draws))
     return float(np.mean([earth_movers_distance(histogram, truth) for histogram in found]))
 
 

@@ -31,6 +31,8 @@ from wpinq.plan.operators import (
 
 _LONGEST = 64
 """The longest list of a length that depends on the record: the lattice is divided by the lcm of 1 … that."""
+_SHOWN = 200
+"""The most characters of a function in an error: its tables may hold millions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +145,13 @@ def common_divisor(*numbers: Fraction) -> Fraction:
     return Fraction(math.gcd(*(int(number * denominator) for number in numbers)), denominator)
 
 
+def _shown(function: Lambda) -> str:
+    text = show(function)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
+
+
 def _varying_widths(widths: Lambda, below: Fraction) -> Fraction | Broken:
-    step = f"Shave({show(widths)})"
+    step = f"Shave({_shown(widths)})"
     items = _listed(widths.body.core)
     values = None if items is None else [_values(item) for item in items]
     if values is None or any(value is None for value in values):
@@ -156,7 +163,7 @@ def _varying_widths(widths: Lambda, below: Fraction) -> Fraction | Broken:
 def _share(operator: SelectMany) -> Fraction | Broken:
     """What divides every coefficient of a SelectMany: elements over their norm."""
     function = operator.function
-    step = f"SelectMany({show(function)})"
+    step = f"SelectMany({_shown(function)})"
     assert isinstance(function.type, ListOf)
     items = _listed(function.body.core)
     if not isinstance(function.type.element, Weighted):

@@ -1,4 +1,4 @@
-"""Intervals by parametric bootstrap, for what is not linear; `laplace_sums` has the exact ones."""
+"""Intervals by parametric bootstrap, for what is not linear; `laplace_sums` and `geometric_sums` have the others."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from wpinq.errors import AnswersError
 from wpinq.histograms.inference.arrays import Floats, vector
+from wpinq.histograms.inference.noise import Noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,14 +35,14 @@ def bootstrap(
     estimate: Any,
     answers: Callable[[Floats], Floats],
     infer: Callable[[Floats], Any],
-    scale: float,
+    scale: float | Noise,
     confidence: float = 0.95,
     draws: int = 200,
     seed: int = 0,
 ) -> Bootstrap:
     """Intervals around an estimate that is not linear in the noisy numbers.
 
-    The estimate is taken for the truth: noise of the same scale is drawn on its answers, the inference is run
+    The estimate is taken for the truth: noise of the same law is drawn on its answers, the inference is run
     again, and the quantiles of (re-estimate − estimate) are turned around: `estimate − q_high … estimate − q_low`.
 
     Parameters
@@ -52,8 +53,8 @@ def bootstrap(
         From an estimate to the noiseless answers it implies.
     infer : callable
         From noisy answers to an estimate.
-    scale : float
-        The scale of the Laplace noise in the answers, more than 0.
+    scale : float or Noise
+        The scale of the Laplace noise in the answers, more than 0; or their noise, as `strategy.noise(answers)` says.
     confidence : float
         Strictly between 0 and 1.
     draws, seed : int
@@ -82,11 +83,12 @@ def bootstrap(
     """
     if not 0 < confidence < 1:
         raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
-    if not (scale > 0 and math.isfinite(scale)) or draws < 20:
+    noise = scale if isinstance(scale, Noise) else Noise(float(scale))
+    if not (noise.scale > 0 and math.isfinite(noise.scale)) or draws < 20:
         raise AnswersError("a bootstrap needs a positive finite scale and at least 20 draws")
     center = vector(estimate, "the estimate")
     noiseless = np.asarray(answers(center), dtype=np.float64)
     rng = np.random.default_rng(seed)
-    again = np.array([infer(noiseless + rng.laplace(0.0, scale, noiseless.shape)) for _ in range(draws)])
+    again = np.array([infer(noiseless + noise.draw(rng, noiseless.shape)) for _ in range(draws)])
     low, high = np.quantile(again - center, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     return Bootstrap(center - high, center - low)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from wpinq.answers import Answers
 from wpinq.errors import PlanError
 from wpinq.expr import functions as wp
 from wpinq.expr.values import Value
@@ -16,7 +17,6 @@ from wpinq.histograms.inference.isotonic import isotonic, pool_sizes
 from wpinq.histograms.inference.nonnegative import project_to_total
 from wpinq.histograms.inference.rounding import round_to_total
 from wpinq.histograms.strategies.strategy import Function, Strategy
-from wpinq.privacy.epsilon import parse_epsilon
 from wpinq.query import Query
 
 Method = Literal["naive", "cumulative", "unattributed"]
@@ -109,8 +109,6 @@ class CountOfCounts(Strategy):
 
         Of Answers of the cumulative method, `H_c[i] = G − weight of i`. A vector stays as it is.
         """
-        from wpinq.answers import Answers
-
         values = super().answers_of(answers)
         return self.groups - values if isinstance(answers, Answers) and self.method == "cumulative" else values
 
@@ -158,18 +156,18 @@ class CountOfCounts(Strategy):
         fit = np.rint(isotonic(noisy, self.p or 2, 0.0, self.largest)).astype(np.int64)
         return np.bincount(fit, minlength=self.largest + 1).astype(np.int64)
 
-    def sizes(self, answers: Any, epsilon: object) -> tuple[Floats, Floats]:
+    def sizes(self, answers: Any, epsilon: object = None) -> tuple[Floats, Floats]:
         """The sizes of the groups, ascending, and the estimated variance of each.
 
-        H_g: `2 / (|S_i| ε²)`, S_i the pool of i. H_c: `4 / (ε² · estimated groups of that size)`. Naive: as H_c with
-        the naive noise, `16 / (…)`.
+        With v the variance of one answer, `2/ε²` for Laplace noise, `8/ε²` for that of the naive method. H_g:
+        `v / |S_i|`, S_i the pool of i. H_c and naive: `2v / estimated groups of that size`.
 
         Parameters
         ----------
         answers : Answers or array-like
             As for `infer`.
-        epsilon : number
-            That of the measurement.
+        epsilon : number or Measurement, optional
+            Where the answers are a vector: the epsilon of Laplace noise, or the measurement. Answers know their noise.
 
         Returns
         -------
@@ -182,15 +180,14 @@ class CountOfCounts(Strategy):
         -----
         Privacy cost: none. Source: Kuo et al. 2018, section 5.1.
         """
-        spent = float(parse_epsilon(epsilon))
+        variance = self.noise(answers, epsilon).variance
         noisy = self.answers_of(answers)
         if self.method == "unattributed":
             fit = isotonic(noisy, self.p or 2, 0.0, self.largest)
-            return fit, 2 / (pool_sizes(fit) * spent**2)
+            return fit, variance / pool_sizes(fit)
         histogram = self._histogram(noisy)
         sizes = np.repeat(np.arange(self.largest + 1), histogram)
-        factor = 16.0 if self.method == "naive" else 4.0
-        return sizes.astype(np.float64), np.asarray(factor / (spent**2 * histogram[sizes]), dtype=np.float64)
+        return sizes.astype(np.float64), np.asarray(2 * variance / histogram[sizes], dtype=np.float64)
 
 
 def earth_movers_distance(first: Any, second: Any) -> float:

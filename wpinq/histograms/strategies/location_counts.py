@@ -17,9 +17,9 @@ from wpinq.histograms.inference.arrays import Floats, Integers
 from wpinq.histograms.inference.matching import consistent_sizes
 from wpinq.histograms.inference.tree import Tree
 from wpinq.histograms.strategies.count_of_counts import CountOfCounts, Method
+from wpinq.histograms.strategies.mechanism import Mechanism, noisy
 from wpinq.histograms.strategies.strategy import Function
 from wpinq.measurement import Measurement
-from wpinq.privacy.epsilon import parse_epsilon
 from wpinq.query import Query
 
 
@@ -124,7 +124,12 @@ class HierarchicalCounts:
         return [int(i) for i in ids]
 
     def measure(
-        self, source: Query, epsilons: Sequence[object], group: Function, location: Function
+        self,
+        source: Query,
+        epsilons: Sequence[object],
+        group: Function,
+        location: Function,
+        mechanism: Mechanism = "laplace",
     ) -> tuple[Measurement, ...]:
         """A measurement for each level with its own epsilon. Privacy cost: the sum of the epsilons a use.
 
@@ -136,11 +141,19 @@ class HierarchicalCounts:
             One for each level, root first.
         group, location : function
             As for `query`.
+        mechanism : {"laplace", "geometric", "automatic"}
+            As for `Strategy.measure`, for all levels. Sizes are whole numbers: with `unit_weights` the lattice is 1.
+
+        Raises
+        ------
+        PlanError
+            When there is not one epsilon a level; for "geometric", when the plan proves no lattice: it names the step
+            that breaks it.
         """
         if len(epsilons) != self.tree.levels:
             raise PlanError(f"the tree has {self.tree.levels} levels: give an epsilon for each")
         return tuple(
-            self.query(source, level, group, location).noisy_count(epsilon, over=self.keys(level))
+            noisy(self.query(source, level, group, location), epsilon, self.keys(level), mechanism)
             for level, epsilon in enumerate(epsilons)
         )
 
@@ -155,15 +168,17 @@ class HierarchicalCounts:
         pairs = zip(self.nodes[level], parts, strict=True)
         return [node.groups - part if node.method == "cumulative" else np.asarray(part) for node, part in pairs]
 
-    def infer(self, answers: Sequence[Any], epsilons: Sequence[object], weighted: bool = True) -> list[list[Integers]]:
+    def infer(
+        self, answers: Sequence[Any], epsilons: Sequence[object] | None = None, weighted: bool = True
+    ) -> list[list[Integers]]:
         """The number of groups of each size in every node: children sum to their parent.
 
         Parameters
         ----------
         answers : sequence, one of each level, root first
             Answers of `measure`, or for each node a vector of noisy numbers.
-        epsilons : sequence of numbers
-            Those of the measurements.
+        epsilons : sequence of numbers or Measurements, optional
+            For levels given as vectors: the epsilon of Laplace noise, or the measurement. Answers know their noise.
         weighted : bool
             Merge by inverse variance; otherwise by plain averages, which did better at the top where all levels are
             unattributed (`docs/histograms.md`).
@@ -177,12 +192,14 @@ class HierarchicalCounts:
         -----
         Privacy cost: none. Memory: K + 1 numbers a node.
         """
-        if len(answers) != self.tree.levels or len(epsilons) != self.tree.levels:
+        told = [None] * len(answers) if epsilons is None else list(epsilons)
+        if len(answers) != self.tree.levels or len(told) != self.tree.levels:
             raise AnswersError(f"the tree has {self.tree.levels} levels: give answers and an epsilon for each")
         sizes, variances = [], []
-        for level, (given, epsilon) in enumerate(zip(answers, epsilons, strict=True)):
+        for level, (given, epsilon) in enumerate(zip(answers, told, strict=True)):
             numbers = self.answers_of(level, given)
-            pairs = [n.sizes(part, parse_epsilon(epsilon)) for n, part in zip(self.nodes[level], numbers, strict=True)]
+            known = given.measurement if isinstance(given, Answers) else epsilon
+            pairs = [n.sizes(part, known) for n, part in zip(self.nodes[level], numbers, strict=True)]
             sizes.append([pair[0] for pair in pairs])
             variances.append([pair[1] for pair in pairs])
         merged = consistent_sizes(self.tree, sizes, variances if weighted else None)

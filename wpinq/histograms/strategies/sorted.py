@@ -16,7 +16,6 @@ from wpinq.histograms.inference.intervals import Bootstrap, bootstrap
 from wpinq.histograms.inference.isotonic import isotonic
 from wpinq.histograms.strategies.strategy import Function, Strategy, bins_of
 from wpinq.histograms.workload import check_domain_size
-from wpinq.privacy.epsilon import parse_epsilon
 from wpinq.query import Query
 
 
@@ -92,6 +91,7 @@ class Sorted(Strategy):
     def error_bound(self, epsilon: object) -> float:
         """An upper bound on the expected total squared error for all data, `2n/ε²`: that of the noisy counts.
 
+        `epsilon` is a number, or what `measure` gave: with double-geometric noise the bound is n times its variance.
         A projection on a convex set that holds the truth never moves away from it.
 
         Examples
@@ -99,14 +99,16 @@ class Sorted(Strategy):
         >>> Sorted(10).error_bound(1)
         20.0
         """
-        return 2 * self.domain / float(parse_epsilon(epsilon)) ** 2
+        return self.domain * self.noise(epsilon=epsilon).variance
 
     def interval(self, answers: Any, confidence: float = 0.95, epsilon: object = None, seed: int = 0) -> Bootstrap:
-        """Intervals around the sorted counts, by parametric bootstrap and so approximate.
+        """Intervals around the sorted counts, by parametric bootstrap with noise of the same law and so approximate.
+
+        `epsilon` says the noise where the answers are a vector: a number for Laplace noise, or what `measure` gave.
 
         Notes
         -----
         Privacy cost: none.
         """
-        scale = self.noise_scale(answers, epsilon)
-        return bootstrap(self.infer(answers), np.asarray, self.infer, scale, confidence, seed=seed)
+        noise = self.noise(answers, epsilon)
+        return bootstrap(self.infer(answers), np.asarray, self.infer, noise, confidence, seed=seed)

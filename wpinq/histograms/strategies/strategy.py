@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from wpinq.answers import Answers
-from wpinq.errors import AnswersError, PlanError
+from wpinq.errors import PlanError
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.arrays import Floats, vector
-from wpinq.measurement import GeometricCount, Measurement
-from wpinq.privacy.epsilon import parse_epsilon
+from wpinq.histograms.inference.noise import Noise
+from wpinq.histograms.strategies.mechanism import Mechanism, noise_of, noisy
+from wpinq.measurement import Measurement
 from wpinq.query import Query
 
 Function = Callable[..., Any]
@@ -58,7 +59,9 @@ class Strategy(ABC):
     def infer(self, answers: Any) -> Any:
         """The estimate, from Answers of `measure` or from a vector of noisy answers in the order of `keys`."""
 
-    def measure(self, source: Query, epsilon: object, bin: Function | None = None) -> Measurement:
+    def measure(
+        self, source: Query, epsilon: object, bin: Function | None = None, mechanism: Mechanism = "laplace"
+    ) -> Measurement:
         """The measurement to release: the query over the strategy's public keys.
 
         Parameters
@@ -69,21 +72,52 @@ class Strategy(ABC):
             More than 0. Privacy cost: ε times the uses of each source, as the plan's bill says.
         bin : function, optional
             From a record to its bin; left out where records are bins.
+        mechanism : {"laplace", "geometric", "automatic"}
+            "geometric" is double-geometric noise on the lattice that the plan proves, of less variance; its promise is
+            for neighbours whose outputs lie on the same lattice. "automatic" is that where the plan proves one,
+            and Laplace noise elsewhere.
+
+        Returns
+        -------
+        Measurement
+            Its answers know their noise, and so do `infer`, intervals and expected errors that are given them.
+
+        Raises
+        ------
+        PlanError
+            When bins are not of the right type; for "geometric", when the plan proves no lattice: it names the step
+            that breaks it.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> from wpinq.histograms import Identity
+        >>> people = wp.source("people", age=int, facts=["unit_weights"])
+        >>> Identity(100).measure(people, 0.1, bin=lambda p: p.age, mechanism="geometric").sink
+        GeometricCount(step=Fraction(1, 1))
         """
-        return self.query(source, bin).noisy_count(epsilon, over=self.keys)
+        return noisy(self.query(source, bin), epsilon, self.keys, mechanism)
+
+    def noise(self, answers: Any = None, epsilon: object = None) -> Noise:
+        """The law of the noise in `answers_of(answers)`.
+
+        Parameters
+        ----------
+        answers : Answers or array-like, optional
+            Answers know their noise.
+        epsilon : number or Measurement, optional
+            For others: the epsilon of Laplace noise, or what `measure` gave.
+
+        Returns
+        -------
+        Noise
+            With `scale`, `step` (None for Laplace noise) and `variance`, in units of the answers.
+        """
+        return noise_of(answers if isinstance(answers, Answers) else epsilon, self.sensitivity)
 
     def noise_scale(self, answers: Any, epsilon: object = None) -> float:
-        """The scale of the Laplace noise in `answers_of(answers)`: that of Answers, or sensitivity over ε.
-
-        AnswersError for answers of geometric noise, in whose whole steps those intervals cover less than they say.
-        """
-        if isinstance(answers, Answers) and isinstance(answers.measurement.sink, GeometricCount):
-            raise AnswersError(
-                "these answers have double-geometric noise, and intervals here are of Laplace noise: "
-                "use answers.interval(key) for single answers, or release with noisy_count"
-            )
-        scale = answers.scale if isinstance(answers, Answers) else float(1 / parse_epsilon(epsilon))
-        return scale * float(self.sensitivity)
+        """The b of `exp(−|noise|/b)` in `answers_of(answers)`, on a lattice too: of Answers, or sensitivity over ε."""
+        return self.noise(answers, epsilon).scale
 
     def answers_of(self, answers: Any) -> Floats:
         """Released weights as answers to the strategy's queries: times the sensitivity. A vector stays as it is."""

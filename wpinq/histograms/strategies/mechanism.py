@@ -1,0 +1,127 @@
+"""Which noise a strategy's answers are released with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, Literal
+
+from wpinq.answers import Answers
+from wpinq.errors import AnswersError, EpsilonError, PlanError
+from wpinq.expr.values import Value
+from wpinq.histograms.inference.noise import Noise
+from wpinq.measurement import GeometricCount, Measurement, NoisyCount
+from wpinq.plan.analysis import masses, rounding_error, slack
+from wpinq.plan.lattice import lattice
+from wpinq.plan.node import Node
+from wpinq.privacy.epsilon import parse_epsilon
+from wpinq.privacy.geometric import check_exact, geometric_scale
+from wpinq.query import Query
+
+Mechanism = Literal["laplace", "geometric", "automatic"]
+"""Laplace noise; double-geometric noise on the lattice that the plan proves; that where it can be, and else Laplace."""
+
+
+def noisy(query: Query, epsilon: object, keys: Iterable[Value], mechanism: Mechanism) -> Measurement:
+    """The noisy count or the geometric count of a query.
+
+    Parameters
+    ----------
+    query : Query
+        What is counted.
+    epsilon : number
+        More than 0.
+    keys : iterable
+        The public keys.
+    mechanism : {"laplace", "geometric", "automatic"}
+        "automatic" is "geometric" where the plan proves a lattice, and evaluation in floats is exact on it. It looks
+        at the plan and at epsilon alone, so that the choice tells nothing of the data.
+
+    Returns
+    -------
+    Measurement
+        Of sink NoisyCount or GeometricCount.
+
+    Raises
+    ------
+    PlanError
+        When the mechanism is none of these; for "geometric", when the plan proves no lattice: it names the step that
+        breaks it.
+
+    Notes
+    -----
+    Privacy cost: the same for both. The promise of GeometricCount is for neighbours whose outputs lie on the same
+    lattice: it is narrower, and so is that of "automatic" where it comes to that.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> bins = wp.source("bins", int, facts=["unit_weights"])
+    >>> noisy(bins, 1, [0, 1], "automatic").sink
+    GeometricCount(step=Fraction(1, 1))
+    >>> noisy(wp.source("weights", int), 1, [0, 1], "automatic").sink
+    NoisyCount()
+    """
+    if mechanism not in ("laplace", "geometric", "automatic"):
+        raise PlanError(f"a mechanism is 'laplace', 'geometric' or 'automatic', not {mechanism!r}")
+    if mechanism == "geometric" or (mechanism == "automatic" and _fits(query.plan, parse_epsilon(epsilon))):
+        return query.geometric_count(epsilon, over=keys)
+    return query.noisy_count(epsilon, over=keys)
+
+
+def _fits(plan: Node, epsilon: Fraction) -> bool:
+    """Whether a session would release the plan with double-geometric noise."""
+    step = lattice(plan)
+    if step is None:
+        return False
+    try:
+        check_exact(step, rounding_error(plan), masses(plan)[plan.digest])
+        geometric_scale(epsilon, step, slack(plan, exact=True))
+    except EpsilonError:
+        return False
+    return True
+
+
+def noise_of(known: Any, sensitivity: Fraction) -> Noise:
+    """The noise in released weights times a sensitivity.
+
+    Parameters
+    ----------
+    known : Answers, Measurement or number
+        Answers, whose scale is certified; the measurement to be released, whose scale is `1/ε` but for what a release
+        adds for floating point; or the epsilon of Laplace noise.
+    sensitivity : Fraction
+        What a weight is multiplied by.
+
+    Returns
+    -------
+    Noise
+        Its law.
+
+    Raises
+    ------
+    AnswersError
+        When answers or measurement are of another sink than NoisyCount and GeometricCount.
+    EpsilonError
+        When a number is no epsilon.
+
+    Notes
+    -----
+    Privacy cost: none.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> bins = wp.source("bins", int, facts=["unit_weights"])
+    >>> noise_of(bins.geometric_count(0.5, over=[0]), Fraction(3)), noise_of(0.5, Fraction(3))
+    (Noise(scale=6.0, step=3.0), Noise(scale=6.0, step=None))
+    """
+    if not isinstance(known, (Answers, Measurement)):
+        return Noise(float(sensitivity / parse_epsilon(known)))
+    sink = known.measurement.sink if isinstance(known, Answers) else known.sink
+    if not isinstance(sink, (NoisyCount, GeometricCount)):
+        raise AnswersError(f"a strategy's answers are of NoisyCount or GeometricCount, not of {sink.name}")
+    step = float(sensitivity * sink.step) if isinstance(sink, GeometricCount) else None
+    if isinstance(known, Answers):
+        return Noise(known.scale * float(sensitivity), step)
+    return Noise(float(sensitivity / known.epsilon), step)
