@@ -71,6 +71,23 @@ def test_groups_larger_than_the_bound_count_as_the_bound(method):
     assert strategy.infer(answers).tolist() == [0, 2, 1, 1]
 
 
+def test_weights_of_groups_larger_than_the_bound_and_of_items_elsewhere():
+    strange = [*TABLE, ("Olga", 7, -1), ("Pam", 8, 2), ("Quinn", 9, 5)]
+
+    def weights(query):
+        found = wp.evaluate(query, {"persons": strange}, exact=True)
+        return {key: found[key] for key in found}
+
+    alone = CountOfCounts(groups=7, largest=3, method="unattributed")
+    assert weights(alone.query(persons, bin=lambda r: r.group)) == {0: 3, 1: 2, **dict.fromkeys(range(2, 7), 1)}
+    for methods, expected in (
+        ("cumulative", {(0, 0): 2, (0, 1): 1, (0, 2): 1, (0, 3): 1, (1, 0): 2, (1, 1): 1}),
+        ("unattributed", {(0, 0): 3, (0, 1): 1, (1, 0): 2, (1, 1): 1}),
+    ):
+        census = HierarchicalCounts(Tree([[2]]), groups=[2, 2], largest=3, methods=methods)
+        assert weights(census.query(persons, 1, lambda r: r.group, lambda r: r.location)) == expected
+
+
 def test_variances_are_the_papers():
     unattributed = CountOfCounts(groups=4, largest=9, method="unattributed", p=2)
     sizes, variances = unattributed.sizes([1.0, 5.0, 3.0, 8.0], 0.5)
@@ -80,6 +97,9 @@ def test_variances_are_the_papers():
     sizes, variances = cumulative.sizes([0.0, 3.0, 3.0], 0.5)
     assert sizes.tolist() == [1, 1, 1, 3]
     np.testing.assert_allclose(variances, [16 / 3, 16 / 3, 16 / 3, 16])
+    sizes, variances = CountOfCounts(groups=4, largest=3, method="naive").sizes([3.0, 0.0, 1.0], 0.5)
+    assert sizes.tolist() == [1, 1, 1, 3]
+    np.testing.assert_allclose(variances, [64 / 3, 64 / 3, 64 / 3, 64])
 
 
 @pytest.mark.parametrize("methods", ["cumulative", "unattributed", ["cumulative", "unattributed"]])

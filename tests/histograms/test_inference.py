@@ -88,6 +88,21 @@ def test_isotonic_l1_costs_what_the_linear_programme_costs(seed, bounds):
     assert np.abs(fit - y).sum() == pytest.approx(best.fun, abs=1e-7)
 
 
+def test_isotonic_bounds_by_hand():
+    for fit in (isotonic_l1, isotonic_l2):
+        assert fit([-3, 9, 14, 30], 2, 10).tolist() == [2, 9, 10, 10]
+        assert fit([-3, 9, 14, 30], lower=2).tolist() == [2, 9, 14, 30]
+        assert fit([-3, 9, 14, 30], upper=10).tolist() == [-3, 9, 10, 10]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_weights_of_isotonic_l2_count_like_repetitions(seed):
+    rng = np.random.default_rng(seed)
+    y, times = rng.normal(size=9) * 5, rng.integers(1, 5, 9)
+    repeated = isotonic_l2(np.repeat(y, times))
+    np.testing.assert_allclose(np.repeat(isotonic_l2(y, weights=times), times), repeated, atol=1e-12)
+
+
 def test_isotonic_l1_of_integers_is_integers():
     y = np.random.default_rng(0).integers(-9, 9, 200)
     assert set(isotonic_l1(y)) <= set(y.astype(float))
@@ -172,14 +187,40 @@ def test_undetermined_and_ragged_trees_are_refused():
         Tree([])
     with pytest.raises(PlanError, match="branching"):
         Tree.uniform(4, 1)
-    with pytest.raises(AnswersError, match="levels"):
-        tree_least_squares(tree, [[1.0]])
+    bad = [[[1.0]], [[1.0], [1.0], [1.0] * 4], [["a"], [1.0] * 2, [1.0] * 4], [[1.0], [[1.0], [1.0, 2.0]], [1.0] * 4]]
+    for levels in [*bad, [[math.inf], [1.0] * 2, [1.0] * 4]]:
+        for fit in (tree_least_squares, zero_subtrees, project_tree, round_tree):
+            with pytest.raises(AnswersError):
+                fit(tree, levels)
+    for fit in (zero_subtrees, project_tree, round_tree):
+        with pytest.raises(AnswersError, match="finite"):
+            fit(tree, [[math.nan], [1.0] * 2, [1.0] * 4])
+    good = [[1.0], [1.0] * 2, [1.0] * 4]
+    for precisions in ([1, 1], [1, 1, -1], [1, 1, [1, 1]], [1, "a", 1], [1, math.inf, 1]):
+        with pytest.raises(AnswersError, match="precisions"):
+            tree_least_squares(tree, good, precisions)
 
 
 def test_zero_subtrees_on_the_running_example():
     tree = Tree.uniform(4, 2)
     kept = zero_subtrees(tree, tree.totals(np.array([2.0, -3.0, 11.0, 0.0])))
     assert [level.tolist() for level in kept] == [[10.0], [0.0, 11.0], [0.0, 0.0, 11.0, 0.0]]
+    kept = zero_subtrees(tree, tree.totals(np.array([3.0, -4.0, 11.0, 0.0])))  # a positive leaf below a negative node
+    assert [level.tolist() for level in kept] == [[10.0], [0.0, 11.0], [0.0, 0.0, 11.0, 0.0]]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_zero_subtrees_keeps_a_node_if_it_and_all_above_it_are_positive(seed):
+    rng = np.random.default_rng(seed)
+    tree = Tree([[3], [2, 1, 4], rng.integers(1, 4, 7)]) if seed % 2 else Tree.uniform(10, 3)
+    levels = tree.totals(rng.normal(0.5, 2, tree.sizes[-1]))
+    kept = zero_subtrees(tree, levels)
+    assert kept[0][0] == max(levels[0][0], 0)
+    for level, counts in enumerate(tree.children):
+        parents = np.repeat(np.arange(len(counts)), counts)
+        for node, parent in enumerate(parents):
+            alive = kept[level][parent] > 0 and levels[level + 1][node] > 0
+            assert kept[level + 1][node] == (levels[level + 1][node] if alive else 0)
 
 
 # --- least squares ------------------------------------------------------------------------------------------------
@@ -196,6 +237,16 @@ def test_general_least_squares_dense_and_sparse(seed):
     wanted = np.linalg.pinv(a) @ y
     for form in (a, csr_matrix(a), aslinearoperator(a)):
         np.testing.assert_allclose(least_squares(form, y), wanted, atol=1e-7)
+
+
+def test_least_squares_that_does_not_converge_says_so():
+    from scipy.sparse import diags
+
+    nearly_singular = diags(np.logspace(0, -12, 200)).tocsr()
+    with pytest.raises(AnswersError, match="did not converge"):
+        least_squares(nearly_singular, nearly_singular @ np.ones(200))
+    with pytest.raises(AnswersError, match="allow a larger tolerance"):
+        nonnegative_least_squares(diags(np.arange(1.0, 9.0)).tocsr(), np.arange(8) - 2.5, tolerance=1e-30)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -229,7 +280,7 @@ def test_project_to_total_is_the_quadratic_programme(seed, at_most):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_project_tree_projects_every_family_on_its_total(seed):
     rng = np.random.default_rng(seed)
-    tree = Tree([[3], rng.integers(1, 5, 3)]) if seed % 2 else Tree.uniform(7, 2)
+    tree = Tree([[3], rng.integers(1, 18, 3)]) if seed % 2 else Tree.uniform(7, 2)
     levels = tree.totals(rng.normal(0.5, 2.0, tree.sizes[-1]))
     kept = project_tree(tree, levels)
     assert kept[0][0] == max(levels[0][0], 0)
@@ -262,6 +313,13 @@ def test_round_tree_keeps_every_total(seed):
     tree = Tree.uniform(int(rng.integers(2, 40)), int(rng.integers(2, 5)))
     levels = tree.totals(rng.exponential(2.0, tree.sizes[-1]))
     rounded = round_tree(tree, levels)
+    assert rounded[0][0] == np.rint(levels[0][0])
+    for level, counts in enumerate(tree.children):  # in a family the largest fractions went up
+        for real, whole in zip(
+            *(np.split(x[level + 1], np.cumsum(counts)[:-1]) for x in (levels, rounded)), strict=True
+        ):
+            up = whole > real
+            assert (real % 1)[up].min(initial=1) >= (real % 1)[~up].max(initial=0)
     for level in range(tree.levels - 1):
         assert (tree.sum_children(level, rounded[level + 1].astype(float)) == rounded[level]).all()
     for real, whole in zip(levels, rounded, strict=True):
@@ -277,6 +335,10 @@ def test_rounding_refuses_what_has_no_such_total():
     tree = Tree.uniform(2, 2)
     with pytest.raises(AnswersError, match="consistent"):
         round_tree(tree, [np.array([3.0]), np.array([1.0, 1.0])])
+    with pytest.raises(AnswersError, match="too far"):
+        round_to_total([1e7], 10**7 + 5)
+    with pytest.raises(AnswersError, match="too far"):
+        round_to_total([1e7], 10**7 - 5)
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -295,7 +357,38 @@ def test_range_sums_and_quantiles(seed):
     for q in (0.0, 0.1, 0.5, 0.77, 1.0):
         wanted = 0 if q == 0 else data[math.ceil(q * len(data)) - 1]
         assert quantile(counts, q) == wanted
-    assert median(counts, edges=np.arange(12)) >= median(counts)
+    assert median(counts) == quantile(counts, 0.5)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_quantiles_between_edges_invert_the_cumulative_counts(seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 6, 11) * rng.uniform(0.5, 2, 11)
+    counts[[2, 7]] = 3.5, 0.0
+    edges = np.cumsum(rng.uniform(0.1, 3, 12)) - 4
+    total = np.concatenate(([0.0], np.cumsum(counts)))
+    for q in rng.uniform(0, 1, 20):  # no run of empty bins ends at one of these
+        wanted = np.interp(q * total[-1], total, edges)
+        assert quantile(counts, q, edges) == pytest.approx(wanted)
+        assert edges[int(quantile(counts, q))] <= wanted <= edges[int(quantile(counts, q)) + 1]
+    assert median(counts, edges) == quantile(counts, 0.5, edges)
+    full = np.flatnonzero(counts)
+    assert quantile(counts, 1.0, edges) == pytest.approx(edges[full[-1] + 1])
+    assert quantile(counts, 1.0) == full[-1]
+    assert quantile([0, 0, 2], 0.0, [5, 6, 7, 9]) == 5
+    for _ in range(50):  # the last count, not an empty bin behind it, whatever sums round to
+        many = np.concatenate((rng.uniform(0.1, 1, 300), np.zeros(3)))
+        assert quantile(many, 1.0) == 299
+        assert quantile(many, 1.0, np.arange(304)) == pytest.approx(300)
+
+
+def test_quantiles_of_negative_counts_are_those_of_cumulative_counts_that_never_fall():
+    counts = np.array([-2.0, 3.0, -1.0, 4.0, -2.0, 4.0])
+    # cumulative: -2, 1, 0, 4, 2, 6; nearest that never falls, from 0 on: 0, 1/2, 1/2, 3, 3, 6
+    assert [quantile(counts, q) for q in (0.05, 0.1, 0.45, 0.55)] == [1, 3, 3, 5]
+    np.testing.assert_allclose(
+        [quantile(counts, q, np.arange(7)) for q in (1 / 24, 0.25, 0.75)], [1.5, 3 + 1 / 2.5, 5 + 1.5 / 3]
+    )
 
 
 def test_reading_refuses_bad_input():
@@ -303,8 +396,16 @@ def test_reading_refuses_bad_input():
         range_sums([1, 2], [0], [3])
     with pytest.raises(AnswersError, match="positive count"):
         quantile([-1.0, 0.0], 0.5)
-    with pytest.raises(AnswersError, match="between 0 and 1"):
-        quantile([1.0], 2)
+    for q in (2, -0.1, math.nan):
+        with pytest.raises(AnswersError, match="between 0 and 1"):
+            quantile([1.0], q)
+    with pytest.raises(AnswersError, match="must not decrease"):
+        quantile([1.0, 1.0], 0.5, [0, 2, 1])
+    with pytest.raises(AnswersError, match="expected 3"):
+        quantile([1.0, 1.0], 0.5, [0, 2])
+    for starts, stops in (([2], [1]), ([-1], [1]), ([0.0], [1.0]), ([0], [1, 2])):
+        with pytest.raises(AnswersError):
+            range_sums([1, 2], starts, stops)
 
 
 # --- Bayes --------------------------------------------------------------------------------------------------------
@@ -424,6 +525,17 @@ def test_half_widths_far_out_have_closed_forms():
         assert math.exp(-t) * (2 + t) / 2 == pytest.approx(tail, rel=1e-4)
     with pytest.raises(AnswersError, match="one of them more"):
         linear_half_widths(np.array([[1.0, 0.0]]), 0.9)
+
+
+def test_bootstrap_turns_the_quantiles_of_the_re_estimates_around():
+    scale, confidence = 0.2, 0.8
+    found = bootstrap([2.0, 5.0], np.log, np.exp, scale, confidence, draws=40_000)
+    far = -scale * math.log(1 - confidence)  # the noise lies within ± far with the confidence
+    estimate = np.array([2.0, 5.0])
+    np.testing.assert_allclose(found.lower, estimate - estimate * (math.exp(far) - 1), rtol=0.02)
+    np.testing.assert_allclose(found.upper, estimate + estimate * (1 - math.exp(-far)), rtol=0.02)
+    other = bootstrap([2.0, 5.0], np.log, np.exp, scale, confidence, draws=50, seed=1)
+    assert (other.lower != bootstrap([2.0, 5.0], np.log, np.exp, scale, confidence, draws=50, seed=2).lower).all()
 
 
 def test_bootstrap_of_a_linear_estimate_agrees_with_the_exact_interval():

@@ -8,10 +8,16 @@ from wpinq.histograms.inference.isotonic import isotonic_l1, isotonic_l2
 from wpinq.histograms.inference.laplace_sums import laplace_sum_survival, linear_half_width, linear_half_widths
 from wpinq.histograms.inference.least_squares import least_squares
 from wpinq.histograms.inference.matching import consistent_sizes, match_sizes, merge_estimates
-from wpinq.histograms.inference.nonnegative import nonnegative_least_squares, project_to_total, project_tree
+from wpinq.histograms.inference.mean_consistency import mean_consistency
+from wpinq.histograms.inference.nonnegative import (
+    nonnegative_least_squares,
+    project_to_total,
+    project_tree,
+    zero_subtrees,
+)
 from wpinq.histograms.inference.ranges import median, quantile, range_sums
 from wpinq.histograms.inference.rounding import round_to_total, round_tree
-from wpinq.histograms.inference.tree import Tree, tree_least_squares, zero_subtrees
+from wpinq.histograms.inference.tree import Tree, tree_least_squares
 from wpinq.histograms.plots import plot_error_by_range_size, plot_estimate, plot_tree
 from wpinq.histograms.simulate import simulated_distance, simulated_error, simulated_sorted_error
 from wpinq.histograms.strategies.count_of_counts import CountOfCounts, earth_movers_distance
@@ -66,6 +72,7 @@ __all__ = [
     "linear_half_width",
     "linear_half_widths",
     "match_sizes",
+    "mean_consistency",
     "median",
     "merge_estimates",
     "nonnegative_least_squares",

@@ -141,7 +141,12 @@ def consistent_sizes(
     if tuple(len(level) for level in sizes) != tree.sizes:
         raise AnswersError(f"the tree has levels of {tree.sizes} nodes: give the group sizes of each node")
     current = [vector(node, "group sizes") for node in sizes[0]]
-    spread = None if variances is None else [vector(v, "variances") for v in variances[0]]
+    if variances is not None and tuple(len(level) for level in variances) != tree.sizes:
+        raise AnswersError(f"the tree has levels of {tree.sizes} nodes: give the variances of each node")
+    spread = None
+    if variances is not None:
+        pairs = zip(variances[0], current, strict=True)
+        spread = [vector(own, "variances", len(node)) for own, node in pairs]
     for level, counts in enumerate(tree.children):
         below, below_spread = [], []
         ends = np.cumsum(counts)

@@ -1,4 +1,4 @@
-"""Non-negative fits: projections, and least squares under x ≥ 0."""
+"""Non-negative fits: subtrees at 0, projections, and least squares under x ≥ 0."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, vector
-from wpinq.histograms.inference.tree import Tree
+from wpinq.histograms.inference.arrays import Floats, Integers, vector
+from wpinq.histograms.inference.tree import Tree, as_levels
 
 _DENSE_LIMIT = 600
 
@@ -61,6 +61,45 @@ def project_to_total(values: Any, total: float, at_most: bool = False) -> Floats
     return np.asarray(np.maximum(numbers - shift, 0.0))
 
 
+def zero_subtrees(tree: Tree, levels: Sequence[Floats]) -> list[Floats]:
+    """The paper's heuristic for non-negativity: a node at or below 0 becomes 0, with its whole subtree.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    levels : sequence of arrays
+        A consistent estimate, level by level, root first.
+
+    Returns
+    -------
+    list of numpy arrays of float64
+        Non-negative, no longer consistent.
+
+    Raises
+    ------
+    AnswersError
+        When there are not finite numbers for every node.
+
+    Notes
+    -----
+    Privacy cost: none. Source: Hay et al. 2010, section 4.2.
+
+    Examples
+    --------
+    >>> tree = Tree.uniform(4, 2)
+    >>> [level.tolist() for level in zero_subtrees(tree, tree.totals(np.array([3.0, -4.0, 11.0, 0.0])))]
+    [[10.0], [0.0, 11.0], [0.0, 0.0, 11.0, 0.0]]
+    """
+    given = as_levels(tree, levels)
+    alive = given[0] > 0
+    kept = [np.where(alive, given[0], 0.0)]
+    for level, below in enumerate(given[1:]):
+        alive = tree.to_children(level, alive) & (below > 0)
+        kept.append(np.where(alive, below, 0.0))
+    return kept
+
+
 def project_tree(tree: Tree, levels: Sequence[Floats]) -> list[Floats]:
     """A consistent tree made non-negative from the top down, every node keeping its total.
 
@@ -79,9 +118,14 @@ def project_tree(tree: Tree, levels: Sequence[Floats]) -> list[Floats]:
     list of numpy arrays of float64
         Non-negative and consistent.
 
+    Raises
+    ------
+    AnswersError
+        When there are not finite numbers for every node.
+
     Notes
     -----
-    Privacy cost: none. Linear time but for sorting each family.
+    Privacy cost: none. Linear time but for sorting each family; linear memory.
 
     Examples
     --------
@@ -89,19 +133,34 @@ def project_tree(tree: Tree, levels: Sequence[Floats]) -> list[Floats]:
     >>> [level.tolist() for level in project_tree(tree, tree.totals(np.array([3.0, -4.0, 11.0, 0.0])))]
     [[10.0], [0.0, 10.0], [0.0, 0.0, 10.0, 0.0]]
     """
-    kept = [np.maximum(levels[0], 0.0)]
-    for counts, below in zip(tree.children, levels[1:], strict=True):
-        inside = np.arange(counts.max()) < counts[:, None]
-        family = np.full(inside.shape, -np.inf)
-        family[inside] = below
-        descending = -np.sort(-family, axis=1)
-        finite = np.where(np.isfinite(descending), descending, 0.0)
-        shifts = (np.cumsum(finite, axis=1) - kept[-1][:, None]) / np.arange(1, inside.shape[1] + 1)
-        positive = (descending > shifts).sum(axis=1)  # of the largest, how many stay above 0
-        last = np.maximum(positive - 1, 0)[:, None]
-        shift = np.where(positive[:, None] > 0, np.take_along_axis(shifts, last, axis=1), descending[:, :1])
-        kept.append(np.maximum(family - shift, 0.0)[inside])
+    given = as_levels(tree, levels)
+    kept = [np.maximum(given[0], 0.0)]
+    for counts, below in zip(tree.children, given[1:], strict=True):
+        if counts.max() * len(counts) <= 2 * len(below):
+            kept.append(_project_families(counts, below, kept[-1]))
+            continue
+        fitted = np.empty(len(below))
+        sizes = np.frexp(counts)[1]
+        for size in np.unique(sizes):  # families of 2^(size − 1) … 2^size − 1 at a time: padding at most doubles them
+            nodes = sizes == size
+            places = np.repeat(nodes, counts)
+            fitted[places] = _project_families(counts[nodes], below[places], kept[-1][nodes])
+        kept.append(fitted)
     return kept
+
+
+def _project_families(counts: Integers, children: Floats, totals: Floats) -> Floats:
+    """`project_to_total` of every family of children on its total."""
+    inside = np.arange(counts.max()) < counts[:, None]
+    family = np.full(inside.shape, -np.inf)
+    family[inside] = children
+    descending = -np.sort(-family, axis=1)
+    finite = np.where(np.isfinite(descending), descending, 0.0)
+    shifts = (np.cumsum(finite, axis=1) - totals[:, None]) / np.arange(1, inside.shape[1] + 1)
+    positive = (descending > shifts).sum(axis=1)  # of the largest, how many stay above 0
+    last = np.maximum(positive - 1, 0)[:, None]
+    shift = np.where(positive[:, None] > 0, np.take_along_axis(shifts, last, axis=1), descending[:, :1])
+    return np.asarray(np.maximum(family - shift, 0.0)[inside])
 
 
 def nonnegative_least_squares(matrix: Any, values: Any, tolerance: float = 1e-8) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from wpinq.errors import AnswersError
 from wpinq.histograms.inference.arrays import Floats, Integers, vector
-from wpinq.histograms.inference.tree import Tree
+from wpinq.histograms.inference.tree import Tree, as_levels
 
 _CLOSE = 1e-6
 
@@ -88,6 +88,7 @@ def round_tree(tree: Tree, levels: Sequence[Floats]) -> list[Integers]:
     >>> [level.tolist() for level in round_tree(tree, tree.totals(np.array([0.5, 0.5, 1.75, 0.5])))]
     [[3], [1, 2], [1, 0, 2, 0]]
     """
+    levels = as_levels(tree, levels)
     if any((level < 0).any() for level in levels):
         raise AnswersError("the tree holds negative values: make it non-negative first")
     rounded = [np.rint(levels[0]).astype(np.int64)]
@@ -106,6 +107,8 @@ def _down(tree: Tree, level: int, parents: Integers, values: Floats) -> Integers
     floors = np.floor(values)
     missing = parents - np.rint(tree.sum_children(level, floors)).astype(np.int64)
     counts = tree.children[level]
+    if ((missing < 0) | (missing > counts)).any():
+        raise AnswersError("the values are too far from their totals for rounding to keep those")
     family = np.repeat(np.arange(len(counts)), counts)
     order = np.lexsort((-(values - floors), family))
     rank = np.empty(len(values), dtype=np.int64)

@@ -215,28 +215,64 @@ def tree_least_squares(tree: Tree, values: Sequence[Any], precisions: Sequence[A
 
 
 def _checked(tree: Tree, values: Sequence[Any], precisions: Sequence[Any] | None) -> tuple[list[Floats], list[Any]]:
-    if len(values) != tree.levels or (precisions is not None and len(precisions) != tree.levels):
-        raise AnswersError(f"the tree has {tree.levels} levels: give the values, and precisions if any, of each")
-    levels: list[Floats] = []
+    if precisions is not None and len(precisions) != tree.levels:
+        raise AnswersError(f"the tree has {tree.levels} levels: give the precisions of each")
     kept: list[Any] = []
+    levels = as_levels(tree, values, missing=True)
     for level, size in enumerate(tree.sizes):
-        array = np.asarray(values[level], dtype=np.float64)
-        if array.shape[:1] != (size,) or array.shape[1:] != np.shape(values[0])[1:]:
-            raise AnswersError(f"level {level} of the tree has {size} nodes, which an array of {array.shape} does not")
         precision: Any = 1.0 if precisions is None else precisions[level]
-        precision = np.asarray(precision, dtype=np.float64)
+        what = f"the precisions of level {level} must be finite numbers of at least 0, one or {size}"
+        try:
+            precision = np.asarray(precision, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise AnswersError(what) from None
         if precision.shape not in ((), (size,)) or not (np.isfinite(precision).all() and (precision >= 0).all()):
-            raise AnswersError(f"the precisions of level {level} must be finite numbers of at least 0, one or {size}")
-        finite = np.isfinite(array)
-        if not finite.all():
-            if np.isinf(array).any():
-                raise AnswersError("values must be finite; nan says that a node was not measured")
-            measured = finite.reshape(size, -1).all(axis=1)
+            raise AnswersError(what)
+        if not _all_finite(levels[level]):
+            measured = np.isfinite(levels[level]).reshape(size, -1).all(axis=1)
             precision = np.where(measured, precision, 0.0)
-            array = np.where(_along(measured, array), array, 0.0)
-        levels.append(array)
+            levels[level] = np.where(_along(measured, levels[level]), levels[level], 0.0)
         kept.append(float(precision) if precision.shape == () else precision)
     return levels, kept
+
+
+def as_levels(tree: Tree, values: Sequence[Any], missing: bool = False) -> list[Floats]:
+    """Numbers for every node of a tree: an array a level, root first, further axes alike; AnswersError if not.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    values : sequence of array-like
+        One for each level.
+    missing : bool
+        Whether nan, for a node that was not measured, may be among them.
+
+    Examples
+    --------
+    >>> as_levels(Tree([[2]]), [[3], [1, 2]])
+    [array([3.]), array([1., 2.])]
+    """
+    if len(values) != tree.levels:
+        raise AnswersError(f"the tree has {tree.levels} levels: give the values of each")
+    levels: list[Floats] = []
+    for level, size in enumerate(tree.sizes):
+        try:
+            array = np.asarray(values[level], dtype=np.float64)
+        except (TypeError, ValueError):
+            raise AnswersError(
+                f"level {level} of the tree must hold numbers, as many for one node as for another"
+            ) from None
+        if array.shape[:1] != (size,) or (levels and array.shape[1:] != levels[0].shape[1:]):
+            raise AnswersError(f"level {level} of the tree has {size} nodes, which an array of {array.shape} does not")
+        if not _all_finite(array) and (not missing or np.isinf(array).any()):
+            raise AnswersError("values must be finite" + ("; nan says that a node was not measured" if missing else ""))
+        levels.append(array)
+    return levels
+
+
+def _all_finite(array: Floats) -> bool:
+    return not array.size or bool(np.isfinite(array.min()) and np.isfinite(array.max()))  # no array of its own
 
 
 def _family(tree: Tree, level: int, below: Precision) -> tuple[Precision, Precision]:
@@ -268,36 +304,3 @@ def _along(factor: Any, values: Floats) -> Any:
     if np.ndim(factor) == 0:
         return factor
     return np.reshape(factor, (len(factor),) + (1,) * (values.ndim - 1))
-
-
-def zero_subtrees(tree: Tree, levels: Sequence[Floats]) -> list[Floats]:
-    """The paper's heuristic for non-negativity: a node at or below 0 becomes 0, with its whole subtree.
-
-    Parameters
-    ----------
-    tree : Tree
-        The tree.
-    levels : sequence of arrays
-        A consistent estimate, level by level, root first.
-
-    Returns
-    -------
-    list of numpy arrays of float64
-        Non-negative, no longer consistent.
-
-    Notes
-    -----
-    Privacy cost: none. Source: Hay et al. 2010, section 4.2.
-
-    Examples
-    --------
-    >>> tree = Tree.uniform(4, 2)
-    >>> [level.tolist() for level in zero_subtrees(tree, tree.totals(np.array([3.0, -4.0, 11.0, 0.0])))]
-    [[10.0], [0.0, 11.0], [0.0, 0.0, 11.0, 0.0]]
-    """
-    alive = levels[0] > 0
-    kept = [np.where(alive, levels[0], 0.0)]
-    for level in range(tree.levels - 1):
-        alive = tree.to_children(level, alive) & (levels[level + 1] > 0)
-        kept.append(np.where(alive, levels[level + 1], 0.0))
-    return kept

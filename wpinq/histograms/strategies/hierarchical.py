@@ -12,8 +12,8 @@ import numpy as np
 from wpinq.expr import functions as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.arrays import Floats, Integers
-from wpinq.histograms.inference.nonnegative import project_tree
-from wpinq.histograms.inference.tree import Tree, tree_least_squares, zero_subtrees
+from wpinq.histograms.inference.nonnegative import project_tree, zero_subtrees
+from wpinq.histograms.inference.tree import Tree, tree_least_squares
 from wpinq.histograms.inference.variances import least_squares_spread, range_variances
 from wpinq.histograms.strategies.linear import Element, LinearStrategy
 from wpinq.histograms.workload import check_domain_size

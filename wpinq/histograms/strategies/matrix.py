@@ -19,6 +19,7 @@ from wpinq.histograms.workload import Workload, as_workload, check_matrix
 _GRID_BITS = 48
 _ROW_SPACE = 1e-7
 _SLACK_ROW = -1
+_BLOCK = 128
 
 
 class MatrixMechanism(LinearStrategy):
@@ -29,21 +30,23 @@ class MatrixMechanism(LinearStrategy):
 
     Parameters
     ----------
-    matrix : numpy array or scipy sparse matrix, shape (m, n)
-        The strategy. Coefficients that are no integers are rounded to 48 bits below ‖A‖₁, so that sums are exact:
-        `matrix` is what is asked.
+    matrix : numpy array, scipy sparse matrix or scipy LinearOperator, shape (m, n)
+        The strategy. An operator is applied to every bin once and held as a sparse matrix. Coefficients that are no
+        integers are rounded to 48 bits below ‖A‖₁, so that sums are exact: `matrix` is what is asked.
     workload : Workload or matrix, optional
         Checked to lie in the row space of A.
 
     Raises
     ------
     PlanError
-        When the matrix is not finite, or all 0, or the workload has queries that the strategy does not determine.
+        When the matrix is not finite, or all 0, or the workload has queries that the strategy does not determine;
+        when an operator is complex, cannot be applied, or gives arrays of another shape than it says.
 
     Notes
     -----
     The query holds a table of the nonzero coefficients: m · n numbers, or twice the domain times the most
-    nonzeros of a column if that is less. Structured strategies (`Hierarchical`, `Wavelet`, `Product`) need none.
+    nonzeros of a column if that is less, for an operator too. Structure that needs no table is given as such: Kronecker
+    products as `Product` of a strategy for each attribute, trees as `Hierarchical`, Haar coefficients as `Wavelet`.
 
     Source: Li et al., *Optimizing linear counting queries under differential privacy*, PODS 2010.
 
@@ -54,10 +57,14 @@ class MatrixMechanism(LinearStrategy):
     Fraction(3, 1)
     >>> strategy.infer([6, 1, 6]).round(6)
     array([1., 2., 3.])
+    >>> from scipy.sparse.linalg import LinearOperator
+    >>> prefixes = LinearOperator((3, 3), matvec=np.cumsum, dtype=np.float64)
+    >>> MatrixMechanism(prefixes).infer([1, 3, 6]).round(6)
+    array([1., 2., 3.])
     """
 
     def __init__(self, matrix: Any, workload: Any | None = None) -> None:
-        given = check_matrix(matrix, "a strategy")
+        given = check_matrix(_columns(matrix) if hasattr(matrix, "matmat") else matrix, "a strategy")
         self.sparse = hasattr(given, "tocsr")
         data = given.data if self.sparse else given
         norms = np.asarray(abs(given).sum(axis=0), dtype=np.float64).ravel()
@@ -157,13 +164,13 @@ class MatrixMechanism(LinearStrategy):
         wanted = as_workload(workload, self.domain)
         size = max(float(wanted.gram_diagonal().sum()), 1e-300)
         outside = 0.0
-        for start in range(0, wanted.queries if wanted.queries < self.domain else self.domain, 128):
+        for start in range(0, wanted.queries if wanted.queries < self.domain else self.domain, _BLOCK):
             if wanted.queries < self.domain:
-                unit = np.eye(wanted.queries, min(128, wanted.queries - start), -start)
+                unit = np.eye(wanted.queries, min(_BLOCK, wanted.queries - start), -start)
                 rows = wanted.transpose(unit)
                 outside += float(((rows - self.transpose(self.coefficients(rows))) ** 2).sum())
             else:  # trace of (I − A⁺A) WᵀW
-                unit = np.eye(self.domain, min(128, self.domain - start), -start)
+                unit = np.eye(self.domain, min(_BLOCK, self.domain - start), -start)
                 rest = unit - self.estimate(self.apply(unit))
                 outside += float((rest * wanted.gram(unit)).sum())
         if outside > _ROW_SPACE * size:
@@ -175,3 +182,26 @@ class MatrixMechanism(LinearStrategy):
 
     def squared_norm(self, workload: Workload) -> float:
         return super().squared_norm(self.check(workload))
+
+
+def _columns(operator: Any) -> Any:
+    """The sparse matrix of a linear operator, applied to some bins at a time."""
+    from scipy.sparse import csc_matrix, hstack
+
+    rows, domain = operator.shape
+    if np.issubdtype(operator.dtype, np.complexfloating):
+        raise PlanError("a strategy has real coefficients: give the real part of a complex operator")
+    found = []
+    for start in range(0, domain, _BLOCK):
+        unit = np.eye(domain, min(_BLOCK, domain - start), -start)
+        try:
+            block = np.asarray(operator.matmat(unit), dtype=np.float64)
+        except Exception as error:
+            raise PlanError(
+                f"the operator cannot be applied to bins {start} to {start + unit.shape[1] - 1} "
+                f"({type(error).__name__}): it must map vectors of {domain} numbers to vectors of {rows}"
+            ) from error
+        if block.shape != (rows, unit.shape[1]):
+            raise PlanError(f"the operator says it has {rows} rows, but gives arrays of shape {block.shape}")
+        found.append(csc_matrix(block))
+    return hstack(found, format="csr") if found else np.zeros(operator.shape)
