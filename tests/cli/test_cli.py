@@ -183,6 +183,17 @@ def test_budget_shows_changes_and_verifies(program: Path, tmp_path: Path, capsys
     assert main(["budget", str(tmp_path / "absent.db")]) == 6
 
 
+def test_a_ledger_without_sources_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = tmp_path / "l.db"
+    wp.Session(ledger).close()
+    assert main(["budget", str(ledger)]) == 0
+    assert capsys.readouterr().out == (
+        "no source has a budget in this ledger: nothing was protected yet, and nothing is spent\n"
+    )
+    assert main(["budget", str(ledger), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["accounts"] == []
+
+
 def test_the_main_job_of_the_readme(tmp_path: Path) -> None:
     """As a process of its own, with nothing on stderr but the new ledger and names of steps."""
     finished = subprocess.run(
@@ -273,7 +284,7 @@ def test_answers_are_saved_when_they_cannot_be_printed(
     def gone(*_: object) -> str:
         raise BrokenPipeError
 
-    monkeypatch.setattr("wpinq.cli.answers_table", gone)
+    monkeypatch.setattr("wpinq.commands.run.answers_table", gone)
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stderr", io.StringIO())
         assert run(program, tmp_path / "l.db", "--save", str(tmp_path / "saved")) == 141

@@ -11,6 +11,8 @@ import pytest
 
 import wpinq as wp
 from wpinq.answers import Answers
+from wpinq.engines.incremental.compiled.evaluator import MOST_OUTPUTS
+from wpinq.errors import PlanError
 from wpinq.graphs import degrees, triangles_by_intersect
 from wpinq.synthesis import (
     CheckpointError,
@@ -140,6 +142,11 @@ def test_a_chain_stops_at_the_noise_level() -> None:
     assert trace.score[-1] <= samples.noise < trace.score[-2]
 
 
+def test_chains_on_data_have_to_be_told_their_steps() -> None:
+    with pytest.raises(PlanError, match="say how many steps"):
+        run(Swaps(), TBI, None, settings=Settings())
+
+
 def test_what_does_not_compile_runs_on_the_python_engine_and_says_why() -> None:
     named = wp.source("edges", src=str, dst=str)
     shouted = named.select_many(
@@ -154,7 +161,7 @@ def test_what_does_not_compile_runs_on_the_python_engine_and_says_why() -> None:
 
 def test_more_targets_than_compiled_code_holds_run_on_the_python_engine() -> None:
     numbers = wp.source("numbers", int)
-    goals = [target(numbers.select(lambda n, k=k: n % k), {0: 3.0}) for k in range(2, 10)]
+    goals = [target(numbers.select(lambda n, k=k: n % k), {0: 3.0}) for k in range(2, 3 + MOST_OUTPUTS)]
     samples = sample(goals, ReplaceRecord("numbers", (0, 1, 2)), [{"numbers": {1: 5.0}}], Settings(200, chunk=100))
     assert "the python engine takes more" in samples.chains[0].note
     assert samples.traces[0].score[-1] < sum(goal.score({1: 5.0}) for goal in goals)

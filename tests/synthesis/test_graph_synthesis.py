@@ -25,7 +25,8 @@ from wpinq.graphs.synthesis import (
 )
 from wpinq.graphs.synthesis.degrees import fit_degrees, graphical, is_graphical, random_graph
 from wpinq.graphs.synthesis.report import report
-from wpinq.synthesis import Settings
+from wpinq.privacy.epsilon import budget_to_nano, to_nano
+from wpinq.synthesis import STEPS_AN_EDGE, CheckpointError, Settings, Update
 
 ROOT = Path(__file__).parents[2]
 EDGES = read_edges(ROOT / "examples" / "data" / "les-miserables.txt", directed=False)
@@ -106,12 +107,13 @@ def test_degrees_lost_in_noise_are_said_to_be() -> None:
 
 
 @pytest.mark.parametrize("name", [*method_names(), "tbi+jdd", "jdd+tbd+tbi"])
-@pytest.mark.parametrize("epsilon", [1, "0.3"])
+@pytest.mark.parametrize("epsilon", [1, "0.3", Fraction(1, 3), "0.12345678987654321"])
 def test_a_method_spends_its_epsilon_and_no_more(name: str, epsilon: Any) -> None:
     method = find_method(name)
     measurements = method.measurements(method.source(), epsilon)
     cost = wp.bill(measurements)["edges"]
-    assert 0 <= Fraction(epsilon) - cost < Fraction(1, 10**9)
+    assert 0 <= Fraction(epsilon) - cost < Fraction(2, 10**9)
+    assert to_nano(cost) <= budget_to_nano(Fraction(epsilon))
     assert set(measurements) == set(method.shares)
     assert sum(method.shares.values()) == 1
 
@@ -125,6 +127,12 @@ def test_shares_can_be_chosen() -> None:
         method.measurements(method.source(), 1, {"tbi": 1})
     with pytest.raises(EpsilonError):
         method.measurements(method.source(), 1, {**shares, "tbi": 0})
+
+
+def test_an_epsilon_that_no_ledger_can_charge_is_refused() -> None:
+    method = find_method("tags")
+    with pytest.raises(EpsilonError, match="at least 1e-9"):
+        method.measurements(method.source(), "0.9e-9")
 
 
 @pytest.mark.parametrize("name", ["tbx", "tbi+tbi", "", "tbi+"])
@@ -186,6 +194,45 @@ def test_the_graph_depends_on_answers_settings_and_seed_alone() -> None:
     assert first.edges.shape != other.edges.shape or (first.edges != other.edges).any()
 
 
+def test_without_a_number_of_steps_there_are_150_for_each_edge_and_going_on_is_the_same(tmp_path: Path) -> None:
+    answers, settings = simulated("tbi", 20), Settings(chains=2, seed=3)
+
+    class Stop(Exception):
+        pass
+
+    def on_update(update: Update) -> None:
+        if update.steps > update.total / 2:
+            raise Stop
+
+    through = synthesize(answers, "tbi", settings, statistics=None)
+    steps = STEPS_AN_EDGE * len(through.edges)
+    assert [trace.steps[-1] for trace in through.samples.traces] == [steps, steps]
+    assert through.settings.steps == report(through)["settings"]["steps"] == steps
+    assert report(through)["steps_an_edge"] == 150
+    with pytest.raises(Stop):
+        synthesize(answers, "tbi", settings, statistics=None, checkpoints=tmp_path, on_update=on_update)
+    resumed = synthesize(answers, "tbi", settings, statistics=None, checkpoints=tmp_path)
+    assert (resumed.edges == through.edges).all()
+    assert resumed.samples.traces == through.samples.traces
+    with np.load(tmp_path / "chain-0.npz") as held:
+        assert json.loads(held["header"].tobytes())["steps"] == steps
+    with pytest.raises(CheckpointError, match="other settings"):
+        synthesize(answers, "tbi", Settings(steps + 1, chains=2, seed=3), statistics=None, checkpoints=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["tags", "tbi"])
+def test_a_graph_lost_in_noise_is_said_to_be(name: str) -> None:
+    method, answers = find_method(name), dict[str, Answers]()
+    for key, measurement in method.measurements(method.source(), 1, bounds=Bounds(degree=8, nodes=8)).items():
+        keys = measurement.domain if measurement.domain is not None else method.keys(key, answers)
+        query = wp.Query(measurement.plan).noisy_count(measurement.epsilon, keys)
+        values = np.full(len(query.domain or ()), 1.0 if key in ("degree_mass", "degree_ccdf") else 0.0)
+        values[1:] = 0.0
+        answers[key] = Answers(query, 1e-3, values)
+    with pytest.raises(AnswersError, match="lost in their noise"):
+        synthesize(answers, name, Settings(100))
+
+
 def test_chains_begin_from_graphs_of_their_own_and_the_best_is_given() -> None:
     graph = synthesize(simulated("tbi", 20), "tbi", Settings(4000, chains=2, seed=3, chunk=200))
     assert (graph.seeds[0] != graph.seeds[1]).any()
@@ -209,7 +256,7 @@ def test_a_report_says_what_was_paid_and_nothing_exact_of_the_secret() -> None:
     assert made["simulated"] is True
     assert set(made) == {
         *("format", "version", "method", "bill", "bill_text", "measurements", "simulated", "settings"),
-        *("chains", "best_chain", "noise_level", "r_hat", "graph"),
+        *("steps_an_edge", "chains", "best_chain", "noise_level", "r_hat", "graph"),
     }
     assert made["graph"] == pytest.approx(graph_statistics(graph.edges))
     numbers = set()

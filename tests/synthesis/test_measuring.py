@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.errors import BudgetExceeded, PlanError, SourceRejected
+from wpinq.errors import BudgetExceeded, EvaluationFailed, PlanError, SourceRejected
 from wpinq.graphs.synthesis import Bounds, find_method
 from wpinq.graphs.synthesis.methods import DegreesThen, Fit
+from wpinq.privacy.epsilon import from_nano
 from wpinq.privacy.ledger import Ledger
 from wpinq.workflows import measure_graph, measuring
 
@@ -113,6 +114,45 @@ def test_answers_are_handed_over_as_they_come_with_the_keys_that_the_method_asks
     assert list(kept) == ["degree_ccdf", "degree_sequence", "jdd"]
     assert kept["degree_ccdf"] == 64
     assert (2, 2) in answers["jdd"].keys
+
+
+def test_answers_that_came_before_a_failure_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a ledger and a version, the same call goes on: nothing is paid or drawn twice."""
+    evaluate, asked = wp.Session._evaluate, list[object]()
+
+    def failing(session: wp.Session, *args: Any) -> Any:
+        asked.append(args)
+        if len(asked) == 3:
+            raise MemoryError
+        return evaluate(session, *args)
+
+    monkeypatch.setattr(wp.Session, "_evaluate", failing)
+    more: dict[str, Any] = {"ledger": tmp_path / "l.db", "budget": 4, "version": "1"}
+    kept: dict[str, wp.Answers] = {}
+    with pytest.raises(EvaluationFailed):
+        measure_graph(RING, find_method("tags"), 4, on_answers=kept.__setitem__, **more)
+    assert list(kept) == ["degree_mass", "degree_ccdf"]
+    answers = measure_graph(RING, find_method("tags"), 4, **more)
+    assert list(answers) == ["degree_mass", "degree_ccdf", "closed_wedges", "joint_degrees"]
+    assert all(list(answers[name].items()) == list(kept[name].items()) for name in kept)
+    with Ledger(tmp_path / "l.db") as ledger:
+        assert from_nano(ledger.account("edges").spent) == 4
+
+
+def test_answers_come_again_with_more_keys() -> None:
+    star = [(0, leaf) for leaf in range(1, 151)]
+    seen: list[tuple[str, int]] = []
+    measure_graph(star, find_method("tbi"), 40, on_answers=lambda name, table: seen.append((name, len(table))))
+    assert seen[:3] == [("degree_ccdf", 64), ("degree_ccdf", 128), ("degree_ccdf", 256)]
+    assert [name for name, _ in seen[3:]] == ["degree_sequence", "tbi"]
+
+
+@pytest.mark.parametrize("name", ["tags", "tbi", "tbi+jdd"])
+@pytest.mark.parametrize("epsilon", [Fraction(4, 3), "1.23456789876543"])
+def test_any_epsilon_is_covered_by_itself_as_a_budget(name: str, epsilon: Any) -> None:
+    bills: list[wp.Bill] = []
+    measure_graph(RING, find_method(name), epsilon, bounds=Bounds(nodes=12, degree=8), on_bill=bills.append)
+    assert 0 <= Fraction(epsilon) - bills[0]["edges"] < Fraction(2, 10**9)
 
 
 def test_keys_are_asked_for_until_the_method_wants_no_more() -> None:

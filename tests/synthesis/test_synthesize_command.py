@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import shlex
 import signal
 import subprocess
 import sys
@@ -63,8 +64,16 @@ def test_without_a_ledger_it_says_that_nothing_is_recorded(tmp_path: Path, capsy
         (["--epsilon", "1", "--ledger", "l.db"], "--ledger and --budget go together"),
         (["--epsilon", "1", "--data-version", "1"], "--data-version replays from a ledger"),
         ([], "give FILE and --epsilon"),
-        (["--epsilon", "1", "--share", "tbi"], "--share takes NAME=SHARE"),
-        (["--epsilon", "1", "--resume"], "--resume measures nothing"),
+        (["--epsilon", "1", "--share", "tbi"], "--share takes NAME=VALUE"),
+        (["--epsilon", "1", "--resume", "--chains", "1"], "leave out FILE, --epsilon, --query, --chains"),
+        (["--epsilon", "1", "--query", "tags", "--stop-at-noise"], "tags cannot stop at the noise level"),
+        (["--epsilon", "1", "--out", "no/such/g.txt"], "cannot write no/such/g.txt"),
+        (["--epsilon", "1", "--out", "g.txt", "--report", "g.txt"], "name one file twice"),
+        (["--epsilon", "1", "--ledger", "empty.db", "--budget", "1"], "is empty, and no ledger"),
+        (["--epsilon", "1e-10"], "at least 1e-9"),
+        (["--epsilon", "1", "--share", "tbi=1"], "give a share for each of"),
+        (["--epsilon", "1", "--query", "tbd", "--bucket", "0"], "bucket"),
+        (["--epsilon", "1", "--chains", "0"], "chains is an integer of at least 1"),
         (["--epsilon", "1", "--closing", "1"], "the share of closing proposals"),
         (["--epsilon", "1", "--power", "0"], "a power is a finite number above 0"),
         (["--epsilon", "1", "--steps", "0"], "steps is an integer of at least 1"),
@@ -82,11 +91,44 @@ def test_a_command_line_that_makes_no_sense_spends_nothing(
     if complaint is None:
         (tmp_path / "no").write_text("a file, no folder")
         complaint = "cannot make the folder"
-    assert command("--out", "g.txt", "--query", "tbi", *arguments) in (1, 2)
+    (tmp_path / "empty.db").touch()
+    assert command("--out", "g.txt", "--query", "tbi", *arguments) in (1, 2, 6)
     printed, errors = capsys.readouterr()
+    assert errors.startswith("wpinq: ")
     assert complaint in errors
-    assert "Measured" not in printed
+    assert errors.count("\n") == 1
+    assert printed == ""
     assert not (tmp_path / "l.db").exists()
+    assert not (tmp_path / "g.txt.run" / "measuring.json").exists()
+
+
+def test_the_graph_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph = tmp_path / "graph.txt"
+    graph.write_bytes(GRAPH.read_bytes())
+    assert command("--epsilon", 4, "--out", graph, graph=graph) == 2
+    assert "name one file twice" in capsys.readouterr().err
+    assert graph.read_bytes() == GRAPH.read_bytes()
+
+
+def test_without_steps_there_are_150_for_each_edge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "g.txt"
+    assert command("--epsilon", 8, "--query", "tbi", "--out", out, "--no-statistics") == 0
+    printed, progress = capsys.readouterr()
+    steps = 150 * len(read_edges(out))
+    assert "Then one chain of 150 steps for each edge of the seed graph." in printed
+    assert f"steps of a chain: {steps:,}, 150 an edge" in printed
+    assert f"100% of {steps:,} steps" in progress
+    assert json.loads((tmp_path / "g.txt.json").read_text())["settings"]["steps"] == steps
+    first = out.read_bytes()
+    (tmp_path / "g.txt.run" / "chain-0.npz").unlink()
+    assert command("--resume", "--out", out, graph=None) == 0
+    assert out.read_bytes() == first
+
+
+def test_only_its_owner_can_open_the_folder_of_a_run(tmp_path: Path) -> None:
+    assert command("--epsilon", 4, "--query", "tbi", "--out", tmp_path / "g.txt", "--steps", 100, "--quiet") == 0
+    for folder in (tmp_path / "g.txt.run", tmp_path / "g.txt.run" / "answers"):
+        assert folder.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_folder_with_a_run_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,6 +195,96 @@ def test_a_run_killed_with_signal_9_ends_as_if_it_had_not_been(tmp_path: Path) -
     assert read_edges(out) == [tuple(edge) for edge in through.edges.tolist()]
     report = json.loads((tmp_path / "graph.txt.json").read_text())
     assert [chain["trace"]["score"] for chain in report["chains"]] == [t.score for t in through.samples.traces]
+
+
+DYING = """
+import os, signal, sys
+from wpinq.commands import measuring
+save = measuring.save_answers
+
+def dying(folder, name, table):
+    save(folder, name, table)
+    if name == "degree_sequence":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+measuring.save_answers = dying
+from wpinq.cli import main
+main(sys.argv[1:])
+"""
+
+
+def killed_while_measuring(*arguments: object) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", DYING, "synthesize", str(GRAPH), *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+
+
+def test_a_run_killed_while_it_measures_goes_on_and_pays_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, ledger, answers = tmp_path / "g.txt", tmp_path / "l.db", tmp_path / "g.txt.run" / "answers"
+    wanted = ("--epsilon", 4, "--query", "tbi", "--steps", 100, "--out", out, "--quiet")
+    paid = ("--ledger", ledger, "--budget", 4, "--data-version", "1")
+    killed_while_measuring(*wanted, *paid)
+    before = {path.name: path.read_bytes() for path in answers.iterdir()}
+    assert set(before) == {"degree_ccdf.json", "degree_sequence.json"}
+    assert command(*wanted, *paid) == 2
+    assert "holds a run: go on with --resume" in capsys.readouterr().err
+    assert command("--resume", "--out", out, "--quiet", graph=None) == 0
+    printed = capsys.readouterr().out
+    assert printed.index("The bill:\nedges: 4\n") < printed.index("Measured; the graph is closed")
+    assert {name: (answers / name).read_bytes() for name in before} == before
+    assert (answers / "tbi.json").exists()
+    assert json.loads((tmp_path / "g.txt.json").read_text())["bill"] == {"edges": "4"}
+    assert main(["budget", str(ledger)]) == 0
+    assert "edges: spent 4 of 4, 0 remaining" in capsys.readouterr().out
+
+
+def test_a_run_killed_while_it_measures_without_a_version_keeps_its_answers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "g.txt"
+    killed_while_measuring("--epsilon", 4, "--query", "tbi", "--steps", 100, "--out", out)
+    kept = {path.name for path in (tmp_path / "g.txt.run" / "answers").iterdir()}
+    assert kept == {"degree_ccdf.json", "degree_sequence.json"}
+    assert command("--resume", "--out", out, graph=None) == 1
+    error = capsys.readouterr().err
+    assert "only with --ledger and --data-version could it go on" in error
+    assert error.count("\n") == 1
+
+
+def test_what_is_refused_before_the_debit_leaves_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph, out, ledger = tmp_path / "graph.txt", tmp_path / "g.txt", tmp_path / "l.db"
+    graph.write_text("1 2\n3\n")
+    paid = ("--query", "tbi", "--ledger", ledger, "--budget", 4, "--out", out, "--steps", 100, "--quiet")
+    assert command("--epsilon", 4, *paid, graph=graph) == 4
+    graph.write_text("1 2\n3 1\n")
+    assert command("--epsilon", 5, *paid, graph=graph) == 3
+    assert command("--epsilon", 4, *paid, graph=GRAPH) == 0
+    assert len(read_edges(out)) > 100
+
+
+@pytest.mark.parametrize("module", ["measuring.measure_graph", "synthesize.synthesize"])
+def test_an_interrupted_run_says_how_to_go_on(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, ledger = tmp_path / "g.txt", tmp_path / "l.db"
+
+    def interrupted(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(f"wpinq.commands.{module}", interrupted)
+        paid = ("--ledger", ledger, "--budget", 4, "--data-version", "1")
+        assert command("--epsilon", 4, "--query", "tbi", "--out", out, "--steps", 100, *paid) == 130
+    *_, error = capsys.readouterr().err.splitlines()
+    assert error.startswith("wpinq: interrupted; what was debited stays spent. Go on with: wpinq ")
+    assert main(shlex.split(error.rpartition(": wpinq ")[2])) == 0
+    assert out.exists()
 
 
 def test_the_example_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

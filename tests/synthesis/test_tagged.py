@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -20,9 +21,11 @@ from wpinq.graphs.synthesis.degrees import graphical, random_graph
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.mixing import balanced, joint_weights
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD
+from wpinq.graphs.synthesis.plots import plot_trace
+from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.tagged import SmoothedTarget, Tagged, coarse_limits, fine_limits
 from wpinq.graphs.tags import joint_degrees_by_tag
-from wpinq.synthesis import Settings
+from wpinq.synthesis import Settings, Swaps, noise_level, sample
 from wpinq.workflows import measure_graph
 
 ROOT = Path(__file__).parents[2]
@@ -204,6 +207,21 @@ def test_joint_degrees_are_fitted_smoothed() -> None:
     assert all(value >= 0 for value in joint.values.values())
     assert sum(joint.values.values()) == pytest.approx(len(EDGES) / 3, rel=0.1)
     assert joint.score({}) == pytest.approx(joint.epsilon * sum(joint.values.values()))
+
+
+def test_there_is_no_stopping_at_the_noise_level() -> None:
+    """Not against estimates: of the method that needs them, and of chains over them."""
+    answers, settings = simulated(2), Settings(1000, stop_at_noise=1.0)
+    with pytest.raises(PlanError, match=r"tags cannot stop at the noise level: .* say how many steps"):
+        synthesize(answers, "tags", settings)
+    closed, joint = Tagged().targets(answers)
+    assert math.isfinite(noise_level([closed]))
+    assert math.isnan(noise_level([closed, joint]))
+    with pytest.raises(PlanError, match="say how many steps"):
+        sample([closed, joint], Swaps(symmetric=False), [{"edges": np.array(EDGES)}], settings)
+    graph = synthesize(answers, "tags", Settings(500), statistics=None)
+    assert report(graph)["noise_level"] is None
+    assert len(plot_trace(graph, "score").get_lines()) == 1
 
 
 def test_with_much_epsilon_all_figures_come_out() -> None:

@@ -1,1 +1,1 @@
-"""Commands of the command line that are more than a few lines; `wpinq.cli` puts them together."""
+"""The commands of the command line, one a module; `wpinq.cli` puts them together."""

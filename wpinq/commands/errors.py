@@ -11,3 +11,7 @@ class UsageError(WpinqError):
 
 class NotSaved(WpinqError):
     """Answers were printed, and could not be written to their files."""
+
+
+class Interrupted(WpinqError):
+    """The user stopped a run that can go on."""

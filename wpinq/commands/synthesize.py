@@ -4,31 +4,43 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
-import sys
-import time
-from collections.abc import Sequence
+import shlex
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from wpinq.answers import Answers
-from wpinq.bill import Bill
-from wpinq.commands.errors import NotSaved, UsageError
+from wpinq.commands.arguments import is_new, pairs
+from wpinq.commands.errors import Interrupted, NotSaved, UsageError
+from wpinq.commands.measuring import Asked, go_on_measuring, is_measuring, measure
+from wpinq.commands.progress import Progress
+from wpinq.display.plots import axes_or_new
 from wpinq.engines.choice import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import SourceRejected
 from wpinq.graphs.synthesis.degrees import import_igraph
-from wpinq.graphs.synthesis.folder import Told, holds_run, load_run, prepare_folder, save_answers, save_run
-from wpinq.graphs.synthesis.method import Bounds
+from wpinq.graphs.synthesis.folder import Told, holds_run, load_run
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, method_names
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.workflow import SyntheticGraph, synthesize, traced_statistics
-from wpinq.synthesis.sampling import Update
 from wpinq.synthesis.schedule import Constant, Geometric, Linear, Schedule
-from wpinq.synthesis.settings import POWER, Settings
-from wpinq.workflows import measure_graph
+from wpinq.synthesis.settings import POWER, STEPS_AN_EDGE, Settings
 
-_EVERY = 5.0
-"""Seconds between two lines of progress, where they do not overwrite one another."""
+_DEFAULTS: dict[str, Any] = {
+    "query": DEFAULT_METHOD,
+    "bucket": 20,
+    "node": "int",
+    "engine": DEFAULT_ENGINE,
+    "power": POWER,
+    "schedule": "geometric",
+    "chains": 1,
+    "seed": 0,
+    "checkpoint_every": 10,
+    "outside": False,
+    "no_statistics": False,
+}
+"""What a new run is told where the command line is silent; a run that goes on has been told."""
 
 
 def add_parser(commands: Any) -> None:
@@ -36,68 +48,61 @@ def add_parser(commands: Any) -> None:
     made = commands.add_parser(
         "synthesize", help="measure an undirected graph, forget it, and make a public one that fits the answers"
     )
-    made.add_argument("graph", type=Path, nargs="?", metavar="FILE", help="the edge list; loops are left out")
     made.add_argument("--out", type=Path, required=True, metavar="OUT", help="the synthetic edge list")
-    measured = made.add_argument_group("what is measured")
-    measured.add_argument("--epsilon", metavar="E", help="the whole cost, to one undirected edge")
-    measured.add_argument(
-        "--query",
-        default=DEFAULT_METHOD,
-        metavar="NAME",
-        help=f"{', '.join(method_names())}, or several with + (default {DEFAULT_METHOD})",
-    )
-    measured.add_argument("--bucket", type=int, default=20, metavar="K", help="of degrees in tbd (default 20)")
-    measured.add_argument(
-        "--share", action="append", default=[], metavar="NAME=SHARE", help="of epsilon; give all measurements or none"
-    )
-    measured.add_argument("--max-nodes", type=int, metavar="N", help="a public bound; without, from released degrees")
-    measured.add_argument("--max-degree", type=int, metavar="D", help="a public bound; without, from released degrees")
-    measured.add_argument("--node", choices=["int", "str"], default="int", help="the type of nodes (default int)")
-    measured.add_argument("--ledger", type=Path, metavar="FILE", help="where budgets are kept; made if absent")
-    measured.add_argument("--budget", metavar="EPSILON", help="of the source edges in the ledger; required with it")
-    measured.add_argument("--data-version", metavar="VERSION", help="your word for this state of the data")
-    measured.add_argument("--engine", choices=list(ENGINES), default=DEFAULT_ENGINE, help=f"default: {DEFAULT_ENGINE}")
-    walked = made.add_argument_group("how the graph is fitted")
-    walked.add_argument("--steps", type=int, default=1_000_000, metavar="N", help="of each chain (default 1000000)")
-    walked.add_argument("--power", type=float, default=POWER, metavar="P", help=f"at the end (default {POWER:g})")
-    walked.add_argument("--anneal-from", type=float, metavar="P0", help="the power at the beginning")
-    walked.add_argument("--schedule", choices=["geometric", "linear"], default="geometric", help="of annealing")
-    walked.add_argument(
-        "--stop-at-noise", type=float, nargs="?", const=1.0, metavar="X", help="end at X (1) times the noise level"
-    )
-    walked.add_argument("--closing", type=float, metavar="SHARE", help="of proposals chosen to close a triangle")
-    walked.add_argument("--outside", action="store_true", help="score what was not asked for against zero")
-    walked.add_argument("--chains", type=int, default=1, metavar="N", help="default 1")
-    walked.add_argument("--seed", type=int, default=0, metavar="N", help="of all that is public (default 0)")
-    walked.add_argument("--chunk", type=int, metavar="N", help="steps between two looks (default: a fiftieth)")
-    walked.add_argument("--checkpoint-every", type=int, default=10, metavar="N", help="chunks (default 10)")
-    walked.add_argument("--no-statistics", action="store_true", help="do not trace triangles and clustering")
+    told: list[argparse.Action] = []
+
+    def tell(group: Any, *names: str, **how: Any) -> None:
+        told.append(group.add_argument(*names, **how))
+        told[-1].default = None
+
+    tell(made, "graph", type=Path, nargs="?", metavar="FILE", help="the edge list; loops are left out")
+    measured = partial(tell, made.add_argument_group("what is measured"))
+    measured("--epsilon", metavar="E", help="the whole cost, to one undirected edge; at least 1e-9")
+    known = f"{', '.join(method_names())}, or several of the last with + (default {DEFAULT_METHOD})"
+    measured("--query", metavar="NAME", help=known)
+    measured("--bucket", type=int, metavar="K", help="of degrees in tbd (default 20)")
+    measured("--share", action="append", metavar="NAME=SHARE", help="of epsilon; give all measurements or none")
+    measured("--max-nodes", type=int, metavar="N", help="a public bound, of use to all but tags")
+    measured("--max-degree", type=int, metavar="D", help="a public bound; without, from released degrees")
+    measured("--node", choices=["int", "str"], help="the type of nodes (default int)")
+    measured("--ledger", type=Path, metavar="FILE", help="where budgets are kept; made if absent")
+    measured("--budget", metavar="EPSILON", help="of the source edges in the ledger; required with it")
+    measured("--data-version", metavar="VERSION", help="your word for this state of the data")
+    measured("--engine", choices=list(ENGINES), help=f"default: {DEFAULT_ENGINE}")
+    walked = partial(tell, made.add_argument_group("how the graph is fitted"))
+    every = f"of each chain (default: {STEPS_AN_EDGE} for each edge of the seed graph)"
+    walked("--steps", type=int, metavar="N", help=every)
+    walked("--power", type=float, metavar="P", help=f"at the end (default {POWER:g})")
+    walked("--anneal-from", type=float, metavar="P0", help="the power at the beginning")
+    walked("--schedule", choices=["geometric", "linear"], help="of annealing (default geometric)")
+    stop = "end at X (1) times the noise level; not with tags"
+    walked("--stop-at-noise", type=float, nargs="?", const=1.0, metavar="X", help=stop)
+    walked("--closing", type=float, metavar="SHARE", help="of proposals chosen to close a triangle")
+    walked("--outside", action="store_true", help="score what was not asked for against zero")
+    walked("--chains", type=int, metavar="N", help="default 1")
+    walked("--seed", type=int, metavar="N", help="of all that is public (default 0)")
+    walked("--chunk", type=int, metavar="N", help="steps between two looks (default: a fiftieth)")
+    walked("--checkpoint-every", type=int, metavar="N", help="chunks (default 10)")
+    walked("--no-statistics", action="store_true", help="do not trace triangles and clustering")
     kept = made.add_argument_group("what is kept")
     kept.add_argument("--report", type=Path, metavar="FILE", help="default: OUT.json")
     kept.add_argument("--folder", type=Path, metavar="FOLDER", help="answers and checkpoints (default: OUT.run)")
-    kept.add_argument("--resume", action="store_true", help="go on with the run in the folder; measures nothing")
+    kept.add_argument("--resume", action="store_true", help="go on with the run in the folder, as it was told")
     kept.add_argument("--plots", type=Path, metavar="FOLDER", help="draw the synthetic graph and the chains")
     kept.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    made.set_defaults(command=run)
+    made.set_defaults(command=lambda options: run(options, told))
 
 
-def run(options: argparse.Namespace) -> None:
-    """The command."""
+def run(options: argparse.Namespace, told_by: list[argparse.Action]) -> None:
+    """The command; `told_by` are the options that a run is told once."""
     folder = options.folder or _beside(options.out, ".run")
     report_file = options.report or _beside(options.out, ".json")
-    for place in (options.out, report_file):
-        if not os.access(place.parent, os.W_OK) or place.is_dir():
-            raise UsageError(f"cannot write {place}: name a file in a folder that can be written to")
+    _check_places(options, report_file)
     import_igraph()  # before anything is spent
-    if options.resume:
-        if options.graph is not None or options.epsilon is not None:
-            raise UsageError("--resume measures nothing: leave out FILE and --epsilon")
-        told, answers = load_run(folder)
-    else:
-        told = _told(options)
-        answers = _measure(options, told, folder)
-    progress = _Progress(told.settings, sys.stderr.isatty()) if not options.quiet else None
+    if options.plots is not None:
+        axes_or_new(None)
     try:
+        told, answers = _gone_on(options, folder, told_by) if options.resume else _begun(options, folder)
         graph = synthesize(
             answers,
             told.find(),
@@ -105,15 +110,41 @@ def run(options: argparse.Namespace) -> None:
             outside=told.outside,
             statistics=traced_statistics if told.trace_statistics else None,
             checkpoints=folder,
-            on_update=progress,
+            on_update=None if options.quiet else Progress(told.settings.chains),
         )
     except KeyboardInterrupt:
-        print(f"\nwpinq: stopped; go on with: wpinq synthesize --resume --folder {folder} --out OUT", file=sys.stderr)
-        raise
+        if not holds_run(folder) and not (is_measuring(folder) and (options.resume or options.data_version)):
+            raise
+        again = shlex.join(["wpinq", "synthesize", "--resume", "--folder", str(folder), "--out", str(options.out)])
+        raise Interrupted(f"interrupted; what was debited stays spent. Go on with: {again}") from None
     _write(graph, options, report_file)
 
 
-def _measure(options: argparse.Namespace, told: Told, folder: Path) -> dict[str, Answers]:
+def _check_places(options: argparse.Namespace, report_file: Path) -> None:
+    for place in (options.out, report_file):
+        if not os.access(place.parent, os.W_OK) or place.is_dir() or (place.exists() and not os.access(place, os.W_OK)):
+            raise UsageError(f"cannot write {place}: name a file in a folder that can be written to")
+    places = [
+        place.resolve() for place in (options.out, report_file, options.graph, options.ledger) if place is not None
+    ]
+    if len(set(places)) < len(places):
+        raise UsageError("FILE, --out, --report and --ledger name one file twice: what is written must not replace it")
+
+
+def _gone_on(
+    options: argparse.Namespace, folder: Path, told_by: list[argparse.Action]
+) -> tuple[Told, dict[str, Answers]]:
+    given = [(*a.option_strings, "FILE")[0] for a in told_by if getattr(options, a.dest) is not None]
+    if given:
+        raise UsageError(f"--resume goes on as the run in the folder was told: leave out {', '.join(given)}")
+    if holds_run(folder) or not is_measuring(folder):
+        return load_run(folder)
+    told, answers = go_on_measuring(folder)
+    _print_measured(folder)
+    return told, answers
+
+
+def _begun(options: argparse.Namespace, folder: Path) -> tuple[Told, dict[str, Answers]]:
     if options.graph is None or options.epsilon is None:
         raise UsageError("give FILE and --epsilon, or --resume")
     if not options.graph.is_file() or not os.access(options.graph, os.R_OK):
@@ -122,29 +153,24 @@ def _measure(options: argparse.Namespace, told: Told, folder: Path) -> dict[str,
         raise UsageError("--ledger and --budget go together: a ledger keeps a budget, and a budget needs one")
     if options.data_version is not None and options.ledger is None:
         raise UsageError("--data-version replays from a ledger: give --ledger and --budget")
-    if holds_run(folder):
+    if holds_run(folder) or is_measuring(folder):
         raise UsageError(f"{folder} holds a run: go on with --resume, or name another --folder")
-    method = told.find()
-    prepare_folder(folder)
+    for name, value in _DEFAULTS.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    told, asked = _told(options), _asked(options)
+    notice = ""
     if options.ledger is None:
-        print("no ledger: nothing but you remembers what this spends", file=sys.stderr)
-    answers = measure_graph(
-        options.graph,
-        method,
-        options.epsilon,
-        node={"int": int, "str": str}[options.node],
-        split=_shares(options.share) or None,
-        bounds=Bounds(options.max_nodes, options.max_degree),
-        ledger=options.ledger,
-        budget=options.budget,
-        version=options.data_version,
-        engine=options.engine,
-        on_bill=_print_bill,
-        on_answers=lambda name, table: save_answers(folder, name, table),
-    )
-    save_run(folder, told, answers)
-    print("Measured; the graph is closed. Answers are in", folder, flush=True)
-    return answers
+        notice = "no ledger: nothing but you remembers what this spends"
+    elif is_new(options.ledger):
+        notice = f"new ledger: {options.ledger}"
+    answers = measure(asked, told, folder, notice)
+    _print_measured(folder)
+    return told, answers
+
+
+def _print_measured(folder: Path) -> None:
+    print(f"Measured; the graph is closed. Answers are in {folder}", flush=True)
 
 
 def _told(options: argparse.Namespace) -> Told:
@@ -164,18 +190,19 @@ def _told(options: argparse.Namespace) -> Told:
     return Told(options.query, options.bucket, options.closing, settings, options.outside, not options.no_statistics)
 
 
-def _shares(given: Sequence[str]) -> dict[str, str]:
-    shares = {}
-    for item in given:
-        name, equals, share = item.partition("=")
-        if not (name and equals and share) or name in shares:
-            raise UsageError(f"--share takes NAME=SHARE, each name once, not {item!r}")
-        shares[name] = share
-    return shares
-
-
-def _print_bill(bill: Bill) -> None:
-    print(f"The bill:\n{bill}\n", flush=True)
+def _asked(options: argparse.Namespace) -> Asked:
+    return Asked(
+        graph=str(options.graph.absolute()),
+        epsilon=options.epsilon,
+        node=options.node,
+        split=pairs(options.share or [], "--share") or None,
+        nodes=options.max_nodes,
+        degree=options.max_degree,
+        ledger=None if options.ledger is None else str(options.ledger.absolute()),
+        budget=options.budget,
+        version=options.data_version,
+        engine=options.engine,
+    )
 
 
 def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path) -> None:
@@ -191,7 +218,9 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
         raise NotSaved("the graph could not be written; its run is kept: --resume with another --out") from None
     for name, value in made["graph"].items():
         print(f"{name.replace('_', ' ')}: {value:.6g}" if value is not None else f"{name.replace('_', ' ')}: none")
-    print(f"score: {graph.samples.traces[graph.samples.best].score[-1]:.6g}, noise alone: {graph.samples.noise:.6g}")
+    print(f"steps of a chain: {graph.settings.total_steps:,}, {made['steps_an_edge']:.4g} an edge")
+    noise = f", noise alone: {graph.samples.noise:.6g}" if math.isfinite(graph.samples.noise) else ""
+    print(f"score: {graph.samples.traces[graph.samples.best].score[-1]:.6g}{noise}")
     for name, value in made["r_hat"].items():
         print(f"split R-hat of {name.replace('_', ' ')}: {'none' if value is None else f'{value:.4g}'}")
     print(f"Wrote {options.out} and {report_file}", flush=True)
@@ -199,36 +228,3 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
 
 def _beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
-
-
-class _Progress:
-    """How chains go, on stderr: on one line that is overwritten on a terminal, else a line every few seconds.
-
-    All of it is of synthetic graphs and released answers.
-    """
-
-    def __init__(self, settings: Settings, terminal: bool) -> None:
-        self._latest: dict[int, Update] = {}
-        self._chains, self._terminal, self._printed = settings.chains, terminal, 0.0
-
-    def __call__(self, update: Update) -> None:
-        self._latest[update.chain] = update
-        done = all(latest.stopped for latest in self._latest.values()) and len(self._latest) == self._chains
-        now = time.monotonic()
-        if not (self._terminal or done or now - self._printed >= _EVERY):
-            return
-        self._printed = now
-        line = "; ".join(self._said(self._latest[chain]) for chain in sorted(self._latest))
-        if self._terminal:
-            print(f"\r\x1b[K{line}", end="\n" if done else "", file=sys.stderr, flush=True)
-        else:
-            print(line, file=sys.stderr, flush=True)
-
-    def _said(self, update: Update) -> str:
-        share, filled = update.steps / update.total, round(20 * update.steps / update.total)
-        which = f"chain {update.chain} " if self._chains > 1 else ""
-        bar = "#" * filled + "." * (20 - filled)
-        return (
-            f"{which}[{bar}] {share:.0%}, {update.rate:,.0f} steps/s, {update.acceptance:.1%} kept, "
-            f"score {update.score:.4g} (noise {update.noise:.4g})" + (f", {update.stopped}" if update.stopped else "")
-        )

@@ -38,14 +38,18 @@ class Checkpoint:
         The file; its folder is there.
     digest : str
         What tells the run from others: settings, answers, where it began. A file of another is refused.
+    total : int
+        The steps that the chain does in all.
     """
 
     path: Path
     digest: str
+    total: int
 
     def store(self, state: State, trace: Trace) -> None:
         """Replace the file; when this returns, the new one is on the disk."""
-        header = {"format": FORMAT, "version": FORMAT_VERSION, "digest": self.digest, "trace": trace.to_json()}
+        known = {"digest": self.digest, "steps": self.total, "trace": trace.to_json()}
+        header = {"format": FORMAT, "version": FORMAT_VERSION, **known}
         packed = io.BytesIO()
         arrays: dict[str, Any] = {_STATE + name: array for name, array in state.items()}
         arrays[_HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
@@ -84,9 +88,15 @@ class Checkpoint:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, and those above it, where it is not there yet; CheckpointError where that cannot be."""
+    """Make a folder that only its owner can open, and those above it, where it is not there yet.
+
+    Raises
+    ------
+    CheckpointError
+        When it cannot be made.
+    """
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
         raise CheckpointError(f"cannot make the folder {path}: name one that can be written to") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from wpinq.synthesis.checkpoint import Checkpoint
 from wpinq.synthesis.convergence import split_r_hat
 from wpinq.synthesis.settings import Settings
 from wpinq.synthesis.start import Start, begin
-from wpinq.synthesis.target import Target, noise_level
+from wpinq.synthesis.target import NO_NOISE_LEVEL, Target, noise_level
 from wpinq.synthesis.trace import Trace
 from wpinq.synthesis.walks import Walk
 
@@ -44,7 +45,7 @@ class Update:
     acceptance : float
         The share of the chunk's steps that were kept.
     score, noise : float
-        The score now, and what noise alone would leave.
+        The score now, and what noise alone would leave; see `noise_level`.
     stopped : str
         Why the chain ended; empty while it goes on.
     """
@@ -70,7 +71,7 @@ class Samples:
     traces : sequence of Trace
         One a chain.
     noise : float
-        The score that noise alone would leave; see `noise_level`.
+        The score that noise alone would leave, nan where that is not known; see `noise_level`.
     """
 
     chains: Sequence[Chain]
@@ -145,7 +146,7 @@ def sample(
     Raises
     ------
     PlanError
-        When the targets, the walk and the starts do not fit each other.
+        When the targets, the walk, the starts and the settings do not fit each other.
     CheckpointError
         When a checkpoint is of another run, damaged, or cannot be written.
 
@@ -171,6 +172,9 @@ def sample(
     targets = tuple(targets)
     if not targets:
         raise AnswersError("give at least one target to fit")
+    noise, total = noise_level(targets), settings.total_steps
+    if settings.stop_at_noise is not None and math.isnan(noise):
+        raise PlanError(NO_NOISE_LEVEL)
     if len(starts) not in (1, settings.chains):
         raise PlanError(f"give one start for all chains, or {settings.chains}, one each; not {len(starts)}")
     every = list(starts) * settings.chains if len(starts) == 1 else list(starts)
@@ -179,9 +183,8 @@ def sample(
     files: list[Checkpoint | None] = [None] * len(chains)
     if checkpoints is not None:
         digest = _digest(targets, walk, every, settings, chains)
-        files = [Checkpoint(Path(checkpoints) / f"chain-{k}.npz", digest) for k in range(len(chains))]
+        files = [Checkpoint(Path(checkpoints) / f"chain-{k}.npz", digest, total) for k in range(len(chains))]
     lock, cancelled = threading.Lock(), threading.Event()
-    noise = noise_level(targets)
 
     def told(update: Update) -> None:
         if on_update is not None:
@@ -227,14 +230,15 @@ class _Run:
     def _chunk(self, trace: Trace, settings: Settings) -> None:
         done = trace.steps[-1] if trace.steps else 0
         kept = trace.accepted[-1] if trace.accepted else 0
-        count = min(settings.chunk_steps, settings.steps - done)
-        power = settings.schedule.at(done / settings.steps)
+        total = settings.total_steps
+        count = min(settings.chunk_steps, total - done)
+        power = settings.schedule.at(done / total)
         start = time.perf_counter()
         progress = self.chain.run(count, power)
         seconds = time.perf_counter() - start
         if settings.stop_at_noise is not None and progress.score <= settings.stop_at_noise * self.noise:
             trace.stopped = "at the noise level"
-        elif progress.steps >= settings.steps:
+        elif progress.steps >= total:
             trace.stopped = "all steps done"
         due = bool(trace.stopped) or (len(trace.steps) + 1) % settings.checkpoint_every == 0
         state = self.chain.save() if due else None
@@ -247,7 +251,7 @@ class _Run:
             Update(
                 self.number,
                 done + count,
-                settings.steps,
+                total,
                 rate,
                 acceptance,
                 trace.score[-1],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from wpinq.errors import PlanError
@@ -11,6 +11,8 @@ from wpinq.synthesis.schedule import SCHEDULES, Constant, Schedule
 
 POWER = 10_000.0
 """The power that the paper takes."""
+STEPS_AN_EDGE = 150
+"""The steps of a chain over graphs unless told, for each edge: a walk by swaps needs steps in proportion to edges."""
 _CHUNKS = 50
 
 
@@ -20,8 +22,9 @@ class Settings:
 
     Attributes
     ----------
-    steps : int
-        Of each chain, at least 1.
+    steps : int, optional
+        Of each chain, at least 1; every proposal is one. None, for graphs: 150 (`STEPS_AN_EDGE`) for each edge of the
+        graph that the chains begin from, which `wpinq.graphs.synthesize` settles; `sample` has to be told.
     schedule : Schedule
         The power, which is constant within a chunk.
     chains : int
@@ -29,16 +32,16 @@ class Settings:
     seed : int
         Of all that is random here. It is public: it draws no noise.
     chunk : int, optional
-        The steps between two looks at a chain; a fiftieth of `steps` unless told.
+        The steps between two looks at a chain; a fiftieth of `steps`, rounded up, unless told.
     stop_at_noise : float, optional
         A chain ends with the chunk in which its score falls to this many times the score that noise alone would
         leave (`noise_level`). 1 stops where the measured dataset itself is expected to be; below it, chains fit noise.
-        None: all steps are done.
+        None: all steps are done. Refused where a target has no noise level.
     checkpoint_every : int
         The chunks between two checkpoints. Chains also evaluate afresh there, checkpoint or not.
     """
 
-    steps: int
+    steps: int | None = None
     schedule: Schedule = field(default_factory=lambda: Constant(POWER))
     chains: int = 1
     seed: int = 0
@@ -47,9 +50,8 @@ class Settings:
     checkpoint_every: int = 10
 
     def __post_init__(self) -> None:
-        counts = {"steps": self.steps, "chains": self.chains, "checkpoint_every": self.checkpoint_every}
-        if self.chunk is not None:
-            counts["chunk"] = self.chunk
+        counts = {"chains": self.chains, "checkpoint_every": self.checkpoint_every}
+        counts |= {name: count for name, count in (("steps", self.steps), ("chunk", self.chunk)) if count is not None}
         for name, count in counts.items():
             if isinstance(count, bool) or not isinstance(count, int) or count < 1:
                 raise PlanError(f"{name} is an integer of at least 1, not {count!r}")
@@ -58,10 +60,27 @@ class Settings:
         if self.stop_at_noise is not None and not self.stop_at_noise > 0:
             raise PlanError(f"stop_at_noise is a number above 0, or None; not {self.stop_at_noise!r}")
 
+    def settled(self, edges: int) -> Settings:
+        """The same with a number of steps: as told, or 150 for each of so many edges.
+
+        Examples
+        --------
+        >>> Settings().settled(edges=1000).steps, Settings(steps=20).settled(edges=1000).steps
+        (150000, 20)
+        """
+        return self if self.steps is not None else replace(self, steps=STEPS_AN_EDGE * max(edges, 1))
+
+    @property
+    def total_steps(self) -> int:
+        """The steps of each chain; PlanError where they are not settled."""
+        if self.steps is None:
+            raise PlanError("say how many steps each chain does: only graphs have a number that follows from them")
+        return self.steps
+
     @property
     def chunk_steps(self) -> int:
         """The steps of a chunk."""
-        return self.chunk if self.chunk is not None else -(-self.steps // _CHUNKS)
+        return self.chunk if self.chunk is not None else -(-self.total_steps // _CHUNKS)
 
     def to_json(self) -> dict[str, Any]:
         """The settings as plain data. The schedule is one of `SCHEDULES`, or kept as its description alone."""
@@ -72,7 +91,7 @@ class Settings:
             "schedule": known,
             "chains": self.chains,
             "seed": self.seed,
-            "chunk": self.chunk_steps,
+            "chunk": self.chunk if self.steps is None else self.chunk_steps,
             "stop_at_noise": self.stop_at_noise,
             "checkpoint_every": self.checkpoint_every,
         }

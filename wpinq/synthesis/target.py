@@ -12,6 +12,11 @@ from wpinq.measurement import GeometricCount, NoisyCount
 from wpinq.plan.node import Node
 from wpinq.privacy.geometric import GeometricNoise
 
+NO_NOISE_LEVEL = (
+    "what the chains fit are estimates, smoother than the answers, and a candidate that fits these as well as noise "
+    "allows may be far from the estimates: leave stop_at_noise out, and say how many steps instead"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -96,6 +101,7 @@ class Target:
 def noise_level(targets: Sequence[Target]) -> float:
     """The score that the measured dataset itself would have on average: `Σ_i ε_i · Σ_x E|noise_i(x)|`.
 
-    A candidate that scores less fits the noise as well; see `stop_at_noise` of `Settings`.
+    A candidate that scores less fits the noise as well; see `stop_at_noise` of `Settings`. It is nan where a target is
+    an estimate made from answers: the measured dataset differs from that by no known amount.
     """
     return math.fsum(target.noise for target in targets)

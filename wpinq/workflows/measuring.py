@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from wpinq.answers import Answers
@@ -13,6 +14,7 @@ from wpinq.errors import SourceRejected
 from wpinq.expr.values import Value
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Method
 from wpinq.ingest import EdgeList
+from wpinq.measurement import Choose, Measurement
 from wpinq.release import Release
 from wpinq.session import Session
 
@@ -66,7 +68,8 @@ def measure_graph(
     on_step : callable, optional
         Told the name of each step before it runs; times depend on the data.
     on_answers : callable, optional
-        Given the answers of each measurement as they come, to keep what was paid for whatever happens next.
+        Given the answers of a measurement as they come, before the next is evaluated, to keep what was paid for
+        whatever happens next. Where more keys follow from its answers, it is given the same measurement again with all.
 
     Returns
     -------
@@ -82,7 +85,8 @@ def measure_graph(
     BudgetExceeded
         When the budget does not cover the bill. Nothing is spent.
     EvaluationFailed
-        When an engine failed after the debit.
+        When an engine failed after the debit. With a ledger and a version, the same call goes on from what the
+        ledger holds.
 
     Notes
     -----
@@ -105,8 +109,15 @@ def measure_graph(
         session.protect(
             source, _records(graph, method, node), budget=epsilon if budget is None else budget, version=version
         )
-        released = dict(zip(measurements, session.release(list(measurements.values())), strict=True))
-        return _answers(released, method, bounds, on_answers)
+        # Paid for together and evaluated one by one: without its keys, a measurement waits to be asked for them.
+        waiting = [m if isinstance(m.sink, Choose) else replace(m, domain=None) for m in measurements.values()]
+        answers: dict[str, Answers] = {}
+        for (name, measurement), found in zip(measurements.items(), session.release(waiting), strict=True):
+            for table in _as_they_come(name, measurement, found, method, answers, bounds):
+                answers[name] = table
+                if on_answers is not None:
+                    on_answers(name, table)
+        return answers
 
 
 def _records(graph: Any, method: Method, node: type) -> list[tuple[Any, Any]]:
@@ -121,23 +132,23 @@ def _records(graph: Any, method: Method, node: type) -> list[tuple[Any, Any]]:
     return edges + [(b, a) for a, b in edges] if method.symmetric else edges
 
 
-def _answers(
-    released: Mapping[str, Answers | Release],
+def _as_they_come(
+    name: str,
+    measurement: Measurement,
+    found: Answers | Release,
     method: Method,
+    answers: Mapping[str, Answers],
     bounds: Bounds,
-    on_answers: Callable[[str, Answers], None] | None,
-) -> dict[str, Answers]:
-    """Answers over public keys: those of the measurement, or those that the method derives from answers."""
-    answers: dict[str, Answers] = {}
-    for name, found in released.items():
-        if isinstance(found, Answers):
-            answers[name] = found
-        else:
-            asked: dict[Value, None] = {}
-            while more := dict.fromkeys(key for key in method.keys(name, answers, bounds) if key not in asked):
-                asked |= more
-                answers[name] = found.at(asked)
-            answers.setdefault(name, found.at(asked))
-        if on_answers is not None:
-            on_answers(name, answers[name])
-    return answers
+) -> Iterator[Answers]:
+    """The answers of a measurement over its public keys, or again and again over those that the method derives."""
+    if isinstance(found, Answers):
+        yield found
+    elif measurement.domain is not None:
+        yield found.at(measurement.domain)
+    else:
+        asked: dict[Value, None] = {}
+        while more := dict.fromkeys(key for key in method.keys(name, answers, bounds) if key not in asked):
+            asked |= more
+            yield found.at(asked)
+        if not asked:
+            yield found.at(asked)

@@ -41,8 +41,19 @@ class Told:
     trace_statistics: bool = True
 
     def find(self) -> Method:
-        """The method."""
-        return find_method(self.method, self.bucket, self.closing)
+        """The method; PlanError where there is none such, or it does not go with the settings."""
+        method = find_method(self.method, self.bucket, self.closing)
+        method.check(self.settings)
+        return method
+
+    def to_json(self) -> dict[str, Any]:
+        """What was told, as plain data."""
+        return {**asdict(self), "settings": self.settings.to_json()}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Told:
+        """What plain data hold."""
+        return Told(**{**data, "settings": Settings.from_json(data["settings"])})
 
 
 def holds_run(folder: Path) -> bool:
@@ -51,13 +62,14 @@ def holds_run(folder: Path) -> bool:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make the folder, and see that it can be written to.
+    """Make the folder, which only its owner can open, and see that it can be written to.
 
     Raises
     ------
     CheckpointError
         When it cannot.
     """
+    make_folder(folder)
     make_folder(folder / _ANSWERS)
     write_atomically(folder / "writable", b"")
     (folder / "writable").unlink()
@@ -76,7 +88,7 @@ def save_run(folder: Path, told: Told, answers: Mapping[str, Answers]) -> None:
         "format": FORMAT,
         "version": FORMAT_VERSION,
         "answers": list(answers),
-        "told": {**asdict(told), "settings": told.settings.to_json()},
+        "told": told.to_json(),
     }
     write_atomically(folder / _RUN, json.dumps(known, indent=1).encode())
 
@@ -93,9 +105,8 @@ def load_run(folder: Path) -> tuple[Told, dict[str, Answers]]:
         known = json.loads((folder / _RUN).read_text(encoding="utf-8"))
         if (known["format"], known["version"]) != (FORMAT, FORMAT_VERSION):
             raise CheckpointError("another version")
-        told: dict[str, Any] = {**known["told"], "settings": Settings.from_json(known["told"]["settings"])}
         answers = {name: Answers.load(folder / _ANSWERS / f"{name}.json") for name in known["answers"]}
-        return Told(**told), answers
+        return Told.from_json(known["told"]), answers
     except FileNotFoundError:
         raise CheckpointError(f"there is no run in {folder} that could go on") from None
     except (OSError, ValueError, KeyError, TypeError, WpinqError):

@@ -19,9 +19,10 @@ from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.values import Value
 from wpinq.measurement import Measurement
 from wpinq.plan.node import sources
-from wpinq.privacy.epsilon import parse_epsilon
+from wpinq.privacy.epsilon import NANO, parse_epsilon
 from wpinq.query import Query, source
-from wpinq.synthesis.target import Target
+from wpinq.synthesis.settings import Settings
+from wpinq.synthesis.target import NO_NOISE_LEVEL, Target
 
 Edge = tuple[int, int]
 SOURCE = "edges"
@@ -70,12 +71,26 @@ class Method(ABC):
     shares : mapping
         For each measurement, the share of the whole epsilon that it is paid with unless told otherwise. They add
         up to 1. Their names are those that `measurements` gives.
+    stops_at_noise : bool
+        Whether the targets are answers as released, so that their noise says how near is near enough.
     """
 
     name: str
     symmetric: bool
     closing: float
     shares: Mapping[str, Fraction]
+    stops_at_noise: bool = True
+
+    def check(self, settings: Settings) -> None:
+        """Refuse settings that make no sense for what the method fits; to be asked before anything is spent.
+
+        Raises
+        ------
+        PlanError
+            When chains are to stop at a noise level that there is none of.
+        """
+        if settings.stop_at_noise is not None and not self.stops_at_noise:
+            raise PlanError(f"{self.name} cannot stop at the noise level: {NO_NOISE_LEVEL}")
 
     def source(self, node: type = int) -> Query:
         """The declaration of the protected edges, with nodes of type `int` or `str`. Pure data."""
@@ -166,7 +181,9 @@ def spend(
 ) -> dict[str, Measurement]:
     """Noisy counts of queries that together cost epsilon, each its share.
 
-    The epsilon of a query is `share · epsilon / (uses · unit_weight)`, rounded down to a multiple of 1e-12.
+    The epsilon of a query is `share · epsilon / (uses · unit_weight)`. Ledgers charge whole nano-epsilon, rounded up:
+    so epsilon is rounded down to a multiple of 1e-9 first, and the epsilon of a query to one of 1e-12. The charge of
+    all is never more than epsilon.
 
     Parameters
     ----------
@@ -182,7 +199,7 @@ def spend(
     PlanError
         When the shares are not those of the queries, or a query is not of one source.
     EpsilonError
-        When a share or the epsilon is not more than 0, or a share comes to less than 1e-12.
+        When a share is not more than 0 or the epsilon less than 1e-9, or a share comes to less than 1e-12.
 
     Examples
     --------
@@ -194,7 +211,10 @@ def spend(
     """
     if set(shares) != set(queries):
         raise PlanError(f"give a share for each of {', '.join(queries)}, and for nothing else")
-    whole, parts = parse_epsilon(epsilon), {name: parse_epsilon(shares[name]) for name in queries}
+    whole = _down(parse_epsilon(epsilon), NANO)
+    if not whole:
+        raise EpsilonError("ledgers charge whole nano-epsilon: give an epsilon of at least 1e-9")
+    parts = {name: parse_epsilon(shares[name]) for name in queries}
     total = sum(parts.values())
     made = {}
     for name, (query, keys) in queries.items():
@@ -203,8 +223,13 @@ def spend(
             raise PlanError(f"the query {name!r} is over {len(declared)} sources; a method measures one, the edges")
         ((used, declaration),) = declared.items()
         exact = whole * parts[name] / total / (query.uses()[used] * declaration.unit_weight)
-        price = Fraction(exact.numerator * _GRAIN // exact.denominator, _GRAIN)
+        price = _down(exact, _GRAIN)
         if price <= 0:
             raise EpsilonError(f"the share of {name!r} leaves it an epsilon of less than 1e-12; raise its share")
         made[name] = query.noisy_count(price, keys)
     return made
+
+
+def _down(number: Fraction, grains: int) -> Fraction:
+    """The largest multiple of 1/grains that is not more."""
+    return Fraction(number.numerator * grains // number.denominator, grains)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -87,7 +88,7 @@ def plot_trace(graph: SyntheticGraph, quantity: str = "score", axes: Any = None)
         if quantity not in lines:
             raise AnswersError(f"there is no trace of {quantity!r}; there are {', '.join(lines)}")
         drawn.plot(trace.steps, lines[quantity], marker=".", label=f"chain {number}")
-    if quantity == "score":
+    if quantity == "score" and math.isfinite(graph.samples.noise):
         drawn.axhline(graph.samples.noise, color="0.5", linestyle="--", label="noise alone")
     drawn.set_xlabel("steps")
     drawn.set_ylabel(quantity.replace("_", " "))

@@ -27,8 +27,9 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
     -------
     dict
         `method`; `bill`, source to epsilon, and `bill_text`; `measurements`, each with epsilon, noise scale and number
-        of keys; `simulated`, whether any answers protect nothing; `settings`, with the public seed; `chains`, each with
-        its engine, trace and the statistics of the graph it began from; `best_chain`; `noise_level`; `r_hat`; and
+        of keys; `simulated`, whether any answers protect nothing; `settings`, with the public seed and the number of
+        steps that was done unless chains stopped before; `steps_an_edge`, that number for each edge; `chains`, each
+        with its engine, trace and the statistics of the graph it began from; `best_chain`; `noise_level`; `r_hat`; and
         `graph`, the statistics of the synthetic graph. Figures that are not numbers are null.
 
     Notes
@@ -49,6 +50,7 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
         },
         "simulated": any(table.simulated for table in graph.answers.values()),
         "settings": graph.settings.to_json(),
+        "steps_an_edge": graph.settings.total_steps / max(len(graph.edges), 1),
         "chains": [
             {
                 "engine": chain.note,
@@ -58,7 +60,7 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
             for chain, trace, seed in zip(samples.chains, samples.traces, graph.seeds, strict=True)
         ],
         "best_chain": samples.best,
-        "noise_level": samples.noise,
+        "noise_level": _plain(samples.noise),
         "r_hat": _plain(graph.r_hat()),
         "graph": _plain(graph.statistics()),
     }

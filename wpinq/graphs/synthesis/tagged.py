@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations_with_replacement
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +68,11 @@ class SmoothedTarget(Target):
         return self.price
 
     @property
+    def noise(self) -> float:
+        """Not a number: how far the measured dataset is from an estimate nobody knows."""
+        return math.nan
+
+    @property
     def values(self) -> dict[object, float]:
         """The estimate for each key of the domain."""
         return dict(self.smoothed)
@@ -87,6 +93,9 @@ class Tagged(Method):
     name: str = "tags"
     closing: float = 0.4
     symmetric: bool = False
+    stops_at_noise: ClassVar[bool] = False  # type: ignore[misc]
+    """Against the joint degrees as released, the graph that the walk begins from is at the noise level as a rule, with
+    triangles still to be fitted."""
 
     def __post_init__(self) -> None:
         Swaps(closing=self.closing)  # refuses a share out of range, before anything is spent

@@ -47,7 +47,7 @@ class SyntheticGraph:
     method : Method
         How it was made.
     settings : Settings
-        What the chains were told.
+        What the chains were told, with the number of steps that they did.
     answers : mapping
         What it fits.
     samples : Samples
@@ -99,7 +99,8 @@ def synthesize(
     method : Method or str
         What was measured and how to use it; or its name, as for `find_method`.
     settings : Settings
-        Steps, power or schedule, chains, seed, stopping.
+        Steps, power or schedule, chains, seed, stopping. Without a number of steps, 150 for each edge of the seed
+        graph, which has the degrees that follow from answers.
     outside : bool
         Whether records that were not released cost too what the graph has of them, as if released as 0; see `Target`.
     statistics : callable or None
@@ -121,7 +122,7 @@ def synthesize(
     AnswersError
         When answers are missing, or too noisy for degrees.
     PlanError
-        When there is no such method, or it does not fit the answers.
+        When there is no such method, or it does not fit the answers or the settings.
     CheckpointError
         When the folder holds another run, or cannot be written.
 
@@ -145,10 +146,16 @@ def synthesize(
     True
     """
     chosen = find_method(method) if isinstance(method, str) else method
+    chosen.check(settings)
     targets = chosen.targets(answers, outside)
     source = _source(targets)
     generators = [np.random.default_rng(s) for s in np.random.SeedSequence((settings.seed, 1)).spawn(settings.chains)]
     seeds = tuple(_array(chosen.seed(answers, rng)) for rng in generators)
+    if min(map(len, seeds)) < 2:
+        raise AnswersError(
+            "the answers tell of fewer than two edges, so the graph is lost in their noise: it takes more epsilon"
+        )
+    settled = settings.settled(max(map(len, seeds)))
     named = sources([target.plan for target in targets])[source].record
     starts = [{source: _labelled(seed, named)} for seed in seeds]
     folder = None if checkpoints is None else Path(checkpoints)
@@ -158,13 +165,13 @@ def synthesize(
         targets,
         Swaps(source, chosen.symmetric, chosen.closing),
         starts,
-        settings,
+        settled,
         statistics=None if statistics is None else lambda chain: statistics(_edges(chain)),
         checkpoints=folder,
         on_update=on_update,
         compiled=compiled,
     )
-    return SyntheticGraph(_edges(samples.chains[samples.best]), chosen, settings, dict(answers), samples, seeds)
+    return SyntheticGraph(_edges(samples.chains[samples.best]), chosen, settled, dict(answers), samples, seeds)
 
 
 def _source(targets: list[Target]) -> str:

@@ -1,0 +1,62 @@
+"""What commands share of their arguments: NAME=VALUE pairs, text programs, engines, ledgers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from wpinq.commands.errors import UsageError
+from wpinq.engines.choice import DEFAULT_ENGINE, ENGINES
+from wpinq.errors import LedgerError
+from wpinq.language import Program, parse
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """Add `--engine`."""
+    parser.add_argument("--engine", choices=list(ENGINES), default=DEFAULT_ENGINE, help=f"default: {DEFAULT_ENGINE}")
+
+
+def add_parameters(parser: argparse.ArgumentParser) -> None:
+    """Add `--parameter`."""
+    parser.add_argument(
+        "--parameter", action="append", default=[], metavar="NAME=VALUE", help="the value of a program's parameter"
+    )
+
+
+def load_program(options: argparse.Namespace) -> Program:
+    """The text program that a command names, with its parameters."""
+    path: Path = options.program
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise UsageError(f"{path} cannot be read as a text program") from None
+    return parse(text, pairs(options.parameter, "--parameter"), name=str(path))
+
+
+def pairs(given: Sequence[str], option: str) -> dict[str, str]:
+    """NAME to VALUE, as given to a repeatable option."""
+    found: dict[str, str] = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name or not value:
+            raise UsageError(f"{option} takes NAME=VALUE, not {item!r}")
+        if name in found:
+            raise UsageError(f"{option} {name} is given twice")
+        found[name] = value
+    return found
+
+
+def is_new(ledger: Path) -> bool:
+    """Whether a ledger is to be made, in a folder that is there.
+
+    An empty file is none: taking it for one would give back what was spent.
+    """
+    try:
+        if ledger.stat().st_size > 0 or not ledger.is_file():
+            return False
+    except FileNotFoundError:
+        return ledger.absolute().parent.is_dir()  # where it is not, opening says so
+    except OSError:
+        return False  # opening it says why
+    raise LedgerError(f"{ledger} is empty, and no ledger: put the ledger back, or remove the file to start a new one")

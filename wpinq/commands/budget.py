@@ -1,0 +1,79 @@
+"""`wpinq budget`: the budgets in a ledger, shown, changed and verified."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from wpinq.commands.arguments import pairs
+from wpinq.privacy.epsilon import budget_to_nano, format_epsilon, from_nano, parse_epsilon
+from wpinq.privacy.ledger import Ledger
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to those of the command line."""
+    made = commands.add_parser("budget", help="show or change the budgets in a ledger")
+    made.add_argument("ledger", type=Path, metavar="LEDGER")
+    made.add_argument("--set", action="append", default=[], metavar="NAME=EPSILON", help="change a budget, on record")
+    made.add_argument("--history", action="store_true", help="list every entry")
+    made.add_argument("--verify", action="store_true", help="check the ledger's hash chain and sums first")
+    made.add_argument("--json", action="store_true", help="print as JSON")
+    made.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """The command."""
+    budgets = {name: budget_to_nano(parse_epsilon(text)) for name, text in pairs(options.set, "--set").items()}
+    with Ledger(options.ledger, create=False) as ledger:
+        if options.verify:
+            ledger.verify()
+        for name, budget in budgets.items():
+            ledger.set_budget(name, budget)
+        accounts = ledger.accounts()
+        history = [entry for entry in ledger.entries() if entry.kind != "answers"] if options.history else []
+    if options.json:
+        print(
+            json.dumps(
+                {
+                    "accounts": [
+                        {
+                            "source": account.name,
+                            "unit": account.unit,
+                            "unit_weight": str(account.unit_weight),
+                            "budget": str(from_nano(account.budget)),
+                            "spent": str(from_nano(account.spent)),
+                            "remaining": str(from_nano(account.remaining)),
+                        }
+                        for account in accounts
+                    ],
+                    "history": [
+                        {
+                            "sequence": entry.sequence,
+                            "time": entry.time,
+                            "kind": entry.kind,
+                            "source": entry.source,
+                            "amount": str(from_nano(entry.amount)),
+                            "description": entry.description,
+                        }
+                        for entry in history
+                    ],
+                },
+                indent=1,
+            )
+        )
+        return
+    if not accounts:
+        print("no source has a budget in this ledger: nothing was protected yet, and nothing is spent")
+    for account in accounts:
+        print(
+            f"{account.name}: spent {format_epsilon(from_nano(account.spent))} of "
+            f"{format_epsilon(from_nano(account.budget))}, {format_epsilon(from_nano(account.remaining))} remaining; "
+            f"protects {account.unit}"
+        )
+    for entry in history:
+        amount = format_epsilon(from_nano(entry.amount))
+        print(f"  {entry.sequence} {entry.time} {entry.kind} {entry.source} {amount} {entry.description}".rstrip())
+    if options.verify:
+        print("The ledger is whole: its hash chain and its sums hold.")

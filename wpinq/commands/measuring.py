@@ -1,0 +1,128 @@
+"""The measuring half of `wpinq synthesize`: noted in the folder, saved as it comes, taken up again after any end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from wpinq.answers import Answers
+from wpinq.bill import Bill
+from wpinq.errors import EvaluationFailed, WpinqError
+from wpinq.graphs.synthesis.folder import Told, prepare_folder, save_answers, save_run
+from wpinq.graphs.synthesis.method import Bounds
+from wpinq.synthesis.checkpoint import CheckpointError, write_atomically
+from wpinq.synthesis.settings import STEPS_AN_EDGE
+from wpinq.workflows import measure_graph
+
+FORMAT, FORMAT_VERSION = "wpinq synthesis measuring", 1
+_NOTE = "measuring.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be measured, as the command line says it; see `measure_graph`. Paths are absolute."""
+
+    graph: str
+    epsilon: str
+    node: str
+    split: Mapping[str, str] | None
+    nodes: int | None
+    degree: int | None
+    ledger: str | None
+    budget: str | None
+    version: str | None
+    engine: str
+
+    @property
+    def replays(self) -> bool:
+        """Whether a ledger gives back for free what was paid for."""
+        return self.ledger is not None and self.version is not None
+
+
+def is_measuring(folder: Path) -> bool:
+    """Whether the folder holds a run that ended while it measured."""
+    return (folder / _NOTE).exists()
+
+
+def measure(asked: Asked, told: Told, folder: Path, notice: str = "") -> dict[str, Answers]:
+    """Measure into a folder, from which the run can go on whatever happens once this has begun.
+
+    The bill is printed when all is checked that can be without the graph, and a notice on stderr.
+
+    Raises
+    ------
+    WpinqError
+        As `measure_graph`. Where nothing can have been spent, the folder holds no run afterwards.
+    """
+    told.find()
+    prepare_folder(folder)
+    known = {"format": FORMAT, "version": FORMAT_VERSION, "asked": asdict(asked), "told": told.to_json()}
+    write_atomically(folder / _NOTE, json.dumps(known, indent=1).encode())
+    saved: set[str] = set()
+    try:
+        return _measure(asked, told, folder, saved, notice)
+    except (WpinqError, BrokenPipeError) as error:
+        if not saved and not isinstance(error, EvaluationFailed):
+            (folder / _NOTE).unlink(missing_ok=True)
+        raise
+
+
+def go_on_measuring(folder: Path) -> tuple[Told, dict[str, Answers]]:
+    """Measure what a run asked for that ended while it measured. The ledger gives back what was paid for.
+
+    Raises
+    ------
+    CheckpointError
+        When no ledger can do that, or the note cannot be read.
+    """
+    try:
+        known = json.loads((folder / _NOTE).read_text(encoding="utf-8"))
+        if (known["format"], known["version"]) != (FORMAT, FORMAT_VERSION):
+            raise CheckpointError("another version")
+        asked, told = Asked(**known["asked"]), Told.from_json(known["told"])
+    except (OSError, ValueError, KeyError, TypeError, WpinqError):
+        raise CheckpointError(f"the run in {folder} cannot be read: it is damaged, or of another version") from None
+    if not asked.replays:
+        raise CheckpointError(
+            f"the run in {folder} ended while it measured, and only with --ledger and --data-version could it go on; "
+            "the answers it came to are kept there: measure anew with another --folder"
+        )
+    return told, _measure(asked, told, folder, set())
+
+
+def _measure(asked: Asked, told: Told, folder: Path, saved: set[str], notice: str = "") -> dict[str, Answers]:
+    def on_bill(bill: Bill) -> None:
+        print(f"The bill:\n{bill}\n\n{_plan(told)}\n", flush=True)
+        if notice:
+            print(notice, file=sys.stderr)
+
+    def on_answers(name: str, table: Answers) -> None:
+        saved.add(name)
+        save_answers(folder, name, table)
+
+    answers = measure_graph(
+        asked.graph,
+        told.find(),
+        asked.epsilon,
+        node={"int": int, "str": str}[asked.node],
+        split=asked.split,
+        bounds=Bounds(asked.nodes, asked.degree),
+        ledger=asked.ledger,
+        budget=asked.budget,
+        version=asked.version,
+        engine=asked.engine,
+        on_bill=on_bill,
+        on_answers=on_answers,
+    )
+    save_run(folder, told, answers)
+    (folder / _NOTE).unlink(missing_ok=True)
+    return answers
+
+
+def _plan(told: Told) -> str:
+    steps, chains = told.settings.steps, told.settings.chains
+    each = f"{steps:,} steps" if steps is not None else f"{STEPS_AN_EDGE} steps for each edge of the seed graph"
+    return f"Then {'one chain of' if chains == 1 else f'{chains} chains, each of'} {each}."

@@ -1,0 +1,197 @@
+"""`wpinq run`: the measurements of a text program, released together under budgets."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from wpinq.answers import Answers
+from wpinq.bill import Bill
+from wpinq.commands.arguments import add_engine, add_parameters, is_new, load_program, pairs
+from wpinq.commands.errors import NotSaved, UsageError
+from wpinq.display.table import answers_table
+from wpinq.engines.choice import find_engine
+from wpinq.ingest import EdgeList
+from wpinq.ingest.source import format_of
+from wpinq.privacy.epsilon import budget_to_nano, format_epsilon, parse_epsilon
+from wpinq.release import Release
+from wpinq.session import Session
+
+_EDGE_OPTIONS: dict[str, dict[str, Any]] = {
+    "directed": {"directed": True},
+    "undirected": {"directed": False},
+    "keep-loops": {"loops": "keep"},
+    "drop-loops": {"loops": "drop"},
+    "refuse-loops": {"loops": "refuse"},
+    "keep-duplicates": {"duplicates": "keep"},
+    "drop-duplicates": {"duplicates": "drop"},
+    "refuse-duplicates": {"duplicates": "refuse"},
+}
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to those of the command line."""
+    made = commands.add_parser("run", help="run a text program on protected data, under budgets")
+    made.add_argument("program", type=Path, metavar="PROGRAM.wpq")
+    made.add_argument("--source", action="append", default=[], metavar="NAME=FILE", help="the data of a source")
+    made.add_argument("--budget", action="append", default=[], metavar="NAME=EPSILON", help="the budget of a source")
+    made.add_argument(
+        "--ledger", type=Path, required=True, metavar="FILE", help="where budgets are kept; made if absent"
+    )
+    made.add_argument(
+        "--edge-list",
+        action="append",
+        default=[],
+        metavar="NAME=OPTION,...",
+        help=f"how to read the edge list of a source, directed or undirected at least: {', '.join(_EDGE_OPTIONS)}",
+    )
+    made.add_argument(
+        "--data-version",
+        action="append",
+        default=[],
+        metavar="NAME=VERSION",
+        help="your word for this state of the data: the same measurement of the same version replays for free",
+    )
+    add_parameters(made)
+    add_engine(made)
+    made.add_argument("--memory-limit", metavar="SIZE", help="of duckdb, such as 2GB; beyond it, it spills to disk")
+    made.add_argument("--threads", type=int, metavar="N", help="of duckdb; all there are unless given")
+    made.add_argument("--json", action="store_true", help="print answers, bill and budgets as JSON")
+    made.add_argument("--save", type=Path, metavar="FOLDER", help="save the answers of each measurement there")
+    made.add_argument(
+        "--rows", type=int, default=20, metavar="N", help="rows of a table to print, 0 for all (default 20)"
+    )
+    made.add_argument(
+        "--progress", action="store_true", help="name the steps on stderr, with times, which tell of the data"
+    )
+    made.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """The command."""
+    if options.rows < 0:
+        raise UsageError("--rows is at least 0, which prints all")
+    program = load_program(options)
+    measurements = program.measurements
+    if not measurements:
+        raise UsageError("the program releases nothing; end a query with NoisyCount(epsilon, over: ...)")
+    for name, measurement in measurements.items():
+        if measurement.domain is None:
+            raise UsageError(f"{name} has no public keys; write NoisyCount(epsilon, over: range(0, 100)) or the like")
+    files, budgets = pairs(options.source, "--source"), pairs(options.budget, "--budget")
+    edge_lists, versions = pairs(options.edge_list, "--edge-list"), pairs(options.data_version, "--data-version")
+    bill, data = Bill(measurements), {}
+    for given in (files, budgets, edge_lists, versions):
+        for name in given:
+            if name not in program.sources:
+                raise UsageError(f"the program has no source {name!r}; it has {', '.join(program.sources) or 'none'}")
+    for name in bill:
+        if name not in files or name not in budgets:
+            raise UsageError(f"the program uses {name}: give --source {name}=FILE and --budget {name}=EPSILON")
+        budget_to_nano(parse_epsilon(budgets[name]))
+        data[name] = _data(name, files[name], edge_lists.get(name))
+    for measurement in measurements.values():
+        find_engine(options.engine).check(measurement.plan)
+    new = is_new(options.ledger)
+    if options.save is not None:
+        _prepare_folder(options.save)
+    if not options.json:
+        print(f"The bill:\n{bill}\n\nEngine: {options.engine}.\n")
+    limits = {"memory_limit": options.memory_limit, "threads": options.threads}
+    with Session(options.ledger, engine=options.engine, on_step=_named_steps(options), **limits) as session:
+        if new:
+            print(f"new ledger: {options.ledger}", file=sys.stderr)
+        for name in bill:
+            session.protect(program.sources[name], data[name], budget=budgets[name], version=versions.get(name))
+        released = dict(zip(measurements, session.release(list(measurements.values())), strict=True))
+        remaining = {name: session.remaining(name) for name in bill}
+    answers = {name: _as_answers(item) for name, item in released.items()}
+    try:
+        if options.json:
+            print(json.dumps(_run_as_json(bill, answers, remaining), indent=1), flush=True)
+        else:
+            _print_answers(answers, remaining, budgets, options.rows)
+    finally:  # also when the reader of the output went away: the answers are paid for
+        if options.save is not None:
+            _save(answers, options.save)
+
+
+def _prepare_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError:
+        raise UsageError(f"--save: cannot write to {folder}; name a folder that can be written to") from None
+
+
+def _print_answers(
+    answers: Mapping[str, Answers], remaining: Mapping[str, Fraction], budgets: Mapping[str, str], rows: int
+) -> None:
+    for name, table in answers.items():
+        print(answers_table(name, table, rows))
+        print()
+    for name, left in remaining.items():
+        print(f"Remaining budget of {name}: {format_epsilon(left)} of {budgets[name]}", flush=True)
+
+
+def _save(answers: Mapping[str, Answers], folder: Path) -> None:
+    unsaved = []
+    for name, table in answers.items():
+        try:
+            table.save(folder / f"{name}.json")
+        except OSError:
+            unsaved.append(name)
+    if unsaved:
+        raise NotSaved(f"cannot write to {folder}, so not saved: {', '.join(unsaved)}; keep what was printed")
+
+
+def _as_answers(released: Answers | Release) -> Answers:
+    assert isinstance(released, Answers)  # every measurement has a domain, checked before anything ran
+    return released
+
+
+def _run_as_json(bill: Bill, answers: Mapping[str, Answers], remaining: Mapping[str, Fraction]) -> dict[str, Any]:
+    return {
+        "bill": {name: str(cost) for name, cost in bill.items()},
+        "answers": {name: table.to_json() for name, table in answers.items()},
+        "remaining": {name: str(left) for name, left in remaining.items()},
+    }
+
+
+def _named_steps(options: argparse.Namespace) -> Callable[[str], None] | None:
+    if not options.progress:
+        return None
+    start = time.monotonic()
+    return lambda step: print(f"[{time.monotonic() - start:7.1f} s] {step}", file=sys.stderr)
+
+
+def _data(name: str, file: str, options: str | None) -> object:
+    path = Path(file)
+    if not path.exists() or path.is_dir() or not os.access(path, os.R_OK):
+        raise UsageError(f"--source {name}: there is no file {path} that can be read")
+    if options is None:
+        if format_of(path) in (".csv", ".parquet"):
+            return path
+        raise UsageError(
+            f"{path} is no csv or parquet file by its name; if it is an edge list, say what an edge is: "
+            f"--edge-list {name}=directed or --edge-list {name}=undirected"
+        )
+    chosen: dict[str, Any] = {}
+    for option in map(str.strip, options.split(",")):
+        if option not in _EDGE_OPTIONS:
+            raise UsageError(f"--edge-list has no option {option!r}; it has {', '.join(_EDGE_OPTIONS)}")
+        if chosen.keys() & _EDGE_OPTIONS[option].keys():
+            raise UsageError(f"--edge-list {name}: {option!r} decides what another option has decided; keep one")
+        chosen |= _EDGE_OPTIONS[option]
+    if "directed" not in chosen:
+        raise UsageError(f"--edge-list {name} must say what an edge is: directed or undirected")
+    return EdgeList(path, **chosen)
