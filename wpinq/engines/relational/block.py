@@ -32,6 +32,8 @@ class Table:
         The weight itself, where it is one constant.
     lookup : bool
         Whether it holds one row for each key of another dataset: norms, groups.
+    covers : (str, tuple of str) or None
+        Of a lookup: a table, and columns of it, of which it holds all values, in the order of the key's names.
     reads : tuple of str
         Of a query in parentheses, the tables that it reads.
     """
@@ -43,6 +45,7 @@ class Table:
     weight: Scalar | None = None
     reads: tuple[str, ...] = ()
     lookup: bool = False
+    covers: tuple[str, tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

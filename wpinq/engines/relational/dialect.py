@@ -85,7 +85,6 @@ _TEMPLATES: dict[str, str] = {
     "trunc": "trunc({0})",
     "to_grid": "CAST({0} AS HUGEINT)",
     "from_grid": "CAST({0} AS DOUBLE)",
-    "grid_sum": "CAST(sum(CAST({0} AS HUGEINT)) AS DOUBLE)",
     # groups
     "sum_of_ints": "sum({0})",
     "collect": "list({0})",
@@ -103,6 +102,8 @@ _TEMPLATES: dict[str, str] = {
 
 def _parametrised(name: str, argument: str) -> str:
     """Templates with a static part, written `name:part`."""
+    if name == "grid_sum":
+        return f"CAST(sum({' + '.join(f'CAST({{{i}}} AS HUGEINT)' for i in range(int(argument)))}) AS DOUBLE)"
     if name == "struct":
         inside = ", ".join(f"f{i} := {{{i}}}" for i in range(int(argument)))
         return f"struct_pack({inside or 'f := TRUE'})"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wpinq.engines.relational.scalar import FALSE, Scalar, both, call, function, literal, parameter, same
+from wpinq.engines.relational.scalar import FALSE, TRUE, Scalar, both, call, function, literal, parameter, same
 from wpinq.expr.types import FLOAT, NULL, ListOf, TupleOf, Type, Weighted
 from wpinq.expr.types import Scalar as ScalarType
 from wpinq.expr.values import Value
@@ -114,6 +114,8 @@ def same_value(left: Shape, right: Shape) -> Scalar:
 
 def choose(condition: Scalar, yes: Shape, no: Shape) -> Shape:
     """`yes` where the condition holds, else `no`; both of one type."""
+    if condition in (TRUE, FALSE):
+        return yes if condition == TRUE else no
     if isinstance(yes, Scalar) and isinstance(no, Scalar):
         return call("where", condition, yes, no)
     assert isinstance(yes, Record)

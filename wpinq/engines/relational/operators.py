@@ -22,7 +22,7 @@ from wpinq.engines.relational.rewrites.intersect_as_join import intersect_as_joi
 from wpinq.engines.relational.rewrites.late_aggregation import counted
 from wpinq.engines.relational.rewrites.same_rows import same_rows
 from wpinq.engines.relational.rewrites.unique_norms import own_norm
-from wpinq.engines.relational.scalar import Scalar, both, call, column, same, times
+from wpinq.engines.relational.scalar import TRUE, Scalar, both, call, column, same, times
 from wpinq.engines.relational.shaving import shave_constant, shave_varying
 from wpinq.engines.relational.spreading import select_many
 from wpinq.expr.nodes import Lambda
@@ -193,11 +193,23 @@ def _norm(program: Program, relation: Relation, block: Block, key: Shape, mass: 
     rows, read = program.rows(shown)
     name = program.table(f"SELECT {', '.join([*names, f'{total} AS w'])} FROM ({rows}){group}", read)
     listed = tuple((n, term.nullable) for n, term in zip(names, terms, strict=True))
-    norms = program.scan(Table(name, listed, (frozenset(names),), lookup=True))
+    norms = program.scan(
+        Table(
+            name, listed, (frozenset(names),), lookup=True, covers=_covered(block, dict(zip(names, terms, strict=True)))
+        )
+    )
     alias = norms.tables[0][0]
     matches = [same(term, column(alias, n, term.nullable)) for n, term in zip(names, terms, strict=True)]
     with_norms = replace(block, tables=block.tables + norms.tables, condition=both([block.condition, *matches]))
     return with_norms, column(alias, WEIGHT, False)
+
+
+def _covered(block: Block, key: dict[str, Scalar]) -> tuple[str, tuple[str, ...]] | None:
+    """The table and the columns of which a block has all values under a key's names, where it is the table as it is."""
+    ((_, table), *others) = block.tables
+    if others or table.reads or block.condition != TRUE or any(term.kind != "column" for term in key.values()):
+        return None
+    return table.source, tuple(key[name].text for name in sorted(key))
 
 
 def _term(shape: Shape) -> Scalar:

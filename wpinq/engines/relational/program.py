@@ -20,7 +20,7 @@ from wpinq.engines.relational.layout import Record, Shape, aligned, leaf_types, 
 from wpinq.engines.relational.lower import lower
 from wpinq.engines.relational.rewrites.equal_weights import Equal, of_equal_weights
 from wpinq.engines.relational.rewrites.late_aggregation import counted
-from wpinq.engines.relational.scalar import TRUE, Scalar, column
+from wpinq.engines.relational.scalar import TRUE, Scalar, column, number
 from wpinq.expr.nodes import Lambda, digest_of
 from wpinq.expr.types import ListOf, Type
 
@@ -38,6 +38,7 @@ class Rewrites:
     late_aggregation: bool = True
     fold_lookups: bool = True
     order_tables: bool = True
+    symmetry: bool = True
     shorter_way: bool = True
     equal_weights: bool = True
 
@@ -126,8 +127,13 @@ class Program:
         self._aliases += 1
         return f"a{self._aliases}"
 
-    def select(self, block: Block, outputs: Sequence[Scalar], names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-        """The query of terms over the rows of a block, rewritten for speed; and the tables that it reads."""
+    def select(
+        self, block: Block, outputs: Sequence[Scalar], names: Sequence[str], walked: bool = False
+    ) -> tuple[str, tuple[str, ...]]:
+        """The query of terms over the rows of a block, rewritten for speed; and the tables that it reads.
+
+        The way that joins go is left as it is where it was chosen before (`walked`).
+        """
         from wpinq.engines.relational.rewrites.lookups import fold_lookups
         from wpinq.engines.relational.rewrites.shorter_way import shorter_way
         from wpinq.engines.relational.rewrites.table_order import in_order
@@ -139,7 +145,7 @@ class Program:
         blocks = [block]
         if self.rewrites.order_tables:
             blocks = [in_order(block)]
-        if self.rewrites.shorter_way:
+        if self.rewrites.shorter_way and not walked:
             blocks = shorter_way(self, blocks[0])
         queries = [self.emitter.select(one, [*leaves(one.output), one.weight], names) for one in blocks]
         return " UNION ALL ".join(queries), reads(blocks)
@@ -204,18 +210,39 @@ class Program:
             all(terms[i].kind == "literal" and terms[i] == outputs[0][i] for terms in outputs)
             for i in range(len(names))
         ]
-        queries = [self.rows(block) for block in blocks]
-        inner = " UNION ALL ".join(sql for sql, _ in queries)
         total = None
         if len(blocks) == 1 and self.rewrites.late_aggregation:
             total = counted(blocks[0], blocks[0].output)
-        total = total or sums.sum_sql("w", relation.mass, self.emitter.dialect)
+        if total is None:
+            queries, weights = self._rows_to_sum(blocks)
+            total = sums.sum_sql(weights, relation.mass, self.emitter.dialect)
+        else:
+            queries = [self.rows(block) for block in blocks]
+        inner = " UNION ALL ".join(sql for sql, _ in queries)
         chosen = [f"min({name}) AS {name}" if same else name for name, same in zip(names, constant, strict=True)]
         keys = [name for name, same in zip(names, constant, strict=True) if not same]
         group = f" GROUP BY {', '.join(keys)}" if keys else " HAVING count(*) > 0"
         summed = f"SELECT {', '.join([*chosen, f'{total} AS w'])} FROM ({inner}){group}"
         read = tuple(dict.fromkeys(table for _, tables in queries for table in tables))
         return f"SELECT * FROM ({summed}) WHERE w <> 0", read
+
+    def _rows_to_sum(self, blocks: list[Block]) -> tuple[list[tuple[str, tuple[str, ...]]], list[str]]:
+        """The queries of rows that are added up, and the columns of the weights that each of them adds."""
+        from wpinq.engines.relational.rewrites.symmetry import once_an_orbit
+
+        if not self.rewrites.symmetry:
+            return [self.rows(block) for block in blocks], [WEIGHT]
+        orbits = [once_an_orbit(self, block) for block in blocks]
+        width = max(len(weights) for parts in orbits for _, weights in parts)
+        further = [f"{WEIGHT}{i}" for i in range(1, width)]
+        queries = []
+        for parts in orbits:
+            for block, weights in parts:
+                outputs = list(leaves(block.output))
+                filled = [*weights[1:], *[number(0.0)] * (width - len(weights))]
+                names = [*(f"c{i}" for i in range(len(outputs))), *further, WEIGHT]
+                queries.append(self.select(block, [*outputs, *filled, weights[0]], names, walked=len(parts[0][1]) > 1))
+        return queries, [WEIGHT, *further]
 
     def single(self, relation: Relation) -> Block:
         """The dataset as one block under fresh aliases."""

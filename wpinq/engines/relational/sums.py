@@ -32,6 +32,7 @@ counted: `count · w` rounds once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from wpinq.engines.relational.dialect import DUCKDB, Dialect
@@ -68,10 +69,11 @@ def power_of_two(power: int) -> str:
     return f"CAST({2.0**power!r} AS DOUBLE)"
 
 
-def sum_sql(weight: str, mass: Fraction, dialect: Dialect = DUCKDB) -> str:
-    """The SQL of a sum of weights."""
+def sum_sql(weights: Sequence[str], mass: Fraction, dialect: Dialect = DUCKDB) -> str:
+    """The SQL of a sum of weights, one or several a row."""
     power = exponent(mass, SUM_BITS)
-    return f"{dialect.write('grid_sum', f'{weight} * {power_of_two(power)}')} * {power_of_two(-power)}"
+    scaled = [f"{weight} * {power_of_two(power)}" for weight in weights]
+    return f"{dialect.write(f'grid_sum:{len(weights)}', *scaled)} * {power_of_two(-power)}"
 
 
 def norm_sql(weight: str, mass: Fraction, output: Fraction, dialect: Dialect = DUCKDB) -> str:
@@ -80,7 +82,7 @@ def norm_sql(weight: str, mass: Fraction, output: Fraction, dialect: Dialect = D
     gap = bits(mass) - bits(output)
     scaled = f"(abs({weight}) * {power_of_two(power)})"
     if gap <= GAP_BITS:
-        return f"{dialect.write('grid_sum', dialect.write('ceil', scaled))} * {power_of_two(-power)}"
+        return f"{dialect.write('grid_sum:1', dialect.write('ceil', scaled))} * {power_of_two(-power)}"
     if gap > GAP_BITS + SECOND_BITS:
         raise PlanError(
             "Join: the caps of its sides differ by more than a factor of 2^106, so that no norm could be told "
@@ -89,6 +91,6 @@ def norm_sql(weight: str, mass: Fraction, output: Fraction, dialect: Dialect = D
     whole = dialect.write("trunc", scaled)
     rest = f"(({scaled} - {whole}) * {power_of_two(SECOND_BITS)})"
     return (
-        f"{dialect.write('grid_sum', whole)} * {power_of_two(-power)} + "
-        f"{dialect.write('grid_sum', dialect.write('ceil', rest))} * {power_of_two(-power - SECOND_BITS)}"
+        f"{dialect.write('grid_sum:1', whole)} * {power_of_two(-power)} + "
+        f"{dialect.write('grid_sum:1', dialect.write('ceil', rest))} * {power_of_two(-power - SECOND_BITS)}"
     )

@@ -103,8 +103,6 @@ _TEMPLATES: dict[str, str] = {
     "trunc": "CASE WHEN {0} < 4503599627370496D THEN CAST(floor({0}) AS DOUBLE) ELSE {0} END",
     "to_grid": _joined(_wide("rint({0})")),
     "from_grid": _float("{0}"),
-    # the total is written once, as the element of a list
-    "grid_sum": f"transform(array({_joined([f'sum({part})' for part in _wide('rint({0})')])}), t -> {_float('t')})[0]",
     "sum_of_ints": f"sum(CAST({{0}} AS {_WIDE}))",
     # nulls would be left out of a list of their own
     "collect": "collect_list(named_struct('v', {0}))",
@@ -116,7 +114,16 @@ _TEMPLATES: dict[str, str] = {
 }
 
 
+def _grid_sum(values: int) -> str:
+    """The sum of one or several values a row. The total is written once, as the element of a list."""
+    wide = [_wide(f"rint({{{i}}})") for i in range(values)]
+    sums = [f"sum({' + '.join(parts)})" for parts in zip(*wide, strict=True)]
+    return f"transform(array({_joined(sums)}), t -> {_float('t')})[0]"
+
+
 def _parametrised(name: str, argument: str) -> str:
+    if name == "grid_sum":
+        return _grid_sum(int(argument))
     if name == "struct":
         inside = ", ".join(f"'f{i}', {{{i}}}" for i in range(int(argument)))
         return f"named_struct({inside or repr('f') + ', TRUE'})"

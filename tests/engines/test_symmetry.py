@@ -1,0 +1,149 @@
+"""Turns of one choice of rows are made once: where it can be proved, and with the same bits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+from random import Random
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from wpinq.engines.relational.compile import compile_plan
+from wpinq.engines.relational.duckdb import Database
+from wpinq.engines.relational.forms import Forms
+from wpinq.engines.relational.program import Rewrites
+from wpinq.engines.relational.scalar import Scalar, call, column
+from wpinq.graphs.recipes import paths
+from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect
+from wpinq.query import Query
+
+ALONE = replace(Rewrites(), symmetry=False)
+UNIT = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
+ANY = wp.source("edges", src=int, dst=int)
+
+
+def triangles(edges: Query) -> Query:
+    """Records (a, b, c) of edges a → b → c → a; what two are equal is not said."""
+    steps = edges.join(edges, lambda x: x.dst, lambda y: y.src, lambda x, y: (x.src, x.dst, y.dst))
+    return steps.select(lambda p: (p[1], p[2], p[0])).intersect(steps)
+
+
+def common_target(edges: Query) -> Query:
+    steps = edges.join(edges, lambda x: x.dst, lambda y: y.src, lambda x, y: (x.src, x.dst, y.dst))
+    both = steps.select(lambda p: (p[1], p[0], p[2])).intersect(steps)
+    return both.select(lambda p: (wp.sort((p[0], p[1])), p[2]))
+
+
+SYMMETRIC = {
+    "triangles": lambda edges: triangles(edges).select(lambda p: "triangle"),
+    "sorted vertices": lambda edges: triangles(edges).select(wp.sort),
+    "of all three, alike": lambda edges: (
+        triangles(edges).where(lambda p: (p[0] < 9) & (p[1] < 9) & (p[2] < 9)).select(wp.sort)
+    ),
+    "common target": common_target,
+    "by degree": triangles_by_degree,
+    "by bucketed degree": lambda edges: triangles_by_degree(edges, bucket=2),
+    "by intersect": triangles_by_intersect,
+}
+NOT_SYMMETRIC = {
+    "one vertex": lambda edges: triangles(edges).select(lambda p: p[0]),
+    "two vertices, sorted": lambda edges: triangles(edges).select(lambda p: wp.sort((p[0], p[1]))),
+    "of one, a condition": lambda edges: triangles(edges).where(lambda p: p[0] < 9).select(wp.sort),
+    "paths": lambda edges: paths(edges).select(lambda p: "path"),
+}
+
+
+def programs(query: Query) -> tuple[Any, Any]:
+    """With and without; where only aliases differ, they are equal."""
+    return compile_plan(query.plan), compile_plan(query.plan, ALONE)
+
+
+@pytest.mark.parametrize("name", SYMMETRIC)
+def test_turns_are_made_once(name: str) -> None:
+    once, thrice = programs(SYMMETRIC[name](UNIT))
+    assert once != thrice
+    assert "w1" in once.query
+
+
+@pytest.mark.parametrize("name", NOT_SYMMETRIC)
+def test_what_turns_change_is_left_alone(name: str) -> None:
+    once, thrice = programs(NOT_SYMMETRIC[name](UNIT))
+    assert once == thrice
+
+
+@pytest.mark.parametrize("name", SYMMETRIC)
+@pytest.mark.parametrize("weights", [(1.0,), (1.0, 0.5, 1 / 3), (1.0, -2.0, 0.1)], ids=["unit", "positive", "any"])
+def test_the_bits_are_those_of_all_turns(name: str, weights: tuple[float, ...]) -> None:
+    rng = Random(f"{name} {weights}")
+    query = SYMMETRIC[name](UNIT if weights == (1.0,) else ANY)
+    with Database(threads=2) as database:
+        for density in (30, 60, 90):
+            records = {(rng.randrange(12), rng.randrange(12)) for _ in range(density)}  # loops among them
+            data = {"edges": {record: rng.choice(weights) for record in sorted(records)}}
+            once = database.evaluate(query.plan, data)
+            assert once == database.evaluate(query.plan, data, rewrites=ALONE)
+        assert once
+
+
+def test_growth_is_at_the_vertex_of_few_edges() -> None:
+    """A star of which every point is in a triangle with the centre: the first two tables are joined at the points."""
+    spokes = {pair: 1.0 for i in range(1, 201) for pair in ((0, i), (i, 0))}
+    rim = {pair: 1.0 for i in range(1, 201, 2) for pair in ((i, i + 1), (i + 1, i))}
+    compiled = compile_plan(triangles_by_degree(UNIT).plan)
+    tables = compiled.query.split(" FROM ")[3].split(" WHERE ")[0].split(", ")
+    first, second = (table.split(" AS ")[0] for table in tables[:2])
+    with Database(threads=1) as database:
+        database.evaluate(triangles_by_degree(UNIT).plan, {"edges": spokes | rim})
+        connection = database.open().connection
+        (rows,) = connection.execute(f"SELECT count(*) FROM {first} a, {second} b WHERE a.c0 = b.c1").fetchone()
+        (all_,) = connection.execute("SELECT count(*) FROM source_edges a, source_edges b WHERE a.c0 = b.c1").fetchone()
+    assert all_ > 40_000
+    assert rows <= 4 * 200
+
+
+# --- forms ----------------------------------------------------------------------------------------------------------
+
+NAMES = "abcd"
+
+
+def value(term: Scalar, row: dict[str, int]) -> int:
+    if term.kind == "column":
+        return row[term.text]
+    return (min if term.text == "least" else max)(value(part, row) for part in term.arguments)
+
+
+def grown(rng: Random, atoms: list[Scalar], size: int) -> Scalar:
+    terms = list(atoms)
+    for _ in range(size):
+        terms.append(call(rng.choice(("least", "greatest")), *rng.choices(terms, k=2)))
+    return terms[-1]
+
+
+def test_choices_have_one_form_where_they_choose_the_same() -> None:
+    rng = Random("forms")
+    atoms = [column("t", name, False) for name in NAMES]
+    rows = [dict(zip(NAMES, numbers, strict=True)) for numbers in permutations(range(4))]
+    forms = Forms(lambda term: term)
+    terms = [grown(rng, atoms, rng.randrange(1, 12)) for _ in range(400)]
+    seen: dict[tuple[int, ...], int] = {}
+    for term in terms:
+        values = tuple(value(term, row) for row in rows)
+        assert seen.setdefault(values, forms.number(term)) == forms.number(term)
+    assert len(set(seen.values())) == len(seen) > 20
+
+
+def test_a_choice_of_what_can_be_null_is_as_it_is_written() -> None:
+    forms = Forms(lambda term: term)
+    a, b = column("t", "a", True), column("t", "b", False)
+    assert forms.number(call("least", a, b)) != forms.number(call("least", b, a))
+    assert forms.number(call("equal", a, b)) == forms.number(call("equal", b, a))
+    assert forms.number(call("less", b, a)) != forms.number(call("less", a, b))
+
+
+def test_columns_that_are_equal_are_one() -> None:
+    a, b, c = (column("t", name, False) for name in "abc")
+    forms = Forms(lambda term: a if term == b else term)
+    assert forms.number(call("less", a, c)) == forms.number(call("less", b, c))
+    assert forms.number(call("less", a, c)) != forms.number(call("less", c, c))
