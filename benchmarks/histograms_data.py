@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,18 +19,33 @@ DPBENCH = [
 ]  # fmt: skip
 
 
-def options(description: str, draws: int) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=description)
+def parser(description: str, draws: int) -> argparse.ArgumentParser:
+    """The options that all of them take."""
+    found = argparse.ArgumentParser(description=description)
     root = Path(__file__).resolve().parents[1]
     default = os.environ.get("WPINQ_DATA", root.parent / "shared" / "data")
-    parser.add_argument("data", nargs="?", type=Path, default=Path(default))
-    parser.add_argument("--draws", type=int, default=draws)
-    parser.add_argument("--seed", type=int, default=1)
-    return parser.parse_args()
+    found.add_argument("data", nargs="?", type=Path, default=Path(default))
+    found.add_argument("--draws", type=int, default=draws)
+    found.add_argument("--seed", type=int, default=1)
+    return found
+
+
+def options(description: str, draws: int) -> argparse.Namespace:
+    return parser(description, draws).parse_args()
 
 
 def histogram(data: Path, name: str) -> Array:
     return np.load(data / "hist1d" / f"{name}.npy").astype(np.float64)
+
+
+def best(function: Callable[[], object], repeats: int = 5) -> float:
+    """The least CPU time of some runs, in seconds."""
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        function()
+        times.append(time.process_time() - start)
+    return min(times)
 
 
 def claim(text: str, measured: str, holds: bool | None) -> None:

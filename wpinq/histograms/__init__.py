@@ -1,6 +1,6 @@
 """Histogram strategies as query programs, and the inference that makes their answers sharp."""
 
-from wpinq.histograms.choose import Choice, Ranking, choose
+from wpinq.histograms.ranking import Choice, Ranking, choose
 from wpinq.histograms.composite import Kronecker, Stacked
 from wpinq.histograms.inference.bayes import bayes_count, out_of_range_probability
 from wpinq.histograms.inference.intervals import Bootstrap, bootstrap

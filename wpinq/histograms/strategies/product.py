@@ -31,7 +31,7 @@ class Product(LinearStrategy):
     One SelectMany exchanges the bins of a record for the product of their columns; a record has one key of each
     strategy. Bins are numbered with the last attribute fastest: `estimate.reshape(sizes)` is the table. Where the
     product of a record's columns would be longer than 300, further attributes take a SelectMany of their own, which
-    widens the noise by 6e-7 for rounding at the default cap.
+    widens the noise by 7.2e-7 for rounding at the default cap.
 
     Parameters
     ----------
