@@ -16,6 +16,8 @@ walk at a power of 10,000 towards the answers of the data, without noise; `rando
 degrees of the data (20 swaps an edge away from it), `data` from the data itself, where a change touches the most.
 `setup` is processor time until the first step: generating, compiling or loading compiled code, evaluating the start.
 Memory is that of the engine's arrays; the peak is that of the process so far.
+Before the table, for each query: processor time until the first step on a small graph in a new process, numba imported,
+with an empty cache (cold), and in another with what that one kept (cached).
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ import argparse
 import gzip
 import os
 import resource
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -98,14 +103,21 @@ WALKS = {
     "tbd": ("swaps",),
     "cw+jt": ("swaps", "closing"),
     "ccdf": ("edges",),
+    "sbd": ("swaps",),
+    "motif": ("swaps",),
 }
+SLOWER = {"sbd": 400, "motif": 100}
+"""How many times fewer steps than of other queries are enough."""
+COMPILE_LIMITS = 3.0, 0.6
+"""Seconds that TbI may take to compile, and to load compiled code."""
 
 
 def read(path: Path) -> Edges:
     with gzip.open(path, "rt") as lines:
         pairs = np.array([line.split()[:2] for line in lines if not line.startswith("#")], dtype=np.int64)
     pairs = np.unique(np.sort(pairs, axis=1), axis=0)
-    return pairs[pairs[:, 0] != pairs[:, 1]]
+    simple: Edges = pairs[pairs[:, 0] != pairs[:, 1]]
+    return simple
 
 
 def barabasi_albert(nodes: int, attached: int, seed: int) -> Edges:
@@ -146,18 +158,53 @@ def compiled(
     query: str, wanted: list[Target], edges: Edges, steps: int, kind: str = "swaps", virtual: bool = True
 ) -> tuple[str, str]:
     start = time.process_time()
-    symmetric = QUERIES[query].symmetric
-    walk: SwapWalk | EdgeWalk
-    if kind == "edges":
-        walk = EdgeWalk(wanted, "edges", edges, np.unique(edges), symmetric=symmetric, seed=1, virtual=virtual)
-        engine = "tables" if virtual else "materialised"
-    else:
-        closing = 0.4 if kind == "closing" else 0.0
-        walk = SwapWalk(wanted, "edges", edges, symmetric=symmetric, seed=1, virtual=virtual, closing=closing)
-        engine = "lists" if walk.specialised else "tables" if virtual else "materialised"
+    walk = begun(query, wanted, edges, kind, virtual)
     setup = time.process_time() - start
+    lists = isinstance(walk, SwapWalk) and walk.specialised
+    engine = "lists" if lists else "tables" if virtual else "materialised"
+    steps = max(5, steps // SLOWER.get(query, 1))
     walk.run(max(1, steps // 20), POWER)
     return engine, shown(best(lambda: walk.run(steps // 5, POWER)) * (steps // 5), setup, walk.memory / 1e6)
+
+
+def begun(
+    query: str, wanted: list[Target], edges: Edges, kind: str = "swaps", virtual: bool = True
+) -> SwapWalk | EdgeWalk:
+    symmetric = QUERIES[query].symmetric
+    if kind == "edges":
+        return EdgeWalk(wanted, "edges", edges, np.unique(edges).tolist(), symmetric=symmetric, seed=1, virtual=virtual)
+    closing = 0.4 if kind == "closing" else 0.0
+    return SwapWalk(wanted, "edges", edges, symmetric=symmetric, seed=1, virtual=virtual, closing=closing)
+
+
+def compile_times(queries: list[str]) -> None:
+    """Time to compile each query's walk, and to load what was compiled, each in a process of its own."""
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    for query in queries:
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, __file__, "--compile", query]
+            cold, cached = (
+                float(
+                    subprocess.run(
+                        command, env={**environment, "WPINQ_CACHE": folder}, capture_output=True, text=True, check=True
+                    ).stdout
+                )
+                for _ in range(2)
+            )
+        limits = "" if query != "tbi" else "   (limits {} s and {} s)".format(*COMPILE_LIMITS)
+        print(f"compile {query:<6} cold {cold:5.2f} s   cached {cached:5.2f} s{limits}", flush=True)
+
+
+def compile_once(query: str) -> None:
+    """What a process of `compile_times` does."""
+    import numba
+
+    assert numba
+    edges = barabasi_albert(100, 3, seed=1)
+    wanted = [Target(each.plan, EPSILON, {}) for each in QUERIES[query].queries]
+    start = time.process_time()
+    begun(query, wanted, edges, WALKS[query][0]).run(1, POWER)
+    print(time.process_time() - start)
 
 
 def best(run: Callable[[], object]) -> float:
@@ -349,12 +396,18 @@ def main() -> None:
     parser.add_argument("--growth", action="store_true", help="Barabási–Albert graphs from 10⁴ to 10⁶ edges, TbI")
     parser.add_argument("--chains", action="store_true", help="two chains in two threads beside one, ca-GrQc")
     parser.add_argument("--quick", action="store_true", help="ca-GrQc only, without the slow engines")
+    parser.add_argument("--compile", choices=list(QUERIES), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.compile:
+        compile_once(options.compile)
+        return
     if options.chains:
         for query in options.queries:
             if "swaps" in WALKS.get(query, ()):
                 chains(read(options.data / "graphs" / "ca-GrQc.txt.gz"), query, options.steps)
         return
+    if not options.growth:
+        compile_times(options.queries)
     print(
         f"{'graph':<15} {'query':<6} {'walk':<8} {'start':<7} {'engine':<13} {'steps/s':>12} {'setup s':>8} "
         f"{'arrays MB':>10} {'peak MB':>10}"
@@ -366,8 +419,6 @@ def main() -> None:
     if not options.quick:
         graphs["BA 1M"] = lambda: barabasi_albert(100_000, 10, seed=1)
         graphs["soc-Epinions1"] = lambda: read(options.data / "graphs" / "soc-Epinions1.txt.gz")
-    if not options.quick:
-        small(options.queries)
     for name, load in graphs.items():
         compare(name, load(), options.queries, options.steps, options.quick)
 
@@ -376,8 +427,6 @@ def compare(name: str, edges: Edges, queries: list[str], steps: int, quick: bool
     all_queries = name == "ca-GrQc"
     start = randomised(edges)
     for query in queries:
-        if query in ("sbd", "motif"):
-            continue
         if not all_queries and query not in ("tbi", "cw+jt"):
             continue
         wanted = targets(query, edges)
@@ -391,15 +440,6 @@ def compare(name: str, edges: Edges, queries: list[str], steps: int, quick: bool
         if all_queries and query in ("tbi", "jdd") and not quick:
             row(name, query, "swaps", "random", *compiled(query, wanted, start, steps // 100, virtual=False))
             row(name, query, "swaps", "random", "python", python(wanted[0], start, 300))
-
-
-def small(queries: list[str]) -> None:
-    """Queries whose paths and squares are too many for larger graphs."""
-    edges = barabasi_albert(300, 3, seed=1)
-    for query in ("sbd", "motif"):
-        if query in queries:
-            wanted = [Target(QUERIES[query].queries[0].plan, EPSILON, {})]
-            row(f"BA {len(edges):,}", query, "swaps", "data", *compiled(query, wanted, edges, 1000))
 
 
 if __name__ == "__main__":

@@ -36,6 +36,15 @@ def _fits(operation: Callable[[int, int], int]) -> Callable[[int, int], bool]:
     return lambda a, b: _wrapped(operation(int(a), int(b))) == operation(int(a), int(b))
 
 
+def _mixer(factor: int, shift: int) -> Callable[[int, int], int]:
+    # no stand-in by `hash`, for which 3 is 2**61 + 2: what is remembered of a group goes by its mixed words alone
+    def mix(h: int, word: int) -> int:
+        mixed = _wrapped((h ^ word) * factor)
+        return mixed ^ ((mixed >> shift) & 0xFFFFFFFF)
+
+    return mix
+
+
 def _draw(seeds: Any) -> float:
     first, second = int(seeds[0]), int(seeds[1])
     total = (first + second) % WRAP
@@ -73,7 +82,7 @@ def interpret(text: str) -> ModuleType:
     for name in [name for name in space if name.startswith("hash_")]:
         space[name] = lambda *words: hash(words) & 0xFFFFFFFF
     space["draw"] = _draw
-    space["mix"] = lambda h, word: hash((h, word))
-    space["mix_too"] = lambda h, word: hash((word, h, 7))
+    space["mix"] = _mixer(-7046029254386353131, 32)
+    space["mix_too"] = _mixer(-4417276706812531889, 29)
     space["plus"] = lambda a, b: _wrapped(a + b)
     return module

@@ -171,11 +171,71 @@ def test_negative_weights_after_non_negative_ones(interpreted: None) -> None:
     assert engine.outputs == [{1: 1.0}]
 
 
+@pytest.mark.parametrize("name", ["intersect", "union"])
+def test_a_record_that_meets_itself_on_one_side_alone_is_counted(interpreted: None, name: str) -> None:
+    half = EDGES.select_many(lambda e: [wp.weighted((e.src, e.dst), 0.5), wp.weighted((e.dst, e.src), -0.5)])
+    paths = half.join(EDGES, lambda x: x[1], lambda y: y.src, lambda x, y: (x[0], x[1], y.dst))
+    turned = half.join(half, lambda x: x[1], lambda y: y[0], lambda x, y: (x[0], x[1], y[1]))
+    ways = paths.select(lambda p: (p[2], p[1], p[0])), turned.where(lambda p: p[0] != p[2])
+    query = ways[1].intersect(ways[0]) if name == "intersect" else ways[1].union(ways[0])
+    rng, data = Random(4), {"edges": dict.fromkeys([(0, 1), (1, 2), (0, 2), (2, 3)], 1.0)}
+    engine, python = CompiledEvaluator([query.plan], data), Evaluator([query.plan], data)
+    for _ in range(60):
+        held = python.candidate["edges"]
+        pairs = [tuple(rng.sample(range(5), 2)) for _ in range(3)]
+        change = {"edges": {pair: -1.0 if pair in held else 1.0 for pair in pairs}}
+        assert distance(engine.propose(change)[0], python.propose(change)[0]) < 1e-9
+        engine.commit()
+        python.commit()
+    assert engine.loads == 1
+
+
+PAIRS = wp.source("a", int).join(wp.source("a", int), lambda x: x % 2, lambda y: y % 2, lambda x, y: (x, y))
+
+
+@pytest.mark.parametrize("virtual", [True, False])
+@pytest.mark.parametrize("query", [PAIRS, PAIRS.where(lambda p: p[0] != p[1]).select(lambda p: p[0]).shave(0.5)])
+def test_weights_under_a_key_may_grow_by_many_orders_of_magnitude(
+    interpreted: None, query: Query, virtual: bool
+) -> None:
+    engine = CompiledEvaluator([query.plan], {"a": {2: 1e-11, 3: -1.0}}, virtual=virtual)
+    first, loads = engine.outputs, engine.loads
+    python = Evaluator([query.plan], {"a": {2: 1e-11, 3: -1.0}})
+    engine.propose({"a": {1: 2.0}})
+    python.propose({"a": {1: 2.0}})
+    for change in ({0: 1e6, 3: 1.5}, {4: 3.0}, {0: -1e6}):
+        expected = python.propose({"a": change})[0]
+        assert distance(engine.propose({"a": change})[0], expected) < 1e-3 * TOLERANCE * sum(map(abs, change.values()))
+        assert distance(engine.outputs[0], reference.evaluate(query.plan, engine.candidate, FLOAT)) < 1e-3
+    assert engine.loads == loads + 1
+    engine.rollback()
+    assert engine.outputs == first
+    engine.propose({"a": {0: 1e6}})
+    engine.commit()
+    engine.rollback()
+    fresh = reference.evaluate(query.plan, {"a": {0: 1e6, 2: 1e-11, 3: -1.0}}, FLOAT)
+    assert distance(engine.outputs[0], fresh) < TOLERANCE
+
+
+def test_dust_of_weights_that_went_does_not_stay_in_norms(interpreted: None) -> None:
+    rng = Random(3)
+    for _ in range(6):
+        engine = CompiledEvaluator([PAIRS.plan], {"a": {2 * i: 1 / (3 + i) for i in range(9)}})
+        for scale in (1e3, -1e3, 1e4):
+            engine.propose({"a": {2 * i: scale * rng.random() for i in range(9)}})
+            engine.commit()
+        for record, weight in engine.candidate["a"].items():
+            engine.propose({"a": {record: -weight}})
+            engine.commit()
+        engine.propose({"a": {0: 1000.0, 2: -1000.0}})
+        fresh = reference.evaluate(PAIRS.plan, {"a": {0: 1000.0, 2: -1000.0}}, FLOAT)
+        assert distance(engine.outputs[0], fresh) < TOLERANCE
+
+
 def virtual_and_state(plan: Node) -> tuple[int, int]:
     data = {"edges": graph(Random(1), 10, 20)}
     virtual, whole = CompiledEvaluator([plan], data), CompiledEvaluator([plan], data, virtual=False)
     assert distance(virtual.outputs[0], whole.outputs[0]) < 1e-9
-    assert not whole.virtual_steps
     return virtual.state_size, whole.state_size
 
 
@@ -216,6 +276,16 @@ REMEMBERED: dict[str, tuple[Query, list[object]]] = {
     ),
     "lists as records": (wp.source("s", list[int]).select(lambda x: wp.count(x)), [(1, 2), (), (3,)]),
     "elements of lists": (wp.source("s", list[int]).select_many(lambda x: x, limit=2), [(1, 2), (2, 3, 4), (1,)]),
+    "elements of lists that may be null": (
+        wp.source("s", list[int] | None).select_many(lambda x: x, limit=2), [(1, 2), None, (2, 3, 4), ()],
+    ),
+    "lists of elements that may be null beside others": (
+        wp.source("s", list[int]).select_many(lambda x: x, limit=2).concat(
+            wp.source("s", list[int]).select(lambda x: wp.map(x, lambda y: wp.where(y == 2, None, y)))
+            .select_many(lambda x: x, limit=3)
+        ),
+        [(1, 2), (), (2, 3, 4), (3,)],
+    ),
     "groups as lists": (wp.source("s", int).group_by(lambda x: x % 2), [1, 2, 3, 4, 8]),
     "groups of strings": (
         wp.source("s", str).group_by(lambda x: wp.length(x), lambda g: wp.min(g)), ["b", "a", "cc", "bb", "c"],

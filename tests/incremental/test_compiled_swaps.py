@@ -14,11 +14,13 @@ from wpinq.engines import reference
 from wpinq.engines.incremental.compiled import (
     CannotCompile,
     CompiledEvaluator,
+    EdgeWalk,
     SwapWalk,
     Target,
     evaluator,
     modules,
     neighbours,
+    runtime,
 )
 from wpinq.errors import PlanError
 from wpinq.graphs import recipes, subgraphs
@@ -158,6 +160,28 @@ def test_the_neighbour_lists_are_chosen_by_the_plan_alone(monkeypatch: pytest.Mo
         assert not SwapWalk([Target(query.plan, 1.0, {})], "edges", start).specialised
 
 
+@pytest.mark.parametrize("changing", [None, 0.5])
+def test_steps_at_which_norms_grow_far_are_made_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, changing: float | None
+) -> None:
+    use_interpreter(monkeypatch)
+    ends = EDGES.join(EDGES, lambda x: x.src, lambda y: y.dst, lambda x, y: (x.dst, y.src)).select(lambda p: p[0] % 3)
+    target, start = Target(ends.plan, 0.5, {0: 5.0, 1: 2.0}), graph(8, 10, 16)
+
+    def walk() -> SwapWalk | EdgeWalk:
+        if changing is None:
+            return SwapWalk([target], "edges", start, symmetric=False, seed=4, virtual=False)
+        return EdgeWalk([target], "edges", start, range(9), symmetric=False, seed=4, changing=changing)
+
+    plain = walk()
+    monkeypatch.setattr(runtime, "PREFIX", runtime.PREFIX.replace(f"GROWTH = {runtime.GROWTH}", "GROWTH = 0.9"))
+    checked = walk()
+    assert plain.run(60, 1.0).score == pytest.approx(checked.run(60, 1.0).score, abs=1e-9)
+    assert plain.edges == checked.edges
+    assert 0 < plain.progress.accepted == checked.progress.accepted
+    assert checked._tables.evaluator.loads > 10 if isinstance(checked, EdgeWalk) else True
+
+
 def test_a_walk_is_over_the_edges_of_a_simple_graph() -> None:
     for edges in ([(1, 2)], [(1, 2), (2, 1)], [(1, 1), (1, 2)]):
         with pytest.raises(PlanError, match="two edges or more, each edge once, and no loops"):
@@ -180,6 +204,52 @@ def test_the_compiled_evaluator_is_the_interpreted_one(monkeypatch: pytest.Monke
     compiled = history()
     use_interpreter(monkeypatch)
     assert compiled == history()
+
+
+TINY = """
+from numba import njit
+
+
+@njit(cache=True)
+def double(x):
+    return 2 * x
+
+
+def compile_inner():
+    pass
+
+
+def compile_entries():
+    double.compile("int64(int64)")
+"""
+
+
+@pytest.mark.parametrize("cause", ["no home", "a cache folder that is a file"])
+def test_without_a_folder_of_the_users_own_nothing_is_written_but_temporary_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cause: str
+) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("could not determine home directory")
+
+    for variable in (modules.CACHE_VARIABLE, "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    if cause == "no home":
+        monkeypatch.setattr(modules.Path, "home", no_home)
+    else:
+        (tmp_path / "file").touch()
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    modules._temporary.cache_clear()
+    folders = set()
+    for text in (f"CAUSE = {cause!r}\n{TINY}", f"MORE = {cause!r}\n{TINY}"):
+        module = modules.import_module(text)
+        assert module.double(21) == 42
+        folders.add(Path(str(module.__file__)).parent)
+    (folder,) = folders  # one for all modules
+    assert folder.parent == tmp_path
+    assert list((folder / "__pycache__").glob("*.nbi")), "numba keeps its code beside the module"
+    modules._temporary().cleanup()
+    modules._temporary.cache_clear()
 
 
 def test_generated_modules_stand_in_a_folder_of_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

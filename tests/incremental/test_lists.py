@@ -101,6 +101,12 @@ def test_the_lists_serve_what_they_can(interpreted_modules: None) -> None:
         ),
         "wedges": (research.wedges(ONCE).select(lambda w: 1), False),
         "a maximum": (half.union(half.select(lambda e: wp.record(a=e.b, b=e.a))).select(lambda e: 1), False),
+        "a sum held for an edge, over that edge": (
+            half.join(tags, lambda e: e.a, lambda t: t.v, lambda e, t: wp.record(ends=wp.sort((e.a, e.b)), i=t.i)).join(
+                ONCE, lambda x: x.ends, lambda e: wp.sort((e.a, e.b)), lambda x, e: x.i
+            ),
+            False,
+        ),
         "larger ends": (ONCE.group_by(lambda e: e.a, lambda g: wp.count(g)).select(lambda p: p.val), False),
         "negative": (half.difference(ONCE.select(lambda e: wp.record(a=e.a, b=e.b))).select(lambda e: 3), True),
     }

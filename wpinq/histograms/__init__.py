@@ -1,6 +1,5 @@
 """Histogram strategies as query programs, and the inference that makes their answers sharp."""
 
-from wpinq.histograms.ranking import Choice, Ranking, choose
 from wpinq.histograms.composite import Kronecker, Stacked
 from wpinq.histograms.inference.bayes import bayes_count, out_of_range_probability
 from wpinq.histograms.inference.intervals import Bootstrap, bootstrap
@@ -19,6 +18,7 @@ from wpinq.histograms.inference.ranges import median, quantile, range_sums
 from wpinq.histograms.inference.rounding import round_to_total, round_tree
 from wpinq.histograms.inference.tree import Tree, tree_least_squares
 from wpinq.histograms.plots import plot_error_by_range_size, plot_estimate, plot_tree
+from wpinq.histograms.ranking import Choice, Ranking, choose
 from wpinq.histograms.simulate import simulated_distance, simulated_error, simulated_sorted_error
 from wpinq.histograms.strategies.count_of_counts import CountOfCounts, earth_movers_distance
 from wpinq.histograms.strategies.hierarchical import Hierarchical

@@ -75,9 +75,8 @@ class EdgeWalk(GraphWalk):
         known, numbers = numbered(edges, vertex_type(targets, source), 0, vertices)
         if len(known) < 2:
             raise PlanError("a walk over edges needs two vertices or more")
-        super().__init__(known, seed)
-        self._targets, self._source, self._changing = tuple(targets), source, float(changing)
-        self._symmetric, self._virtual = symmetric, virtual
+        super().__init__(targets, source, known, symmetric, virtual, seed)
+        self._changing = float(changing)
         self._begin(numbers)
 
     @classmethod

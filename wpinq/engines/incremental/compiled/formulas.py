@@ -114,7 +114,7 @@ class Expander:
         if isinstance(step, (GroupStep, ShaveStep)):
             return True
         if isinstance(step, MapStep):
-            return inputs[0] and not step.weighted
+            return inputs[0] and not step.merges
         if isinstance(step, SumStep):
             return all(inputs) and min(step.coefficients) > 0
         if isinstance(step, ExtremeStep):

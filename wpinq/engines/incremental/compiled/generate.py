@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from wpinq.engines.incremental.compiled import proposals, runtime
+from wpinq.engines.incremental.compiled import proposals, runtime, table_text
 from wpinq.engines.incremental.compiled.code import Writer
 from wpinq.engines.incremental.compiled.columns import width
 from wpinq.engines.incremental.compiled.formulas import (
@@ -51,7 +51,6 @@ class Generated:
     sources: dict[str, tuple[int, Table, Table]]
     outputs: list[Table]
     changes: list[Table]
-    virtual: list[str]
     functions: list[tuple[Function, Table, Table]]
 
 
@@ -98,8 +97,8 @@ class Generator:
         used = sorted({table.width for table in self.tables.all})
         constants = "\n".join(f"{table.name} = {table.header}" for table in self.tables.all)
         fixed = [
-            *split(runtime.FIXED + proposals.FUNCTIONS),
-            *(f for size in used for f in split(runtime.of_width(size))),
+            *split(runtime.FUNCTIONS + table_text.FUNCTIONS + proposals.FUNCTIONS),
+            *(f for size in used for f in split(table_text.of_width(size))),
         ]
         arranged = arrange([*fixed, *self.parts, *entries(self)])
         text = "\n\n\n".join([f"{runtime.PREFIX}\n{constants}\n{runtime.PRELUDE}", *arranged]) + "\n"
@@ -107,11 +106,9 @@ class Generator:
             step.source: (step.number, *self.held[step]) for step in self.steps.all if isinstance(step, SourceStep)
         }
         outputs, changes = [kept for kept, _ in self.outputs], [moved for _, moved in self.outputs]
-        passed_on = {*self.held, *self.streams}
-        virtual = [step.name for step in self.steps.all if step not in passed_on]
         named = {table.name: table for table in self.tables.all}
         remembered = [(f, named[f"MEMO_{f.number}"], named[f"MISS_{f.number}"]) for f in self.functions]
-        return Generated(text, self.tables, sources, outputs, changes, virtual, remembered)
+        return Generated(text, self.tables, sources, outputs, changes, remembered)
 
     # --- what is needed ---------------------------------------------------------------------------------------
 
@@ -208,7 +205,7 @@ class Generator:
         return head + "\n".join(lines)
 
     def _map(self, step: MapStep) -> str:
-        if step.weighted:
+        if step.merges:
             self.tables.add(f"SCRATCH_{step.number}", step.width, 2, logged=False)
         writer, words = self.writer(), numbered("c", step.inputs[0].width)
 
@@ -249,19 +246,23 @@ class Generator:
         writer, keys = self.writer(), numbered("k", len(step.key))
         line, weight = writer.line, table.width
         line(f"entry = find_{index.width}(A, {index.name}, {', '.join(keys)})")
-        line("n = 0")
         line(f"head = 0 if entry == 0 else load(A, row_at(A, {index.name}, entry) + {index.width})")
         line(f"rows, stride = load(A, {table.name} + ROWS), load(A, {table.name} + STRIDE)")
-        line("row = head")
+
+        def each_member(*then: str) -> None:
+            line("n = 0")
+            line("row = head")
+            with writer.block("while row != 0:"):
+                line(f"weight = as_float(load(A, rows + row * stride + {weight}))")
+                with writer.block("if weight > 0.0:"):
+                    for text in then:
+                        line(text)
+                    line("n += 1")
+                line(f"row = load(A, rows + row * stride + {at})")
+
         line("first = 0.0")
         line("equal = True")
-        with writer.block("while row != 0:"):
-            line(f"weight = as_float(load(A, rows + row * stride + {weight}))")
-            with writer.block("if weight > 0.0:"):
-                line("n += 1")
-                line("first = weight if n == 1 else first")
-                line("equal = equal and weight == first")
-            line(f"row = load(A, rows + row * stride + {at})")
+        each_member("first = weight if n == 0 else first", "equal = equal and weight == first")
         with writer.block("if n == 0:"):
             line("return")
         parts = step.group(writer, keys)
@@ -271,15 +272,7 @@ class Generator:
                 line(f"emit_{step.number}(A, {', '.join(parts.result())}, sign * first / 2.0)")
                 line("return")
         line("weights, members = np.empty(n, np.float64), np.empty(n, np.int64)")
-        line("n = 0")
-        line("row = head")
-        with writer.block("while row != 0:"):
-            line(f"weight = as_float(load(A, rows + row * stride + {weight}))")
-            with writer.block("if weight > 0.0:"):
-                line("weights[n] = weight")
-                line("members[n] = row")
-                line("n += 1")
-            line(f"row = load(A, rows + row * stride + {at})")
+        each_member("weights[n] = weight", "members[n] = row")
         with writer.block("if not equal:"):
             line("sort_down(weights, members)")
         parts.start()

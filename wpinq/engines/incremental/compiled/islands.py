@@ -96,6 +96,7 @@ class _Place:
         self.guarded: set[int] = set()
         self.deferred = False
         self.met: list[tuple[Entry, str]] = []
+        self.doubtful: list[tuple[str, list[Atom]]] = []
         self.depth = 0
 
     def head(self) -> str:
@@ -230,13 +231,32 @@ class _Place:
             return
         pairs = zip(entry.variables, mine.variables, strict=True)
         same = " and ".join(f"{self.names[a]} == {self.names[b]}" for a, b in pairs if a != b)
-        if self.island.entries.index(entry) < self.place:
+        earlier = self.island.entries.index(entry) < self.place
+        further = self._further(entry) if earlier else []
+        if earlier and not further:
             self._unless(f"not ({same})")  # counted from there already
             self.weights[entry] = weight, weight
-        else:
-            same = self.writer.bind(same)
-            before, after = (self.writer.bind(f"{end} if {same} else {weight}", "w") for end in ("old", "new"))
-            self.weights[entry] = before, after
+            return
+        same = self.writer.bind(same)
+        if earlier:
+            self.doubtful.append((same, further))
+        before, after = (self.writer.bind(f"{end} if {same} else {weight}", "w") for end in ("old", "new"))
+        self.weights[entry] = before, after
+
+    def _further(self, entry: Entry) -> list[Atom]:
+        """What must hold a record for the place of another entry to come by it, and need not for this one."""
+        mine = [self.entry, *required_with(self.island.formula, self.entry)]
+        return [atom for atom in required_with(self.island.formula, entry) if atom not in mine]
+
+    def _count_once(self) -> None:
+        """Skip what an earlier place counts, where that depends on what it has to walk through."""
+        for same, further in self.doubtful:
+            found = [same]
+            for atom in further:
+                table = self.generator.table(atom.step)
+                words = ", ".join(self.names[v] for v in atom.variables)
+                found.append(f"find_{table.width}(A, {table.name}, {words}) != 0")
+            self._unless(f"not ({' and '.join(found)})")
 
     def _guards(self, formula: Formula) -> None:
         """Skip, as soon as it is known, where a filter makes the whole formula 0."""
@@ -266,6 +286,7 @@ class _Place:
         for entry in self.island.entries:
             if entry not in self.weights:
                 self._weigh(entry, self._weight_of(entry))
+        self._count_once()
         old, new = self._value(self.island.formula)
         writer.line(f"old_value = {old}")
         writer.line(f"new_value = {new}")

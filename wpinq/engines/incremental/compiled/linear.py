@@ -75,15 +75,14 @@ class Linear:
             if images is None:
                 return None
             for words, share in images.items():
-                made = self._made(step, words) if isinstance(step, MapStep) else [words]
+                made = self._made(step, words) if isinstance(step, MapStep) else [(words, step.coefficients[position])]
                 if made is None or len(found) > MOST_IMAGES:
                     return None
-                factor = step.coefficients[position] if isinstance(step, SumStep) else 1 / max(1, len(step.images))
-                for image in made:
+                for image, factor in made:
                     found[image] = found.get(image, 0.0) + share * factor
         return {words: share for words, share in found.items() if share != 0.0}
 
-    def _made(self, step: MapStep, words: Words) -> list[Words] | None:
+    def _made(self, step: MapStep, words: Words) -> list[tuple[Words, float]] | None:
         def writer() -> Writer:
             made = Writer(self._dictionary)
             made.order, made.remembers = {X: 0, Y: 1}, False
@@ -94,13 +93,14 @@ class Linear:
                 known = step.condition(writer(), words)
             except CannotCompile:
                 return None
-            return {"True": [words], "False": []}.get(known)
+            return {"True": [(words, 1.0)], "False": []}.get(known)
         try:
-            out = [tuple(text.strip("()") for text in image(writer(), words)) for image in step.images]
+            out = [tuple(text.strip("()") for text in image.words(writer(), words)) for image in step.images]
         except CannotCompile:
             return None
         known_words = all(word in (X, Y) or is_number(word) for image in out for word in image)
-        return out if out and known_words else None
+        shares = [image.share for image in step.images]
+        return list(zip(out, shares, strict=True)) if out and known_words else None
 
     def _is_frozen(self, step: Step, images: Images | None) -> bool:
         if images is not None:

@@ -1,23 +1,22 @@
-"""Lists that are walked once: those of SelectMany and Shave, as loops; groups of GroupBy, as running reductions."""
+"""Lists that are walked once, those of SelectMany and Shave: as loops, or one by one where they are written out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
 
-from wpinq.engines.incremental.compiled.code import Held, Term, Writer, both, constant, from_words, to_words
-from wpinq.engines.incremental.compiled.columns import width
+from wpinq.engines.incremental.compiled.code import Held, Term, Writer, both, constant, from_words
 from wpinq.engines.incremental.compiled.errors import CannotCompile
 from wpinq.engines.incremental.compiled.remembered import (
-    Function,
     element_of,
-    function_of,
-    group_looked_up,
     length_of,
 )
 from wpinq.engines.incremental.compiled.scalars import emit, shaped, truth
 from wpinq.expr.compile import compile_lambda
-from wpinq.expr.nodes import Call, Constant, Expr, Lambda, walk
-from wpinq.expr.types import FLOAT, STR, ListOf, Weighted
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
+from wpinq.expr.types import ListOf, Weighted
 
 Element = Expr | Held
 """An element of a list: an expression, or a value where the list is of values."""
@@ -73,10 +72,10 @@ def _held(writer: Writer, expr: Expr, body: Callable[[Element], None]) -> None:
     if not writer.remembers:
         raise CannotCompile("it walks a list of the data")
     with writer.block(f"if {value.present or 'True'}:"):
-        word = writer.bind(value.text)
-        length, index = length_of(writer, type_, word), writer.name("i")
+        word, there = writer.bind(value.text), replace(type_, nullable=False)
+        length, index = length_of(writer, there, word), writer.name("i")
         with writer.block(f"for {index} in range({length}):"):
-            body(from_words(type_.element, element_of(writer, type_, word, index)))
+            body(from_words(type_.element, element_of(writer, there, word, index)))
 
 
 def _walk_inner(writer: Writer, inner: Element, body: Callable[[Element], None]) -> None:
@@ -100,14 +99,62 @@ def _range(writer: Writer, expr: Call, body: Callable[[Element], None]) -> None:
             body(Term("int", index))
 
 
-def written(expr: Expr, bound: int) -> list[Element] | None:
-    """The elements of a list that is written out, at most so many of them; None where it is another list."""
-    items: Sequence[Expr] = ()
-    if isinstance(expr, Call) and expr.name == "list":
-        items = expr.arguments
-    elif isinstance(expr, Constant) and isinstance(expr.type, ListOf):
-        items = [Constant(expr.type.element, item) for item in expr.value or ()]
-    return list(items) if 0 < len(items) <= bound else None
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An element of a list that is written out, and what the parameters of maps over it are, each by the last."""
+
+    expr: Expr
+    given: tuple[tuple[Variable, Expr], ...] = ()
+
+
+def written(expr: Expr, bound: int) -> list[Item] | None:
+    """The first elements of a list that is written out, or mapped over one that is; None where it is another list."""
+    if isinstance(expr, Constant) and isinstance(expr.type, ListOf):
+        return [Item(Constant(expr.type.element, item)) for item in (expr.value or ())[:bound]]
+    if not isinstance(expr, Call) or expr.name not in ("list", "map"):
+        return None
+    if expr.name == "list":
+        return [Item(argument) for argument in expr.arguments[:bound]]
+    items, function = written(expr.arguments[0], bound), expr.arguments[1]
+    assert isinstance(function, Lambda)
+    (parameter,) = function.parameters
+    return items and [Item(function.body, (*item.given, (parameter, item.expr))) for item in items]
+
+
+def item_value(writer: Writer, item: Item) -> Held:
+    """The value of an item; of a weighted one, its record."""
+    known = writer.known
+    for parameter, expr in item.given:
+        value = emit(writer, expr)
+        writer.known = {**known, parameter.digest: value}
+    expr = item.expr
+    for node in walk(expr) if item.given else ():
+        if isinstance(node, Call) and not isinstance(node.type, Weighted) and (same := _same(item.given, node)):
+            writer.known[node.digest] = constant(writer, same[0], node.type)
+    value = emit(writer, expr.arguments[0] if isinstance(expr, Call) and expr.name == "weighted" else expr)
+    if item.given:
+        writer.known = known
+    return value
+
+
+def weighed(item: Item) -> Fraction | None:
+    """The weight of a weighted item, 0 for a null one; None where it depends on the record."""
+    if not isinstance(item.expr, Call) or item.expr.name != "weighted":
+        return None
+    same = _same(item.given, item.expr.arguments[1])
+    return same and Fraction(same[0] or 0)
+
+
+def _same(given: tuple[tuple[Variable, Expr], ...], expr: Expr) -> tuple[Any] | None:
+    """The value of an expression where it is the same for all records."""
+    parameters: tuple[Variable, ...] = ()
+    value: tuple[Any, ...] = ()
+    for parameter, part in (*given, (None, expr)):
+        if any(isinstance(node, Variable) and node not in parameters for node in walk(part)):
+            return None
+        value = (compile_lambda(make_lambda(parameters, part))(*value),)
+        parameters = (parameter,) if parameter is not None else ()
+    return value
 
 
 def value_of(writer: Writer, element: Element) -> Held:
@@ -130,157 +177,3 @@ def weighted_parts(writer: Writer, element: Element) -> tuple[Held, Term]:
 def is_weighted(function: Lambda) -> bool:
     """Whether a function gives a list of weighted elements."""
     return isinstance(function.type, ListOf) and isinstance(function.type.element, Weighted)
-
-
-class Group:
-    """A group that grows record by record, and the reductions of it that an expression asks for."""
-
-    def __init__(self, writer: Writer, reduce: Lambda) -> None:
-        self.writer, self.reduce = writer, reduce.core
-        (self.parameter,) = self.reduce.parameters
-        self.held: list[tuple[Call, Lambda | None, str]] = []
-        for node in walk(self.reduce.body):
-            if isinstance(node, Call) and node.arguments and node.name.split("_")[0] in ("length", "sum", "min", "max"):
-                if self._is_group(node.arguments[0]):
-                    self.held.append((node, None, writer.name("g")))
-                elif (function := self._of_group(node.arguments[0])) is not None:
-                    self.held.append((node, function, writer.name("g")))
-        self.function = None if self._runs() else self._whole()
-
-    def _whole(self) -> Function:
-        """The reducer as a function of the group, where a part of it has no running form."""
-        if not self.writer.remembers:
-            raise CannotCompile("the reducer has no running form")
-        type_ = self.parameter.type
-        assert isinstance(type_, ListOf)
-        return function_of(
-            self.writer.dictionary,
-            ("group", self.reduce.digest),
-            (type_,),
-            self.reduce.type,
-            compile_lambda(self.reduce),
-            type_.element,
-        )
-
-    def _runs(self) -> bool:
-        """Whether all of it can be kept up record by record."""
-        probe = Writer(self.writer.dictionary)
-        probe.remembers = False
-        try:
-            self._check()
-            for node, function, _ in self.held:
-                probe.known = {}
-                assert isinstance(self.parameter.type, ListOf)
-                element = self.parameter.type.element
-                value = from_words(element, [f"c{i}" for i in range(width(element))])
-                if function is not None:
-                    probe.known[function.parameters[0].digest] = value
-                    value = emit(probe, function.body)
-                if node.name != "length" and not isinstance(value, Term):
-                    raise CannotCompile(f"the reducer {node.name} of a record")
-            probe.known = {node.digest: from_words(node.type, ["c0", "c1"]) for node, _, _ in self.held}
-            emit(probe, self.reduce.body)
-        except CannotCompile:
-            return False
-        return True
-
-    def _is_group(self, expr: Expr) -> bool:
-        return expr.digest == self.parameter.digest
-
-    def _of_group(self, expr: Expr) -> Lambda | None:
-        """The function that an expression maps over the group."""
-        if isinstance(expr, Call) and expr.name == "map" and self._is_group(expr.arguments[0]):
-            function = expr.arguments[1]
-            assert isinstance(function, Lambda)
-            return function
-        return None
-
-    def _check(self) -> None:
-        for node, _, _ in self.held:
-            assert isinstance(node.arguments[0].type, ListOf)
-            element = node.arguments[0].type.element
-            if node.name != "length" and (element == STR or (node.name == "sum_list" and element == FLOAT)):
-                raise CannotCompile(f"the reducer {node.name} of {element} has no exact running form")
-
-    def start(self) -> None:
-        """Write what the reductions of an empty group are."""
-        if self.function is not None:
-            self.writer.line("group_a = 0")
-            self.writer.line("group_b = 0")
-            self.writer.line(f"clear(A, GROUP_{self.function.number})")
-            return
-        for node, _, name in self.held:
-            zero = "0.0" if node.type == FLOAT else "False" if str(node.type) == "bool" else "0"
-            self.writer.line(f"{name} = {zero}")
-            self.writer.line(f"{name}_high = 0")
-            self.writer.line(f"{name}_any = False")
-
-    def add(self, record: Held) -> None:
-        """Write how they change as a record joins the group."""
-        writer = self.writer
-        if self.function is not None:
-            self._join(self.function, record)
-            return
-        for node, function, name in self.held:
-            if node.name == "length":
-                writer.line(f"{name} += 1")
-                continue
-            value = record
-            if function is not None:
-                known = dict(writer.known)
-                writer.known[function.parameters[0].digest] = record
-                value = emit(writer, function.body)
-                writer.known = known
-            if not isinstance(value, Term):
-                raise CannotCompile(f"the reducer {node.name} of a record")
-            with writer.block(f"if {value.present or 'True'}:"):
-                if node.name == "sum_list":  # in two halves, so that no intermediate sum overflows
-                    writer.line(f"{name} += {value.text} & 4294967295")
-                    writer.line(f"{name}_high += {value.text} >> 32")
-                else:
-                    sign = "<" if node.name == "min_list" else ">"
-                    with writer.block(f"if not {name}_any or {value.text} {sign} {name}:"):
-                        writer.line(f"{name} = {value.text}")
-                    writer.line(f"{name}_any = True")
-
-    def _join(self, function: Function, record: Held) -> None:
-        assert function.member is not None
-        writer = self.writer
-        words = [writer.bind(word) for word in to_words(record, function.member)]
-        for seed, (name, mix) in enumerate((("group_a", "mix"), ("group_b", "mix_too"))):
-            mixed = f"{1442695040888963407 + seed}"
-            for word in words:
-                mixed = f"{mix}({mixed}, {word})"
-            writer.line(f"{name} = plus({name}, {mixed})")
-        writer.line(f"gather_{len(words)}(A, GROUP_{function.number}, {', '.join(words)}, 1.0)")
-
-    @property
-    def counts_only(self) -> bool:
-        """Whether the reducer asks for nothing but the number of records."""
-        return self.function is None and all(node.name == "length" for node, _, _ in self.held)
-
-    def count(self, number: str) -> None:
-        """Write what the reductions are of a group of so many records."""
-        for _, _, name in self.held:
-            self.writer.line(f"{name} = {number}")
-
-    def result(self) -> Held:
-        """Write the value of the reducer on the group as it is."""
-        writer = self.writer
-        if self.function is not None:
-            return from_words(self.function.value, group_looked_up(writer, self.function))
-        known = dict(writer.known)
-        for node, _, name in self.held:
-            if node.name == "length":
-                value = Term("int", writer.bind(name))
-            elif node.name == "sum_list":
-                high = writer.bind(f"{name}_high + ({name} >> 32)")
-                present = writer.bind(f"-2147483648 <= {high} <= 2147483647", "p")
-                value = Term("int", writer.bind(f"({high} << 32) | ({name} & 4294967295)"), present)
-            else:
-                kind = {"float": "float", "bool": "bool"}.get(str(node.type), "int")
-                value = Term(kind, writer.bind(name), writer.bind(f"{name}_any", "p"))
-            writer.known[node.digest] = value
-        found = emit(writer, self.reduce.body)
-        writer.known = known
-        return found

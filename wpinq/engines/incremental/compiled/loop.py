@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from itertools import permutations
+from typing import Any
 
-from wpinq.engines.incremental.compiled import loop_text as text
+from wpinq.engines.incremental.compiled import loop_functions, loop_text
 from wpinq.engines.incremental.compiled.code import Writer
 from wpinq.engines.incremental.compiled.errors import CannotCompile
 from wpinq.engines.incremental.compiled.formulas import Atom, Norm, atoms_of
@@ -104,11 +105,11 @@ class _Builder:
             self._cut(held)
             self._add(number, root, inlined=False)
 
-    def _parts(self) -> list[list[object]]:
+    def _parts(self) -> list[list[Any]]:
         loop, registry = self._loop, self._loop.registry
         lists = (self._edges, self._triangles, self._weights, self._closes)
         more = (self._slots, loop.sites, loop.constants, loop.pairs, loop.rows, loop.tagged)
-        return [*lists, *more, registry.lists, registry.norms, registry.parts]  # type: ignore[list-item]
+        return [*lists, *more, registry.lists, registry.norms, registry.parts]
 
     def _lengths(self) -> list[int]:
         return [len(part) for part in self._parts()]
@@ -287,12 +288,13 @@ class _Builder:
     def finish(self) -> Loop:
         """The loop, with its text."""
         loop = self._loop
-        functions, loop.part_numbers, loop.site_numbers = text.entries(
+        functions, loop.part_numbers, loop.site_numbers = loop_functions.entries(
             [part.lines for part in loop.parts], [(site.lists, site.lines, site.words) for site in loop.sites]
         )
-        functions += text.walk(self._edges, self._triangles, self._weights, self._closes, len(loop.constants))
-        loop.text = text.module(functions)
-        loop.arguments = {name: held for made in functions for name, held in [text.head(made)] if name in text.ENTRIES}
+        functions += loop_text.walk(self._edges, self._triangles, self._weights, self._closes, len(loop.constants))
+        loop.text = loop_functions.module(functions)
+        heads = dict(map(loop_functions.head, functions))
+        loop.arguments = {name: heads[name] for name in loop_functions.ENTRIES if name in heads}
         return loop
 
 

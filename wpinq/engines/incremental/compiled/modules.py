@@ -8,6 +8,7 @@ import os
 import stat
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -53,19 +54,25 @@ def import_module(text: str) -> ModuleType:
 def _folder() -> Path:
     """A folder of the user's own: what is in it is run."""
     given = os.environ.get(CACHE_VARIABLE)
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = Path(given) if given else base / "wpinq" / "compiled"
     try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = Path(given) if given else base / "wpinq" / "compiled"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _is_own(folder) and os.access(folder, os.W_OK):
             return folder
-    except OSError:
+    except (OSError, RuntimeError):  # a folder that cannot be written, a user without a home
         pass
     if given:
         raise CannotCompile(
             f"{CACHE_VARIABLE} must name a folder that its owner can write, and nobody else; it is not one"
         )
-    return Path(tempfile.mkdtemp(prefix="wpinq-compiled-"))
+    return Path(_temporary().name)
+
+
+@cache
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    """A folder for this process alone, which goes with it."""
+    return tempfile.TemporaryDirectory(prefix="wpinq-compiled-", ignore_cleanup_errors=True)
 
 
 def _is_own(folder: Path) -> bool:

@@ -9,18 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.engines.incremental.compiled.columns import Dictionary
+from wpinq.engines.incremental.compiled.frozen import Frozen
 from wpinq.engines.incremental.compiled.graph import Graph
-from wpinq.engines.incremental.compiled.linear import Images, Linear, X, Y
 from wpinq.engines.incremental.compiled.loop import Loop, Site
 from wpinq.engines.incremental.compiled.modules import import_module
 from wpinq.engines.incremental.compiled.steps import Step, Steps
 from wpinq.engines.incremental.compiled.tables import Words, apart
 from wpinq.engines.incremental.compiled.terms import OutOfReach
 from wpinq.engines.incremental.compiled.values import FrozenList
-from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import FLOAT, Weight, Weights
-from wpinq.plan.node import Node
-from wpinq.plan.operators import Source
 
 MOST_PLACES = 1 << 22
 """Of combinations of tags, for one place that passes them on."""
@@ -78,7 +74,7 @@ class NeighbourWalk:
             return {}
         if any(step not in self._steps.nodes for step in wanted):
             raise OutOfReach("a frozen step that stands for no part of the plan")
-        outputs = _Frozen(self._loop.linear, self._steps, self._graph, self._labels, self._dictionary, symmetric)
+        outputs = Frozen(self._loop.linear, self._steps, self._graph, self._labels, self._dictionary, symmetric)
         found = {}
         for step in wanted:
             node = self._steps.nodes[step]
@@ -287,49 +283,6 @@ class NeighbourWalk:
         """The bytes of the arrays, the graph's aside."""
         graph = {id(array) for array in self._graph.arrays}
         return sum(array.nbytes for array in self._held.values() if id(array) not in graph)
-
-
-class _Frozen:
-    """The outputs of frozen steps on a graph, by each operator's own meaning; what is linear follows from degrees."""
-
-    def __init__(
-        self, linear: Linear, steps: Steps, graph: Graph, labels: Words, dictionary: Dictionary, symmetric: bool
-    ) -> None:
-        self._linear, self._graph, self._labels = linear, graph, labels
-        self._dictionary, self._symmetric = dictionary, symmetric
-        self._steps = {node.digest: step for step, node in steps.nodes.items()}
-        self._known: dict[bytes, Weights] = {}
-
-    def of(self, node: Node) -> Weights:
-        """The output of a plan."""
-        if node.digest not in self._known:
-            self._known[node.digest] = self._evaluated(node)
-        return self._known[node.digest]
-
-    def _evaluated(self, node: Node) -> Weights:
-        step = self._steps.get(node.digest)
-        images = None if step is None else self._linear.images[step]
-        if step in self._linear.frozen and images is not None:
-            return self._by_degree(node, images)
-        if isinstance(node.operator, Source):
-            pairs = np.sort(self._graph.edges, axis=1)
-            return dict.fromkeys(
-                self._graph.vertices.named(np.concatenate([pairs, pairs[:, ::-1]]) if self._symmetric else pairs), 1.0
-            )
-        return node.operator.evaluate(tuple(self.of(below) for below in node.inputs), FLOAT)
-
-    def _by_degree(self, node: Node, images: Images) -> Weights:
-        """Each vertex gives its image as often as its degree; each edge, the images that hold neither end."""
-        found: dict[Value, list[Weight]] = {}
-        for words, share in images.items():
-            if X in words:
-                for label, degree in zip(self._labels[:, 0].tolist(), self._graph.degrees.tolist(), strict=True):
-                    record = self._dictionary.decode([label if w == X else int(w) for w in words], node.type)
-                    found.setdefault(record, []).append(share * degree)
-            elif Y not in words:
-                record = self._dictionary.decode([*map(int, words)], node.type)
-                found.setdefault(record, []).append(share * len(self._graph.edges))
-        return {record: FLOAT.total(weights) for record, weights in found.items()}
 
 
 def _distinct(rows: Words) -> tuple[Words, NDArray[np.int64]]:

@@ -123,6 +123,10 @@ def process_norm(generator: Generator, join: JoinStep) -> str:
         with writer.block("if load(A, STATUS) != 0:"):
             line("break")
         change(writer, kept, moved, words)
+        with writer.block("if old > 0.0 and new * new > GROWTH * old * max(1.0, new) and load(A, UNCHECKED) == 0:"):
+            with writer.block("if load(A, STATUS) == 0:"):
+                line("save(A, STATUS, UNSTEADY)")
+            line("break")
         with writer.block("if row == 0:"):
             with writer.block("if new == 0.0:"):
                 line("continue")

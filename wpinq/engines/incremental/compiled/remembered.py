@@ -107,14 +107,15 @@ def value_words(writer: Writer, function: Function, row: str) -> list[str]:
 
 def length_of(writer: Writer, type_: ListOf, word: str) -> str:
     """Write the length of a list."""
-    function = function_of(writer.dictionary, ("length", type_), (type_,), INT, len)
+    # by `repr`: types are equal that differ in what may be null, and so in their words
+    function = function_of(writer.dictionary, ("length", repr(type_)), (type_,), INT, len)
     return looked_up(writer, function, [word])[0]
 
 
 def element_of(writer: Writer, type_: ListOf, word: str, index: str) -> list[str]:
     """Write the words of an element of a list. Whoever learns its length learns its elements too."""
     function = function_of(
-        writer.dictionary, ("element", type_), (type_, INT), type_.element, lambda items, at: items[at]
+        writer.dictionary, ("element", repr(type_)), (type_, INT), type_.element, lambda items, at: items[at]
     )
     return looked_up(writer, function, [word, index])
 
@@ -122,8 +123,8 @@ def element_of(writer: Writer, type_: ListOf, word: str, index: str) -> list[str
 def elements(dictionary: Dictionary, function: Function, row: Sequence[int]) -> Iterator[tuple[Function, list[int]]]:
     """The elements of a list whose length is learnt, each as what would be missing."""
     (type_,) = function.arguments[:1] or (INT,)
-    follower = dictionary.functions.get(("element", type_))
-    if follower is not None and dictionary.functions.get(("length", type_)) is function:
+    follower = dictionary.functions.get(("element", repr(type_)))
+    if follower is not None and dictionary.functions.get(("length", repr(type_))) is function:
         for index in range(len(dictionary.decode(row, type_))):
             yield follower, [*row, index]
 

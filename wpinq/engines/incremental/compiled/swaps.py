@@ -12,9 +12,9 @@ from wpinq.engines.incremental.compiled.columns import Dictionary
 from wpinq.engines.incremental.compiled.evaluator import Weights
 from wpinq.engines.incremental.compiled.graph import Edges, Graph, Numbers, numbered
 from wpinq.engines.incremental.compiled.loop import generate
+from wpinq.engines.incremental.compiled.lower import lower
 from wpinq.engines.incremental.compiled.neighbours import NeighbourWalk
 from wpinq.engines.incremental.compiled.runtime import DUST
-from wpinq.engines.incremental.compiled.steps import lower
 from wpinq.engines.incremental.compiled.tables import Words
 from wpinq.engines.incremental.compiled.targets import Target
 from wpinq.engines.incremental.compiled.terms import OutOfReach
@@ -89,9 +89,8 @@ class SwapWalk(GraphWalk):
         if not 0 <= closing < 1:
             raise PlanError("closing is a share of proposals, at least 0 and less than 1")
         vertices, numbers = numbered(edges, vertex_type(targets, source), 2)
-        super().__init__(vertices, seed)
-        self._targets, self._source, self._closing = tuple(targets), source, float(closing)
-        self._symmetric, self._virtual = symmetric, virtual
+        super().__init__(targets, source, vertices, symmetric, virtual, seed)
+        self._closing = float(closing)
         self._begin(numbers)
 
     @classmethod
@@ -135,18 +134,7 @@ class SwapWalk(GraphWalk):
 
     def _begin(self, numbers: Numbers) -> None:
         self._graph = Graph(self._vertices, numbers)
-        self._walk = self._lists() or _Tables(
-            Tables(
-                self._targets,
-                Walk(self._source, swaps=True),
-                self._vertices,
-                numbers,
-                self._symmetric,
-                self._virtual,
-            ),
-            self._graph,
-            self._symmetric,
-        )
+        self._walk = self._lists() or _Tables(self._targets, self._source, self._graph, self._symmetric, self._virtual)
 
     def _lists(self) -> _Lists | None:
         if not self._virtual:
@@ -172,31 +160,20 @@ class SwapWalk(GraphWalk):
         return self._graph.edges
 
 
-class _Tables:
+class _Tables(Tables):
     """A walk over tables."""
 
-    def __init__(self, tables: Tables, graph: Graph, symmetric: bool) -> None:
-        self._tables, self._graph, self._symmetric = tables, graph, symmetric
+    def __init__(self, targets: Sequence[Target], source: str, graph: Graph, symmetric: bool, virtual: bool) -> None:
+        super().__init__(targets, Walk(source, swaps=True), graph.vertices, graph.edges, symmetric, virtual)
+        self._graph, self._symmetric = graph, symmetric
 
     def run(self, seeds: NDArray[np.uint64], tallies: Words, steps: int, power: float, closing: float) -> None:
-        fixed = (self._tables.labels, seeds, tallies, int(self._symmetric))
+        fixed = (self.labels, seeds, tallies, int(self._symmetric))
 
         def loop(module: ModuleType, words: Words, steps: int) -> None:
             module.swap_chunk(*self._graph.arrays, words, *fixed, steps, power, closing)
 
-        self._tables.evaluator.walk(loop, tallies, steps)
-
-    @property
-    def score(self) -> float:
-        return self._tables.score
-
-    @property
-    def outputs(self) -> list[Weights]:
-        return self._tables.outputs
-
-    @property
-    def memory(self) -> int:
-        return self._tables.memory
+        self.evaluator.walk(loop, tallies, steps)
 
 
 class _Lists:

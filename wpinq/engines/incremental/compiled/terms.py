@@ -174,7 +174,7 @@ class Terms:
                 yield from self._sums(below, then, share * coefficient)
         elif isinstance(step, MapStep) and step.images and step not in self.linear.links:
             for image in step.images:
-                yield from self._sums(step.inputs[0], _after(image, then), share / len(step.images))
+                yield from self._sums(step.inputs[0], _after(image.words, then), share * image.share)
         elif step in self.linear.frozen:
             raise OutOfReach("a frozen part of a sum")
         elif (expansion := self.expander.expand(step)) is not None:
@@ -242,9 +242,11 @@ class Terms:
 
     def _wedge(self, each: Sum) -> Wedge:
         pairs, vertices = self.pattern(each.formula)
-        known = all(self.is_link(atom) or self.is_frozen(atom) for atom in atoms_of(each.formula))
-        for first, middle, last in permutations(vertices):
-            if known and pairs == {frozenset((first, middle)), frozenset((middle, last))}:
+        known = len(vertices) == 3 and all(
+            self.is_link(atom) or self.is_frozen(atom) for atom in atoms_of(each.formula)
+        )
+        for first, middle, last in permutations(vertices) if known else ():
+            if pairs == {frozenset((first, middle)), frozenset((middle, last))}:
                 return Wedge(each, first, middle, last)
         raise OutOfReach("a sum over another shape than wedges")
 

@@ -96,7 +96,7 @@ _DECIDED = """
             break
         tallies[0] += 1
         likely = ratio * exp(min(700.0, real_pow * (before - as_float(load(A, SCORE)))))
-        if not (likely >= 1.0 or draw(seeds) < likely):
+        if not draw(seeds) < likely:
             undo(A, load(A, LOG_START))
         else:
             tallies[1] += 1

@@ -43,8 +43,17 @@ MOST_STEPS = 1 << 30
 class GraphWalk(ABC):
     """A walk over graphs: see `SwapWalk` and `EdgeWalk`."""
 
-    def __init__(self, vertices: Vertices, seed: int) -> None:
-        self._vertices = vertices
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        source: str,
+        vertices: Vertices,
+        symmetric: bool,
+        virtual: bool,
+        seed: int,
+    ) -> None:
+        self._targets, self._source, self._vertices = tuple(targets), source, vertices
+        self._symmetric, self._virtual = symmetric, virtual
         mixed = np.random.SeedSequence(seed).generate_state(2, np.uint64)
         self._seeds: NDArray[np.uint64] = apart(mixed | np.array([1, 0], dtype=np.uint64))
         self._tallies: Words = apart(np.zeros(5, dtype=np.int64))
