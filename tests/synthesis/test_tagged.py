@@ -19,7 +19,7 @@ from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, synthe
 from wpinq.graphs.synthesis.cliques import class_mixing, clique_graph
 from wpinq.graphs.synthesis.degrees import graphical, random_graph
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
-from wpinq.graphs.synthesis.estimates.mixing import balanced, joint_weights
+from wpinq.graphs.synthesis.estimates.mixing import Field, balanced, joint_weights
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD
 from wpinq.graphs.synthesis.plots import plot_trace
 from wpinq.graphs.synthesis.report import report
@@ -120,6 +120,51 @@ def test_mixing_follows_the_joint_degrees() -> None:
     assert abs(products[2] - products[1]) < 0.1 * (products[1] - products[0])
 
 
+def test_two_degrees_share_a_class_only_where_it_stays_small() -> None:
+    degrees = np.sort(np.random.default_rng(5).poisson(12, 5000) + 1)
+    classes = DegreeClasses.of(degrees)
+    stubs = degrees.sum()
+    for label, held in enumerate(classes.stubs):
+        within = np.unique(degrees[classes.label == label])
+        assert len(within) == 1 or held <= stubs / 16
+        assert within[-1] <= 4 or within[-1] <= 2**0.5 * within[0]
+    assert (np.diff(classes.label) >= 0).all()
+    assert sorted(set(classes.label)) == list(range(len(classes.stubs)))
+
+
+def test_the_field_knows_its_derivatives() -> None:
+    rng = np.random.default_rng(1)
+    classes = DegreeClasses.of(np.sort(rng.integers(1, 30, 300)))
+    shares = rng.dirichlet(np.ones(4), len(classes.stubs))
+    field = Field(classes, shares, 300 * rng.random((4, 4)), scale=5.0, reach=1.0)
+    at = rng.normal(0, 0.2, field.free + len(classes.stubs))
+    steps = 1e-6 * np.eye(len(at))
+    by_steps = [
+        (np.concatenate(field.residuals(at + s)) - np.concatenate(field.residuals(at - s))) / 2e-6 for s in steps
+    ]
+    np.testing.assert_allclose(field.changes(at), np.array(by_steps).T, atol=1e-5)
+    slopes = [(field.negative(at + s)[0] - field.negative(at - s)[0]) / 2e-6 for s in steps]
+    np.testing.assert_allclose(field.negative(at)[1], slopes, rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize(("reach", "scale"), [(2.0, 5.0), (0.5, 5.0)])
+def test_the_answers_say_how_far_mixing_reaches(reach: float, scale: float) -> None:
+    """Of mixings drawn from the model itself, the evidence is larger for the reach that they were drawn with."""
+    rng = np.random.default_rng(4)
+    classes = DegreeClasses.of(np.sort(rng.poisson(14, 20_000) + 1))
+    limits, largest = fine_limits(32), int(classes.degrees.max())
+    shares = classes.stub_mean(tag_weights(limits, largest) / np.maximum(np.arange(largest + 1), 1)[:, None])
+    empty = np.zeros((len(limits) - 1,) * 2)
+    right = 0
+    for _ in range(6):
+        truth = Field(classes, shares, empty, scale, reach)
+        drawn = truth.mixed(np.append(rng.normal(0, 1, truth.free), np.zeros(len(classes.stubs))))
+        joint = joint_weights(balanced(drawn, classes.stubs), shares) + rng.laplace(0, scale, empty.shape)
+        long, short = (Field(classes, shares, joint, scale, tried).fit()[1] for tried in (2.0, 0.5))
+        right += (long > short) == (reach == 2.0)
+    assert right >= 5
+
+
 @pytest.mark.parametrize(
     "degrees",
     [
@@ -148,8 +193,8 @@ def test_clique_graphs_come_near_clustering_and_mixing() -> None:
     degrees = degrees[degrees > 0]
     classes = DegreeClasses.of(degrees)
     clustering = 0.8 / np.arange(1, degrees.max() + 2) ** 0.3
-    rank = np.arange(len(classes.stubs))
-    affinity = np.exp(-0.5 * (rank[:, None] - rank) ** 2 / 9)
+    octave = classes.stub_mean(np.log2(np.arange(1.0, degrees.max() + 2)))
+    affinity = np.exp(-0.5 * ((octave[:, None] - octave) / 1.5) ** 2)
     mixing = balanced(np.outer(classes.stubs, classes.stubs) * affinity, classes.stubs)
     edges = clique_graph(classes, clustering, mixing, np.random.default_rng(3))
     wanted = clustering[degrees] * (degrees > 1)
@@ -161,6 +206,21 @@ def test_clique_graphs_come_near_clustering_and_mixing() -> None:
     assert (again == edges).all()
     plain = graph_statistics(random_graph(degrees[::-1], np.random.default_rng(3)))
     assert plain["triangles"] < 0.5 * found["triangles"]
+
+
+def test_clique_graphs_of_one_clustering_mix_as_asked() -> None:
+    """All nodes are as clustered, so that only how alike the degrees in a clique are can make them mix so."""
+    degrees = np.sort(np.random.default_rng(5).poisson(12, 3000) + 3)
+    degrees = np.sort(graphical(degrees))
+    classes = DegreeClasses.of(degrees[degrees > 0])
+    octave = classes.stub_mean(np.log2(np.arange(1.0, degrees.max() + 2)))
+    affinity = np.exp(-0.5 * ((octave[:, None] - octave) / 0.3) ** 2)
+    mixing = balanced(np.outer(classes.stubs, classes.stubs) * affinity, classes.stubs)
+    edges = clique_graph(classes, np.full(int(degrees.max()) + 1, 0.6), mixing, np.random.default_rng(3))
+    mean = classes.stub_mean(np.arange(degrees.max() + 1.0))
+    at_random = np.outer(classes.stubs, classes.stubs) / classes.stubs.sum()
+    none, asked, found = (float(mean @ x @ mean) for x in (at_random, mixing, class_mixing(edges, classes)))
+    assert found - none == pytest.approx(asked - none, rel=0.3)
 
 
 # --- the method

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from wpinq.answers import Answers
 from wpinq.bill import Bill
+from wpinq.commands.arguments import is_new
 from wpinq.errors import EvaluationFailed, WpinqError
-from wpinq.graphs.synthesis.folder import Told, prepare_folder, save_answers, save_run
+from wpinq.graphs.synthesis.folder import Told, holds_answers, prepare_folder, save_answers, save_run
 from wpinq.graphs.synthesis.method import Bounds
 from wpinq.synthesis.checkpoint import CheckpointError, write_atomically
 from wpinq.synthesis.settings import STEPS_AN_EDGE
@@ -61,11 +62,11 @@ def measure(asked: Asked, told: Told, folder: Path, notice: str = "") -> dict[st
     prepare_folder(folder)
     known = {"format": FORMAT, "version": FORMAT_VERSION, "asked": asdict(asked), "told": told.to_json()}
     write_atomically(folder / _NOTE, json.dumps(known, indent=1).encode())
-    saved: set[str] = set()
+    paid: set[str] = set()
     try:
-        return _measure(asked, told, folder, saved, notice)
+        return _measure(asked, told, folder, paid, notice)
     except (WpinqError, BrokenPipeError) as error:
-        if not saved and not isinstance(error, EvaluationFailed):
+        if not paid and not isinstance(error, EvaluationFailed):
             (folder / _NOTE).unlink(missing_ok=True)
         raise
 
@@ -90,17 +91,25 @@ def go_on_measuring(folder: Path) -> tuple[Told, dict[str, Answers]]:
             f"the run in {folder} ended while it measured, and only with --ledger and --data-version could it go on; "
             "the answers it came to are kept there: measure anew with another --folder"
         )
-    return told, _measure(asked, told, folder, set())
+    notice = ""
+    if asked.ledger is not None and is_new(Path(asked.ledger)):
+        if holds_answers(folder):
+            raise CheckpointError(
+                f"the ledger {asked.ledger} is not there, and a new one would pay again for what was measured: put it "
+                "back, or measure anew with another --folder"
+            )
+        notice = f"new ledger: {asked.ledger}"
+    return told, _measure(asked, told, folder, set(), notice)
 
 
-def _measure(asked: Asked, told: Told, folder: Path, saved: set[str], notice: str = "") -> dict[str, Answers]:
+def _measure(asked: Asked, told: Told, folder: Path, paid: set[str], notice: str = "") -> dict[str, Answers]:
     def on_bill(bill: Bill) -> None:
         print(f"The bill:\n{bill}\n\n{_plan(told)}\n", flush=True)
         if notice:
             print(notice, file=sys.stderr)
 
     def on_answers(name: str, table: Answers) -> None:
-        saved.add(name)
+        paid.add(name)
         save_answers(folder, name, table)
 
     answers = measure_graph(
@@ -115,6 +124,7 @@ def _measure(asked: Asked, told: Told, folder: Path, saved: set[str], notice: st
         version=asked.version,
         engine=asked.engine,
         on_bill=on_bill,
+        on_step=paid.add,  # steps run after the debit
         on_answers=on_answers,
     )
     save_run(folder, told, answers)

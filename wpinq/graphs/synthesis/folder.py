@@ -61,6 +61,11 @@ def holds_run(folder: Path) -> bool:
     return (folder / _RUN).exists()
 
 
+def holds_answers(folder: Path) -> bool:
+    """Whether answers were put into the folder."""
+    return any((folder / _ANSWERS).glob("*.json"))
+
+
 def prepare_folder(folder: Path) -> None:
     """Make the folder, which only its owner can open, and see that it can be written to.
 

@@ -53,17 +53,15 @@ def fetch_sides(spark: Any, compiled: Compiled, candidates: Sequence[Value]) -> 
     exact: a weight is an integer of at most 55 bits, scaled by a power of two that its size tells, and integers are
     added by power.
     """
-    places = sorted((candidate for candidate in candidates if candidate is not None), key=order_key)
+    found = {order_key(candidate): candidate for candidate in candidates if candidate is not None}
+    places = [found[key] for key in sorted(found)]
     sums = [Fraction(0)] * (2 * len(places) + 1)  # before the first, at the first, between it and the second, ...
     for slot, power, total in spark.sql(_sums(compiled, places)).collect():
         sums[slot] += int(total) * Fraction(2) ** power
     before = [Fraction(0), *accumulate(sums)]
     slots = {order_key(place): 2 * number + 1 for number, place in enumerate(places)}
-    found = []
-    for candidate in candidates:
-        slot = slots.get(order_key(candidate), -1)  # null comes before all
-        found.append((before[max(slot, 0)], before[-1] - before[slot + 1]))
-    return found
+    at = [slots.get(order_key(candidate), -1) for candidate in candidates]  # null comes before all
+    return [(before[max(slot, 0)], before[-1] - before[slot + 1]) for slot in at]
 
 
 def _sums(compiled: Compiled, places: Sequence[Value]) -> str:
@@ -78,7 +76,7 @@ def _sums(compiled: Compiled, places: Sequence[Value]) -> str:
     table = f"from_json(CAST(X'{text.encode().hex()}' AS STRING), 'ARRAY<STRUCT<{struct}>>')"  # read once: a constant
     steps = ", ".join(str(2**bit) for bit in reversed(range(len(places).bit_length() or 1)))
     present = ("c0" if leaves[0] is None else "c0 IS NOT NULL") if compiled.type.nullable else "TRUE"
-    keyed = f"SELECT w, named_struct({key}) AS k FROM ({compiled.query}) WHERE {present}"
+    keyed = f"SELECT w, named_struct({key}) AS k FROM ({compiled.query}) WHERE w <> 0 AND {present}"
     placed = (
         f"SELECT w, k, 53 - CAST(floor(log2(abs(w))) AS INT) AS up, aggregate(array({steps}), 0, "
         f"(p, s) -> CASE WHEN get({table}, p + s - 1) < k THEN p + s ELSE p END) AS place FROM ({keyed})"

@@ -8,14 +8,19 @@ import numpy as np
 
 from wpinq.graphs.synthesis.estimates.splines import Floats, Integers, most_likely
 
-_REACH, _STRENGTH = 2.0, 3.0
+_REACHES, _STRENGTH = (2.0, 1.0, 0.5), 3.0
+_PRIOR_ODDS = 2.0
+"""The natural logarithm of the odds of a reach against half of it, before the answers are seen."""
+_MOST_STUBS = 1 / 16
 _LEAST = 3e-3
 _ITERATIONS = 400
 
 
 @dataclass(frozen=True)
 class DegreeClasses:
-    """Nodes by degree: a class each for degrees 1 to 4, then two an octave.
+    """Nodes by degree: a class each for degrees 1 to 4, then two an octave; more where one would hold many edges.
+
+    Two degrees share a class only where that has at most a sixteenth of all stubs.
 
     Attributes
     ----------
@@ -34,8 +39,15 @@ class DegreeClasses:
     @staticmethod
     def of(degrees: Integers) -> DegreeClasses:
         """The classes of these degrees, all > 0."""
-        fine = 4 + np.ceil(2 * (np.log2(degrees) - 2))
-        label = np.unique(np.where(degrees <= 4, degrees, fine), return_inverse=True)[1].astype(np.int64)
+        different, place, count = np.unique(degrees, return_inverse=True, return_counts=True)
+        half_octave = np.where(different <= 4, different, 4 + np.ceil(2 * (np.log2(different) - 2)))
+        stubs, most = different * count, _MOST_STUBS * float(degrees.sum())
+        labels, held = np.zeros(len(different), dtype=np.int64), float(stubs[0])
+        for i in range(1, len(different)):
+            apart = half_octave[i] != half_octave[i - 1] or held + stubs[i] > most
+            labels[i] = labels[i - 1] + apart
+            held = float(stubs[i]) + (0.0 if apart else held)
+        label = labels[place]
         return DegreeClasses(degrees, label, np.bincount(label, degrees).astype(np.float64))
 
     def stub_mean(self, values: Floats) -> Floats:
@@ -54,8 +66,9 @@ def estimate_mixing(classes: DegreeClasses, shares: Floats, joint: Floats, scale
     """The number of stubs of each class of nodes that lead to each other, most likely under noisy joint degrees.
 
     With `S_p` the stubs of class p and M the number of edges, `x_pq = S_p·S_q/(2M) · exp(u_p + u_q + f(p, q))`: at
-    random but for f, a Gaussian field over the log2 of both degrees of standard deviation 3 and a reach of 2 octaves. u
-    makes rows add up to S.
+    random but for f, a Gaussian field over the log2 of both degrees of standard deviation 3 and a reach of 2, 1 or 1/2
+    octaves. u makes rows add up to S. The answers say how likely each reach is (Laplace's approximation of the
+    evidence), and the estimates by each are averaged so.
 
     Parameters
     ----------
@@ -75,40 +88,81 @@ def estimate_mixing(classes: DegreeClasses, shares: Floats, joint: Floats, scale
 
     Notes
     -----
-    Costs no privacy. An L-BFGS over a hundred variables or two: 0.1 s.
+    Costs no privacy. An L-BFGS over a few hundred variables for each reach: below 1 s.
     """
-    stubs, tags = classes.stubs, shares.shape[1]
-    octave = classes.stub_mean(np.log2(np.maximum(np.arange(classes.degrees.max() + 1.0), 1)))
-    kernel = np.exp(-0.5 * ((octave[:, None] - octave) / _REACH) ** 2)
-    size, direction = np.linalg.eigh(kernel)
-    kept = size > _LEAST * size.max()
-    field = direction[:, kept] * np.sqrt(size[kept])
-    width = field.shape[1]
-    random = np.outer(stubs, stubs) / stubs.sum()
-    upper = np.triu_indices(tags)
-    counted = np.where(upper[0] == upper[1], 2 / 3, 4 / 3)
-    deviation, loose = np.sqrt(2) * scale, np.maximum(0.3 * np.sqrt(stubs), 1.0)
+    fits = [Field(classes, shares, joint, scale, reach).fit() for reach in _REACHES]
+    odds = np.array([evidence for _, evidence in fits]) - _PRIOR_ODDS * np.arange(len(fits))
+    odds = np.exp(odds - odds.max())
+    mean = sum(
+        share * balanced(found, classes.stubs) for share, (found, _) in zip(odds / odds.sum(), fits, strict=True)
+    )
+    return balanced(np.asarray(mean), classes.stubs)
 
-    def mixed(z: Floats) -> Floats:
-        free = z[: width * width].reshape(width, width)
-        bent = 0.5 * _STRENGTH * field @ (free + free.T) @ field.T
-        own = z[width * width :]
-        return np.asarray(random * np.exp(np.clip(bent + own[:, None] + own, -30, 30)))
 
-    def negative(z: Floats) -> tuple[float, Floats]:
-        stubs_to = mixed(z)
-        rows = (stubs_to.sum(axis=1) - stubs) / loose
-        off = ((shares.T @ stubs_to @ shares)[upper] * counted - joint[upper]) / deviation
-        by_joint = np.zeros((tags, tags))
-        by_joint[upper] = off / deviation * counted
-        by_field = (shares @ by_joint @ shares.T + (rows / loose)[:, None]) * stubs_to
+class Field:
+    """The model of `estimate_mixing` with one reach, over variables z: of the field, then one for each class.
+
+    A field of the kernel K over classes is `F·z·Fᵀ` with z standard normal and `F·Fᵀ = K`; small directions of K are
+    left out.
+    """
+
+    def __init__(self, classes: DegreeClasses, shares: Floats, joint: Floats, scale: float, reach: float) -> None:
+        self.stubs, self.shares = classes.stubs, shares
+        octave = classes.stub_mean(np.log2(np.maximum(np.arange(classes.degrees.max() + 1.0), 1)))
+        size, direction = np.linalg.eigh(np.exp(-0.5 * ((octave[:, None] - octave) / reach) ** 2))
+        kept = size > _LEAST * size.max()
+        self.field = direction[:, kept] * np.sqrt(size[kept])
+        self.free = self.field.shape[1] ** 2
+        self.random = np.outer(self.stubs, self.stubs) / self.stubs.sum()
+        self.upper = np.triu_indices(shares.shape[1])
+        self.joint = joint[self.upper]
+        self.counted = np.where(self.upper[0] == self.upper[1], 2 / 3, 4 / 3)
+        self.deviation, self.loose = np.sqrt(2) * scale, np.maximum(0.3 * np.sqrt(self.stubs), 1.0)
+
+    def fit(self) -> tuple[Floats, float]:
+        """The most likely mixing, and the logarithm of the evidence: of the chance of the answers, by Laplace."""
+        z = most_likely(self.negative, np.zeros(self.free + len(self.stubs)), _ITERATIONS)
+        changes = self.changes(z)
+        curvature = changes.T @ changes + np.diag(np.arange(len(z)) < self.free)
+        return self.mixed(z), -self.negative(z)[0] - 0.5 * float(np.linalg.slogdet(curvature)[1])
+
+    def mixed(self, z: Floats) -> Floats:
+        """The stubs of each class that lead to each other."""
+        free, own = z[: self.free].reshape(self.field.shape[1], -1), z[self.free :]
+        bent = 0.5 * _STRENGTH * self.field @ (free + free.T) @ self.field.T
+        return np.asarray(self.random * np.exp(np.clip(bent + own[:, None] + own, -30, 30)))
+
+    def residuals(self, z: Floats) -> tuple[Floats, Floats]:
+        """How far the joint degrees, and the rows, are from what they should be, in deviations."""
+        stubs_to = self.mixed(z)
+        weights = (self.shares.T @ stubs_to @ self.shares)[self.upper] * self.counted
+        return (weights - self.joint) / self.deviation, (stubs_to.sum(axis=1) - self.stubs) / self.loose
+
+    def negative(self, z: Floats) -> tuple[float, Floats]:
+        """Minus the logarithm of the likelihood and the prior, up to a constant, and its gradient."""
+        stubs_to, (off, rows), free = self.mixed(z), self.residuals(z), z[: self.free]
+        by_joint = np.zeros((self.shares.shape[1],) * 2)
+        by_joint[self.upper] = off / self.deviation * self.counted
+        by_field = (self.shares @ by_joint @ self.shares.T + (rows / self.loose)[:, None]) * stubs_to
         by_field = (by_field + by_field.T) / 2
-        free = z[: width * width]
-        gradient = np.concatenate([(_STRENGTH * field.T @ by_field @ field).ravel() + free, 2 * by_field.sum(axis=1)])
+        bending = (_STRENGTH * self.field.T @ by_field @ self.field).ravel() + free
+        gradient = np.concatenate([bending, 2 * by_field.sum(axis=1)])
         return 0.5 * float(off @ off + rows @ rows + free @ free), gradient
 
-    found = mixed(most_likely(negative, np.zeros(width * width + len(stubs)), _ITERATIONS))
-    return balanced(found, stubs)
+    def changes(self, z: Floats) -> Floats:
+        """The derivative of the residuals, those of the joint degrees first: a row each, a column for each variable."""
+        stubs_to, field, tags, width = self.mixed(z), self.field, self.shares.shape[1], self.field.shape[1]
+        bent_ends = (self.shares[:, :, None] * field[:, None, :]).reshape(len(self.stubs), -1)
+        bent = (bent_ends.T @ stubs_to @ bent_ends).reshape(tags, width, tags, width).transpose(0, 2, 1, 3)
+        ends = np.einsum("pi,pq,qj->ijp", self.shares, stubs_to, self.shares)
+        row = np.einsum("pk,pq,ql->pkl", field, stubs_to, field)
+
+        def by_free(turned: Floats) -> Floats:
+            return 0.5 * _STRENGTH * (turned + turned.swapaxes(-1, -2)).reshape(len(turned), -1)
+
+        of_joint = np.hstack([by_free(bent[self.upper]), (ends + ends.transpose(1, 0, 2))[self.upper]])
+        of_rows = np.hstack([by_free(row), stubs_to + np.diag(stubs_to.sum(axis=1))])
+        return np.vstack([of_joint * (self.counted / self.deviation)[:, None], of_rows / self.loose[:, None]])
 
 
 def joint_weights(mixing: Floats, shares: Floats) -> Floats:
