@@ -244,6 +244,27 @@ def test_a_run_killed_while_it_measures_goes_on_and_pays_once(
     assert "edges: spent 4 of 4, 0 remaining" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("emptied", [False, True], ids=["gone", "empty"])
+def test_measuring_does_not_go_on_with_another_ledger(
+    emptied: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A new ledger has spent nothing: the same data would be paid for twice, under a bill of once."""
+    out, ledger, answers = tmp_path / "g.txt", tmp_path / "l.db", tmp_path / "g.txt.run" / "answers"
+    paid = ("--ledger", ledger, "--budget", 4, "--data-version", "1")
+    killed_while_measuring("--epsilon", 4, "--query", "tbi", "--steps", 100, "--out", out, *paid)
+    before = {path.name: path.read_bytes() for path in answers.iterdir()}
+    for path in tmp_path.glob("l.db*"):
+        path.unlink()
+    if emptied:
+        ledger.touch()
+    assert command("--resume", "--out", out, graph=None) in (1, 6)
+    error = capsys.readouterr().err
+    assert str(ledger) in error
+    assert error.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in answers.iterdir()} == before
+    assert emptied or not ledger.exists()
+
+
 def test_a_run_killed_while_it_measures_without_a_version_keeps_its_answers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

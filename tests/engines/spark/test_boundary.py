@@ -189,6 +189,18 @@ def test_of_a_quantile_only_sums_leave_the_cluster(database: SparkDatabase, monk
     assert not {number for row in collected for number in row} & set(data)
 
 
+def test_weights_of_0_do_not_stop_a_quantile(database: SparkDatabase) -> None:
+    """Half of the least float is 0, in a table that is stored before it is summed."""
+    counts = NUMBERS.group_by(lambda x: x % 2, lambda group: wp.count(group))
+    for weight, before in ((1.0, 0.5), (5e-324, 0)):
+        sides = database.evaluate_sides(counts.plan, {"numbers": {1: 1.0, 2: weight}}, [(1, 1)])
+        assert sides == [(before, 0)]
+
+
+def test_a_candidate_given_twice_has_the_same_sides_twice(database: SparkDatabase) -> None:
+    assert database.evaluate_sides(NUMBERS.plan, {"numbers": {1: 1.0, 2: 1.0, 3: 1.0}}, [2, 2]) == [(1, 1), (1, 1)]
+
+
 def test_a_missing_java_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyspark.sql", None)
     with pytest.raises(PlanError, match="needs pyspark and Java 17") as refused:
