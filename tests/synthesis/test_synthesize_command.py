@@ -265,6 +265,31 @@ def test_measuring_does_not_go_on_with_another_ledger(
     assert emptied or not ledger.exists()
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [{"node": "float"}, {"graph": 5}, {"ledger": 7}, {"degree": "9"}, {"split": [1]}, {"epsilon": None}, {"more": 1}],
+)
+def test_a_damaged_note_of_what_is_measured_is_said(
+    damage: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "g.txt"
+    paid = ("--ledger", tmp_path / "l.db", "--budget", 4, "--data-version", "1")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("wpinq.commands.measuring.measure_graph", interrupt)
+        assert command("--epsilon", 4, "--query", "tbi", "--steps", 100, "--out", out, *paid) == 130
+    note = tmp_path / "g.txt.run" / "measuring.json"
+    known = json.loads(note.read_text())
+    known["asked"] |= damage
+    note.write_text(json.dumps(known))
+    capsys.readouterr()
+    assert command("--resume", "--out", out, graph=None) == 1
+    assert "cannot be read: it is damaged" in capsys.readouterr().err
+
+
+def interrupt(*args: object, **kwargs: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_a_run_killed_while_it_measures_without_a_version_keeps_its_answers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -295,11 +320,8 @@ def test_an_interrupted_run_says_how_to_go_on(
 ) -> None:
     out, ledger = tmp_path / "g.txt", tmp_path / "l.db"
 
-    def interrupted(*args: object, **kwargs: object) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patched:
-        patched.setattr(f"wpinq.commands.{module}", interrupted)
+        patched.setattr(f"wpinq.commands.{module}", interrupt)
         paid = ("--ledger", ledger, "--budget", 4, "--data-version", "1")
         assert command("--epsilon", 4, "--query", "tbi", "--out", out, "--steps", 100, *paid) == 130
     *_, error = capsys.readouterr().err.splitlines()

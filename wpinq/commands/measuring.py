@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from wpinq.answers import Answers
 from wpinq.bill import Bill
@@ -20,6 +21,7 @@ from wpinq.workflows import measure_graph
 
 FORMAT, FORMAT_VERSION = "wpinq synthesis measuring", 1
 _NOTE = "measuring.json"
+_NODES: dict[str, type] = {"int": int, "str": str}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,18 @@ class Asked:
     budget: str | None
     version: str | None
     engine: str
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Asked:
+        """What `asdict` gave; ValueError or TypeError when it is not."""
+        asked = Asked(**data)
+        words = (asked.graph, asked.epsilon, asked.engine, *(asked.split or {}).values())
+        optional = [word for word in (asked.ledger, asked.budget, asked.version) if word is not None]
+        numbers = [number for number in (asked.nodes, asked.degree) if number is not None]
+        right = all(isinstance(word, str) for word in (*words, *optional)) and all(type(n) is int for n in numbers)
+        if not right or asked.node not in _NODES:
+            raise ValueError("not of this format")
+        return asked
 
     @property
     def replays(self) -> bool:
@@ -83,8 +97,8 @@ def go_on_measuring(folder: Path) -> tuple[Told, dict[str, Answers]]:
         known = json.loads((folder / _NOTE).read_text(encoding="utf-8"))
         if (known["format"], known["version"]) != (FORMAT, FORMAT_VERSION):
             raise CheckpointError("another version")
-        asked, told = Asked(**known["asked"]), Told.from_json(known["told"])
-    except (OSError, ValueError, KeyError, TypeError, WpinqError):
+        asked, told = Asked.from_json(known["asked"]), Told.from_json(known["told"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, WpinqError):
         raise CheckpointError(f"the run in {folder} cannot be read: it is damaged, or of another version") from None
     if not asked.replays:
         raise CheckpointError(
@@ -116,7 +130,7 @@ def _measure(asked: Asked, told: Told, folder: Path, paid: set[str], notice: str
         asked.graph,
         told.find(),
         asked.epsilon,
-        node={"int": int, "str": str}[asked.node],
+        node=_NODES[asked.node],
         split=asked.split,
         bounds=Bounds(asked.nodes, asked.degree),
         ledger=asked.ledger,
