@@ -225,7 +225,7 @@ def test_mean_consistency_refuses_bad_input():
             mean_consistency(tree, [[1], [2, 3]], epsilons)
     with pytest.raises(AnswersError, match="2 nodes"):
         mean_consistency(tree, [[1], [2, 3, 4]])
-    with pytest.raises(AnswersError, match="as many for one node"):
+    with pytest.raises(AnswersError, match="level 1 of the tree must be real numbers"):
         mean_consistency(tree, [[[1, 2]], [[2], [3, 4]]])
     with pytest.raises(AnswersError, match="2 levels"):
         mean_consistency(tree, [[1]])

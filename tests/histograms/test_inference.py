@@ -239,6 +239,21 @@ def test_general_least_squares_dense_and_sparse(seed):
         np.testing.assert_allclose(least_squares(form, y), wanted, atol=1e-7)
 
 
+@pytest.mark.parametrize("solve", [least_squares, nonnegative_least_squares])
+def test_matrices_that_are_none(solve):
+    from scipy.sparse import csr_matrix
+
+    np.testing.assert_allclose(solve([[1, 0], [0, 1]], [1, 2]), [1, 2])
+    ragged, complex_ = [[1], [1, 2]], [[1j], [1]]
+    for bad in (np.zeros((2, 0)), [[math.nan, 1], [0, 1]], ragged, complex_, None, [1, 2], [["1"], ["2"]], [[1, 2]]):
+        with pytest.raises(AnswersError, match="matrix"):
+            solve(bad, [1, 2])
+    with pytest.raises(AnswersError, match="finite"):
+        solve(csr_matrix([[math.inf], [1]]), [1, 2])
+    with pytest.raises(AnswersError, match="tolerance"):
+        solve([[1.0]], [1], tolerance=None)
+
+
 def test_least_squares_that_does_not_converge_says_so():
     from scipy.sparse import diags
 

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import wpinq as wp
 from wpinq.errors import PlanError
-from wpinq.histograms import AllRanges, Bins, Hierarchical, MatrixMechanism, Prefixes, Product, Ranges
+from wpinq.histograms import AllRanges, Bins, Hierarchical, Identity, MatrixMechanism, Prefixes, Product, Ranges
 
 WIDE = np.array([[1.0, 1, 1, 1, 0], [0, 0, 2, -1, 0], [1, 1, 0, 0, 0.375]])
 RNG = np.random.default_rng(8)
@@ -79,6 +79,17 @@ def test_workloads_outside_of_the_row_space_are_refused_in_every_form(form):
     MatrixMechanism(FORMS[form](MATRICES["determined"]), AllRanges(5))
 
 
+def test_intervals_and_errors_outside_of_the_row_space_are_refused():
+    flat = MatrixMechanism([[1, 1]])
+    for strategy in (flat, Product(flat, Identity(2)), Product(Identity(2), flat)):
+        with pytest.raises(PlanError, match="row space"):
+            strategy.intervals(np.zeros(strategy.size), Bins(strategy.domain), epsilon=1)
+        with pytest.raises(PlanError, match="row space"):
+            strategy.expected_error(Bins(strategy.domain), 1)
+    inside = [[1, 1, 0, 0], [0, 0, 3, 3]]
+    assert Product(Identity(2), flat).expected_error(inside, 1) == pytest.approx(2 * 10)
+
+
 def test_an_operator_whose_matrix_is_structured():
     prefixes = LinearOperator((6, 6), matvec=np.cumsum, dtype=float)
     strategy = MatrixMechanism(prefixes, AllRanges(6))
@@ -99,6 +110,7 @@ def test_bad_operators_are_refused():
             MatrixMechanism(operator)
 
     refused(LinearOperator((2, 2), matvec=lambda x: 1j * x, dtype=complex), "complex")
+    refused(LinearOperator((2, 2), matvec=lambda x: 1j * x, dtype=float), "gives complex")
     refused(LinearOperator((2, 3), matvec=lambda x: x, dtype=float), "vectors of 3 numbers to vectors of 2")
     refused(LinearOperator((2, 2), matvec=lambda x: x, matmat=lambda x: x[:1], dtype=float), "shape")
     refused(LinearOperator((2, 2), matvec=lambda x: x * np.nan, dtype=float), "finite")

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 import wpinq as wp
 from wpinq.errors import AnswersError, EpsilonError, PlanError, WpinqError
@@ -304,6 +305,41 @@ def test_half_widths_cover_and_are_tight(coefficients, scale):
         assert half <= int(np.argmax(covered >= 1 - (1 - confidence) * 0.9997)) + 0.01 * size
 
 
+def upper_tails(coefficients: list[int], scale: float, reach: int) -> np.ndarray:
+    """`Pr[Σ c_i K_i ≥ k]`, k = 0 … reach: sums of positive numbers, by the recursion of each law on either side."""
+    ratio = math.exp(-1 / scale)
+    law = np.zeros(2 * reach + 1)
+    law[reach] = 1.0
+    for c in coefficients:
+        recursion = [1.0, *[0.0] * (c - 1), -ratio]
+        law = lfilter([1 - ratio], recursion, lfilter([1 - ratio], recursion, law)[::-1])[::-1]
+    return np.cumsum(law[reach:][::-1])[::-1]
+
+
+LONG = {
+    "40 alike": [1] * 40,
+    "100 alike": [1] * 100,
+    "multiples": [1, 2] * 20,
+    "3 and 7": [3] * 10 + [7] * 50,
+    "2 and 3": [2, 3] * 20,
+    "one large": [50] + [3] * 30,
+    "all unlike": list(range(2, 13)),
+}
+
+
+@pytest.mark.parametrize("scale", [0.2, 0.3, 1.0, 3.0, 50.0])
+@pytest.mark.parametrize("name", LONG)
+def test_half_widths_of_long_sums_cover_far_out_and_are_tight(name, scale):
+    coefficients = LONG[name]
+    deviation = GeometricNoise(scale).variance ** 0.5 * math.hypot(*coefficients)
+    size, reach = max(deviation, *coefficients), int((45 * scale + 5) * max(coefficients) + 12 * deviation)
+    tails = upper_tails(coefficients, scale, reach)
+    for confidence in (0.5, 0.95, 0.999, 1 - 1e-6, 1 - 1e-9):
+        half = geometric_half_widths(np.array(coefficients, dtype=float)[:, None], scale, confidence)[0]
+        assert 2 * tails[math.floor(half) + 1] <= (1 - confidence) * (1 + 1e-6)
+        assert half <= int(np.argmax(2 * tails[1:] <= (1 - confidence) * 0.9997)) + 0.01 * size
+
+
 @pytest.mark.parametrize("scale", [0.4, 2.0, 30.0, 10.0**6])
 def test_half_widths_of_any_coefficients_cover(scale):
     """20,000 draws of sums of irregular coefficients; 5 deviations below what is stated: a false alarm in 3e6 each."""
@@ -401,6 +437,21 @@ def test_noise_of_other_answers_is_refused():
         Identity(1).noise(wp.simulate(total, {"people": [1]}, seed=1))
     with pytest.raises(EpsilonError):
         Identity(4).intervals(np.ones(4), Bins(4))
+    for other in (Identity(5).measure(people, 1), Sorted(4).measure(people, 1), people.noisy_count(1)):
+        with pytest.raises(PlanError, match="other keys"):
+            Identity(4).noise(epsilon=other)
+    levels = HierarchicalCounts(Tree([[1]]), [2], 3)
+    known = levels.measure(persons, [1, 1], group=lambda r: r.group, location=lambda r: r.place)
+    with pytest.raises(PlanError, match="other keys"):
+        levels.infer([[np.ones(3)], [np.ones(3)]], [known[0], Identity(3).measure(people, 1)])
+
+
+@pytest.mark.parametrize(
+    "scale, step", [(0, None), (math.nan, None), (math.inf, 1.0), ("1", None), (1.0, 0), (1.0, -1)]
+)
+def test_noise_that_is_none(scale, step):
+    with pytest.raises(AnswersError, match=r"positive finite|must be a number"):
+        Noise(scale, step)
 
 
 # --- counts of counts ---------------------------------------------------------------------------------------------

@@ -491,6 +491,15 @@ def test_many_intervals_are_the_single_ones():
         Identity(6).intervals(np.ones(6), Bins(5), epsilon=1)
 
 
+@pytest.mark.parametrize("confidence", [0.999, 1 - 1e-6, 1 - 1e-9])
+def test_intervals_of_short_and_long_ranges_at_once_are_those_of_each(confidence):
+    strategy = Identity(100)
+    _, upper = strategy.intervals(np.zeros(100), Prefixes(100), confidence, epsilon=0.1)
+    alone = [strategy.interval(np.zeros(100), np.arange(100) <= i, confidence, 0.1)[1] for i in (0, 24, 99)]
+    np.testing.assert_allclose(upper[[0, 24, 99]], alone, rtol=1e-5)
+    assert (np.diff(upper) > 0).all()
+
+
 # --- bad input, before any budget ---------------------------------------------------------------------------------
 
 

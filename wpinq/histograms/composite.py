@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from wpinq.errors import PlanError
 from wpinq.histograms.inference.arrays import Floats
-from wpinq.histograms.workload import Workload
+from wpinq.histograms.workload import Workload, check_domain_size
 
 
 class Kronecker(Workload):
@@ -27,8 +28,8 @@ class Kronecker(Workload):
         if not factors or not all(isinstance(factor, Workload) for factor in factors):
             raise PlanError("a Kronecker workload needs a workload for each attribute")
         self.factors = factors
-        self.domain = int(np.prod([factor.domain for factor in factors]))
-        self.queries = int(np.prod([factor.queries for factor in factors]))
+        self.domain = check_domain_size(prod(factor.domain for factor in factors))
+        self.queries = prod(factor.queries for factor in factors)
 
     def answer(self, histogram: Floats) -> Floats:
         return along_axes(histogram, [factor.domain for factor in self.factors], [f.answer for f in self.factors])

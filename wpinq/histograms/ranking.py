@@ -14,7 +14,7 @@ from wpinq.histograms.simulate import simulated_error
 from wpinq.histograms.strategies.hierarchical import Hierarchical
 from wpinq.histograms.strategies.identity import Identity
 from wpinq.histograms.strategies.linear import LinearStrategy
-from wpinq.histograms.strategies.mechanism import Mechanism
+from wpinq.histograms.strategies.mechanism import Mechanism, check_mechanism
 from wpinq.histograms.strategies.optimised import optimise
 from wpinq.histograms.strategies.product import Product
 from wpinq.histograms.strategies.wavelet import Wavelet
@@ -160,11 +160,14 @@ def choose(
             "errors of non-negative estimates depend on the data: give both nonnegative= and guess=, a public "
             "histogram to simulate them on, or neither for unbiased estimates"
         )
+    check_mechanism(mechanism)
     if mechanism != "laplace" and source is None:
         raise PlanError(
             "a lattice depends on the source: give source=, the query that will be measured, its records bins; or "
             "leave mechanism= out for Laplace noise"
         )
+    if not isinstance(candidates, (Iterable, type(None))):
+        raise PlanError(f"candidates are a list of strategies, not a {type(candidates).__name__}")
     given = list(_default(wanted, sizes) if candidates is None else candidates)
     if not given:
         raise PlanError("give one candidate at least")
@@ -197,7 +200,7 @@ def _sizes(workload: Workload, domain: int | Sequence[int] | None) -> tuple[int,
         whole = workload.workloads[0] if isinstance(workload, Stacked) else workload
         factors = whole.factors if isinstance(whole, Kronecker) else (whole,)
         return tuple(factor.domain for factor in factors)
-    if isinstance(domain, int):
+    if not isinstance(domain, (list, tuple)):
         return (check_domain_size(domain),)
     return tuple(check_domain_size(size) for size in domain)
 

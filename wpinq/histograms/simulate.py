@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.inference.arrays import Floats, Integers, vector
+from wpinq.histograms.inference.arrays import Floats, Integers, count_of, vector
 from wpinq.histograms.strategies.count_of_counts import CountOfCounts, earth_movers_distance
 from wpinq.histograms.strategies.linear import LinearStrategy
 from wpinq.histograms.strategies.sorted import Sorted
@@ -62,9 +62,10 @@ def simulated_error(
     >>> empty < Identity(64).expected_error(Bins(64), epsilon=1) / 2
     True
     """
+    _check_strategy(strategy, LinearStrategy)
     noise, wanted = strategy.noise(epsilon=epsilon), as_workload(workload, strategy.domain)
     truth = _guess(guess, strategy.domain)
-    _check_draws(draws)
+    _check_draws(draws, seed)
     rng = np.random.default_rng(seed)
     noiseless, true = strategy.apply(truth), wanted.answer(truth)
     total = 0.0
@@ -107,9 +108,10 @@ def simulated_sorted_error(strategy: Sorted, epsilon: object, guess: Any, draws:
     >>> even < uneven < Sorted(100).error_bound(1) * 1.2
     True
     """
+    _check_strategy(strategy, Sorted)
     truth = np.sort(_guess(guess, strategy.domain))
     noise = strategy.noise(epsilon=epsilon)
-    _check_draws(draws)
+    _check_draws(draws, seed)
     rng = np.random.default_rng(seed)
     fits = (strategy.infer(truth + noise.draw(rng, len(truth))) for _ in range(draws))
     return float(np.mean([((fit - truth) ** 2).sum() for fit in fits]))
@@ -148,12 +150,13 @@ def simulated_distance(strategy: CountOfCounts, epsilon: object, guess: Any, dra
     >>> simulated_distance(cumulative, 1, guess) < simulated_distance(naive, 1, guess)
     True
     """
+    _check_strategy(strategy, CountOfCounts)
     counts = _guess(guess, strategy.domain)
     truth: Integers = np.rint(counts).astype(np.int64)
     if (truth != counts).any() or truth.sum() != strategy.groups:
         raise PlanError(f"a guess of group sizes holds whole numbers that sum to the {strategy.groups} groups")
     noise = strategy.noise(epsilon=epsilon)
-    _check_draws(draws)
+    _check_draws(draws, seed)
     rng = np.random.default_rng(seed)
     noiseless = strategy.answers_from(truth)
     found = (strategy.infer(noiseless + noise.draw(rng, len(noiseless))) for _ in range(draws))
@@ -170,6 +173,14 @@ def _guess(guess: Any, domain: int) -> Floats:
     return counts
 
 
-def _check_draws(draws: int) -> None:
-    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
-        raise PlanError(f"the number of draws is an integer of at least 1, not {draws!r}")
+def _check_strategy(strategy: object, kind: type[Any]) -> None:
+    if not isinstance(strategy, kind):
+        raise PlanError(
+            f"this simulates a {kind.__name__}, not {strategy!r}: simulated_error is for linear strategies, "
+            "simulated_sorted_error for Sorted and simulated_distance for CountOfCounts"
+        )
+
+
+def _check_draws(draws: int, seed: int) -> None:
+    count_of(draws, "the number of draws", 1, error=PlanError)
+    count_of(seed, "a seed", 0, error=PlanError)

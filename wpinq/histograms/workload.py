@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.inference.arrays import Floats, Integers
+from wpinq.histograms.inference.arrays import MOST_BINS, Floats, Integers, array_of, count_of
 from wpinq.histograms.inference.ranges import check_ranges
 
 _BLOCK = 1 << 17
@@ -200,6 +200,8 @@ class AllRanges(Workload):
         self.queries = domain * (domain + 1) // 2
 
     def _ends(self) -> tuple[Integers, Integers]:
+        if self.queries > MOST_BINS:
+            raise PlanError(f"all {self.queries} ranges are too many to answer one by one: give the Ranges that count")
         starts, stops = np.triu_indices(self.domain)
         return starts, stops + 1
 
@@ -273,24 +275,21 @@ class Matrix(Workload):
 
 
 def check_domain_size(domain: object) -> int:
-    """A number of bins, or PlanError."""
-    if isinstance(domain, bool) or not isinstance(domain, int) or domain < 1:
-        raise PlanError(f"a domain is a number of bins, an integer of at least 1, not {domain!r}")
-    return domain
+    """A number of bins, 1 to `MOST_BINS`, or PlanError."""
+    return count_of(domain, "a domain, the number of bins,", 1, MOST_BINS, PlanError)
 
 
 def check_matrix(matrix: Any, what: str) -> Any:
     """A finite matrix of float64, dense or sparse (CSR), with a row and a column at least, or PlanError."""
     if hasattr(matrix, "tocsr"):
+        if np.issubdtype(matrix.dtype, np.complexfloating):
+            raise PlanError(f"{what} has real coefficients, not complex ones")
         sparse = matrix.tocsr().astype(np.float64)  # a copy
         sparse.sum_duplicates()
         if min(sparse.shape) < 1 or not np.isfinite(sparse.data).all():
             raise PlanError(f"{what} needs finite coefficients, at least one row and one column")
         return sparse
-    try:
-        dense = np.array(matrix, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise PlanError(f"{what} must be a matrix of numbers, one row a query") from None
+    dense = array_of(matrix, f"the matrix of {what}", PlanError).copy()
     if dense.ndim != 2 or min(dense.shape) < 1 or not np.isfinite(dense).all():
         raise PlanError(f"{what} must be a matrix of finite numbers, one row a query, not of shape {dense.shape}")
     return dense

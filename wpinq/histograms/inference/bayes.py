@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, vector
+from wpinq.histograms.inference.arrays import MOST_BINS, MOST_RECORDS, Floats, count_of, number, positive, vector
 
 
 def bayes_count(noisy: Any, records: int, probability: float, scale: float) -> Any:
@@ -50,9 +50,10 @@ def bayes_count(noisy: Any, records: int, probability: float, scale: float) -> A
     >>> round(bayes_count(45.0, records=100, probability=0.3, scale=10.0), 3)
     32.128
     """
-    values = vector(np.atleast_1d(noisy), "noisy counts")
-    _check(records, scale)
-    if not 0 < probability < 1:
+    values = vector([noisy] if np.isscalar(noisy) else noisy, "noisy counts")
+    count_of(records, "the number of records", 1, MOST_BINS)
+    positive(scale, "the scale of the noise")
+    if not 0 < number(probability, "the prior probability") < 1:
         raise AnswersError(f"the prior probability lies strictly between 0 and 1, not {probability!r}")
     from scipy.special import gammaln
 
@@ -104,16 +105,10 @@ def out_of_range_probability(count: Any, records: int, scale: float) -> Any:
     >>> round(out_of_range_probability(0, records=100, scale=10.0), 5)
     0.50002
     """
-    counts: Floats = vector(np.atleast_1d(count), "counts")
-    _check(records, scale)
+    counts: Floats = vector([count] if np.isscalar(count) else count, "counts")
+    count_of(records, "the number of records", 1, MOST_RECORDS)
+    positive(scale, "the scale of the noise")
     if ((counts < 0) | (counts > records)).any():
         raise AnswersError(f"a count of {records} records lies between 0 and {records}")
     chance = (np.exp(-counts / scale) + np.exp(-(records - counts) / scale)) / 2
     return float(chance[0]) if np.ndim(count) == 0 else chance
-
-
-def _check(records: int, scale: float) -> None:
-    if isinstance(records, bool) or not isinstance(records, int) or records < 1:
-        raise AnswersError(f"the number of records is an integer of at least 1, not {records!r}")
-    if not (scale > 0 and math.isfinite(scale)):
-        raise AnswersError(f"the scale of the noise is a positive finite number, not {scale!r}")

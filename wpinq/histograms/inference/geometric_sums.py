@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats
+from wpinq.histograms.inference.arrays import Floats, confidence_of, positive
 
 _SMOOTHING = 1e-3
 """τ, in sizes of the sum: its deviation, or its largest coefficient if that is more."""
@@ -74,17 +73,15 @@ def geometric_half_widths(coefficients: Floats, scale: float, confidence: float)
 
     Notes
     -----
-    Privacy cost: none. It is about the noise, not the data. Time: 1 to 10 ms a sum.
+    Privacy cost: none. It is about the noise, not the data. Time: 1 to 25 ms a sum, at most 60 of 784 measured ones.
 
     Examples
     --------
     >>> geometric_half_widths(np.array([[1.0, 1.0, 0.3], [0.0, 1.0, 0.7]]), scale=10.0, confidence=0.9).round(1)
     array([23. , 33. , 17.5])
     """
-    if not 0 < confidence < 1:
-        raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
-    if not (scale > 0 and math.isfinite(scale)):
-        raise AnswersError(f"the scale of noise is a positive finite number, not {scale!r}")
+    confidence = confidence_of(confidence)
+    scale = positive(scale, "the scale of noise")
     known: dict[bytes, float] = {}
     found = np.empty(coefficients.shape[1])
     for column, given in enumerate(np.abs(coefficients).T):
@@ -92,7 +89,7 @@ def geometric_half_widths(coefficients: Floats, scale: float, confidence: float)
         terms = np.sort(given[given > _SAME * largest])[::-1]
         code = terms.tobytes()  # ranges of one length, for one, have sums of one law
         if code not in known:
-            known[code] = _half_width(terms, float(scale), confidence) * (1 + _OUTWARD) + _OUTWARD * largest
+            known[code] = _half_width(terms, scale, confidence) * (1 + _OUTWARD) + _OUTWARD * largest
         found[column] = known[code]
     return found
 
@@ -124,7 +121,8 @@ def _half_width(terms: Floats, scale: float, confidence: float) -> float:
 
 def _distinct(terms: Floats) -> tuple[Floats, Floats]:
     """Every coefficient once, in descending order, and how often it occurs."""
-    first = np.flatnonzero(np.diff(terms, prepend=np.inf) < -_SAME * terms[0])
+    places = np.floor(terms / (_SAME * terms[0]))  # by places, not by gaps: many small gaps are a large one
+    first = np.flatnonzero(np.diff(places, prepend=np.inf) < 0)
     return terms[first], np.diff(first, append=len(terms)).astype(np.float64)
 
 
@@ -139,8 +137,8 @@ class _Tails:
         normal = max(0.0, float(-ndtri(tail)))
         self.guess = max(normal, 1.0)
         saddle = (normal + math.sqrt(normal**2 + 4)) / 2  # that of the normal law
-        self.line = min(saddle, 0.6 * pole)
-        period = max((_DIGITS - math.log(tail)) / self.line, _DIGITS / (pole - self.line))
+        self.line = min(saddle, 0.45 * pole)
+        period = _period(self.line, pole, terms, repeats, scale, _DIGITS - math.log(tail))
         unit = float(terms[-1])
         whole = np.rint(terms / unit)
         nodes = math.ceil(period / unit / 2)  # half of one period of the line: the other half is its mirror
@@ -174,6 +172,19 @@ class _Tails:
             middle = (low + high) // 2
             low, high = (middle, high) if self.beyond(middle * step + shift) > self.tail else (low, middle)
         return high * step
+
+
+def _period(line: float, pole: float, terms: Floats, repeats: Floats, scale: float, digits: float) -> float:
+    """The least P known for which what the rule mixes in is below `exp(−digits)`, at every t of at least 0.
+
+    Of k < 0 that is at most `exp(−line P)`, tails being at most 1; of k > 0 `M(s) exp(−(s − line) P)` by Chernoff's
+    bound, for every s between the line and the pole.
+    """
+    q = math.sinh(0.5 / scale) ** 2
+    beyond = line * (pole / line) ** np.linspace(0.1, 0.9, 9)
+    logarithm = -(repeats @ np.log1p(-(np.sinh(terms[:, None] * beyond / 2) ** 2) / q))
+    logarithm += (_SMOOTHING * beyond) ** 2 / 2
+    return max(digits / line, float(((digits + logarithm) / (beyond - line)).min()))
 
 
 def _transform(s: Any, logarithm: Any, terms: Floats, repeats: Floats, scale: float) -> tuple[Any, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, vector
+from wpinq.histograms.inference.arrays import Floats, array_of, confidence_of, count_of, vector
 from wpinq.histograms.inference.noise import Noise
 
 
@@ -68,7 +67,7 @@ def bootstrap(
     Raises
     ------
     AnswersError
-        When a parameter is out of range.
+        When a parameter is out of range, or `infer` gives other than finite numbers, as many as the estimate has.
 
     Notes
     -----
@@ -81,14 +80,18 @@ def bootstrap(
     >>> found.label, bool(found.lower[0] < 5 < found.upper[0])
     ('parametric bootstrap', True)
     """
-    if not 0 < confidence < 1:
-        raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
-    noise = scale if isinstance(scale, Noise) else Noise(float(scale))
-    if not (noise.scale > 0 and math.isfinite(noise.scale)) or draws < 20:
-        raise AnswersError("a bootstrap needs a positive finite scale and at least 20 draws")
+    confidence = confidence_of(confidence)
+    noise = scale if isinstance(scale, Noise) else Noise(scale)
+    count_of(draws, "the draws of a bootstrap", 20)
+    count_of(seed, "a seed", 0)
+    if not (callable(answers) and callable(infer)):
+        raise AnswersError(
+            "a bootstrap needs two functions, from an estimate to answers and from answers to an estimate"
+        )
     center = vector(estimate, "the estimate")
-    noiseless = np.asarray(answers(center), dtype=np.float64)
+    noiseless = array_of(answers(center), "the answers of an estimate")
     rng = np.random.default_rng(seed)
-    again = np.array([infer(noiseless + noise.draw(rng, noiseless.shape)) for _ in range(draws)])
+    drawn = (infer(noiseless + noise.draw(rng, noiseless.shape)) for _ in range(draws))
+    again = np.array([vector(found, "every re-estimate", len(center)) for found in drawn])
     low, high = np.quantile(again - center, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     return Bootstrap(center - high, center - low)

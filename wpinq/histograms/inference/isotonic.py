@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, Integers, vector
+from wpinq.histograms.inference.arrays import Floats, Integers, is_one_of, number, vector
 
 
 def isotonic_l2(values: Any, lower: float = -math.inf, upper: float = math.inf, weights: Any | None = None) -> Floats:
@@ -115,7 +115,7 @@ def isotonic(values: Any, p: int, lower: float = -math.inf, upper: float = math.
     >>> isotonic([9, 14, 10], p=2)
     array([ 9., 12., 12.])
     """
-    if p not in (1, 2):
+    if not is_one_of(p, (1, 2)):
         raise AnswersError(f"isotonic regression is offered for p = 1 and p = 2, not {p!r}")
     return isotonic_l1(values, lower, upper) if p == 1 else isotonic_l2(values, lower, upper)
 
@@ -133,5 +133,5 @@ def pool_sizes(fit: Any) -> Integers:
 
 
 def _check_bounds(lower: float, upper: float) -> None:
-    if not lower <= upper:
+    if not number(lower, "a bound") <= number(upper, "a bound"):
         raise AnswersError(f"the bounds must be numbers lower <= upper, not {lower!r} and {upper!r}")

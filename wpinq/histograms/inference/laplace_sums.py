@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, vector
+from wpinq.histograms.inference.arrays import Floats, confidence_of, number, vector
 
 _NEGLIGIBLE = 1e-9
 _DIGITS = 26.0
@@ -72,6 +72,9 @@ def laplace_sum_survival(scales: Any, threshold: float) -> float:
     largest = float(sizes.max(initial=0.0))
     if largest <= 0 or (vector(scales, "scales") < 0).any():
         raise AnswersError("a sum of noise needs scales of at least 0, one of them more")
+    threshold = number(threshold, "a threshold")
+    if not math.isfinite(threshold):
+        raise AnswersError(f"a threshold is a finite number, not {threshold!r}")
     if threshold < 0:
         return 1.0 - laplace_sum_survival(scales, -threshold)
     sizes = sizes[sizes > _NEGLIGIBLE * largest]
@@ -156,8 +159,9 @@ def linear_half_widths(scales: Floats, confidence: float) -> Floats:
     >>> linear_half_widths(np.array([[1.0, 1.0], [0.0, 1.0]]), 0.9).round(4)
     array([2.3026, 3.2718])
     """
-    if not 0 < confidence < 1:
-        raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
+    confidence = confidence_of(confidence)
+    if not isinstance(scales, np.ndarray) or scales.ndim != 2:
+        raise AnswersError("the scales of many sums are a numpy array, a column a sum")
     found = np.empty(scales.shape[1])
     deviation = _deviations(scales)
     alike = np.argsort(scales.max(axis=0) / deviation)  # sums of one block take the same path
@@ -168,7 +172,7 @@ def linear_half_widths(scales: Floats, confidence: float) -> Floats:
 
 
 def _deviations(scales: Floats) -> Floats:
-    if (scales < 0).any() or not (scales > 0).any(axis=0).all():
+    if not np.isfinite(scales).all() or (scales < 0).any() or not (scales > 0).any(axis=0).all():
         raise AnswersError("a sum of noise needs scales of at least 0, one of them more")
     return np.asarray(np.sqrt(2 * (scales**2).sum(axis=0)))
 
@@ -228,7 +232,7 @@ class _Tails:
         start = self._saddle(pole)
         # how far α may move: to π/4 or π/2, or to where the path meets the first pole
         to_pole = _ANGLE - np.arccos(np.minimum(1.0, pole * math.cos(_ANGLE) / start))
-        step = 2 * math.pi * 0.9 * np.minimum(math.pi / 8, to_pole) / _DIGITS
+        step = 2 * math.pi * 0.75 * np.minimum(math.pi / 8, to_pole) / _DIGITS
         v = (np.arange(_NODES)[:, None] + 0.5) * step
         across, along = start * np.cosh(v), start * np.sinh(v)
         s = across + 1j * math.tan(_ANGLE) * along
@@ -244,7 +248,7 @@ class _Tails:
         # ds/dv over i; both halves of the path together are twice the real part
         turn = (math.tan(_ANGLE) * across[:last] - 1j * along[:last]) * step / math.pi
         self.weight = np.where(inside, np.exp(np.where(inside, logarithm, 0.0)) * turn, 0.0)
-        self.s = s
+        self.s = np.where(inside, s, 1.0)  # where weights are 0: farther out exp(-s (t - t0)) would overflow
         return True
 
     def _split(self, near: float) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, vector
+from wpinq.histograms.inference.arrays import Floats, matrix_of, positive, vector
 
 
 def least_squares(matrix: Any, values: Any, tolerance: float = 1e-12) -> Floats:
@@ -45,8 +45,8 @@ def least_squares(matrix: Any, values: Any, tolerance: float = 1e-12) -> Floats:
     array([1.3333, 1.3333])
     """
     numbers = vector(values, "values")
-    if len(np.shape(matrix)) != 2 or matrix.shape[0] != len(numbers):
-        raise AnswersError(f"a matrix of shape {np.shape(matrix)} does not fit {len(numbers)} answers")
+    matrix = matrix_of(matrix, len(numbers))
+    positive(tolerance, "the tolerance")
     if isinstance(matrix, np.ndarray):
         return np.asarray(np.linalg.lstsq(matrix, numbers, rcond=None)[0], dtype=np.float64)
     from scipy.sparse.linalg import lsmr

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, Integers, vector
-from wpinq.histograms.inference.tree import Tree
+from wpinq.histograms.inference.arrays import Floats, Integers, sequence_of, vector
+from wpinq.histograms.inference.tree import Tree, check_tree
 
 
 def match_sizes(parent: Any, children: Sequence[Any]) -> tuple[list[Integers], float]:
@@ -47,7 +47,7 @@ def match_sizes(parent: Any, children: Sequence[Any]) -> tuple[list[Integers], f
     ([[0, 3], [1, 2]], 1.0)
     """
     above = vector(parent, "sizes of the node")
-    parts = [vector(child, "sizes of a child") for child in children]
+    parts = [vector(child, "sizes of a child") for child in sequence_of(children, "the children")]
     below = np.concatenate(parts) if parts else np.zeros(0)
     if len(above) != len(below):
         raise AnswersError(f"a node of {len(above)} groups cannot be matched with children of {len(below)} groups")
@@ -138,11 +138,9 @@ def consistent_sizes(
     >>> [node.tolist() for node in fixed[0]], [node.tolist() for node in fixed[1]]
     ([[1, 1, 2, 4]], [[1, 4], [1, 2]])
     """
-    if tuple(len(level) for level in sizes) != tree.sizes:
-        raise AnswersError(f"the tree has levels of {tree.sizes} nodes: give the group sizes of each node")
+    sizes = _nodes(tree, sizes, "group sizes")
+    variances = None if variances is None else _nodes(tree, variances, "variances")
     current = [vector(node, "group sizes") for node in sizes[0]]
-    if variances is not None and tuple(len(level) for level in variances) != tree.sizes:
-        raise AnswersError(f"the tree has levels of {tree.sizes} nodes: give the variances of each node")
     spread = None
     if variances is not None:
         pairs = zip(variances[0], current, strict=True)
@@ -168,3 +166,13 @@ def consistent_sizes(
         nodes = [np.sort(np.concatenate(found[0][s:e])) for s, e in zip(ends - counts, ends, strict=True)]
         found.insert(0, nodes)
     return found
+
+
+def _nodes(tree: Tree, values: Any, what: str) -> list[list[Any]]:
+    """What is given for each node of each level."""
+    levels = [
+        sequence_of(level, f"the {what} of a level") for level in sequence_of(values, f"the {what} of the levels")
+    ]
+    if tuple(len(level) for level in levels) != check_tree(tree).sizes:
+        raise AnswersError(f"the tree has levels of {tree.sizes} nodes: give the {what} of each node")
+    return levels

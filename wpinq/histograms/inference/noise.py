@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wpinq.histograms.inference.arrays import Floats
+from wpinq.histograms.inference.arrays import Floats, positive
 from wpinq.histograms.inference.geometric_sums import geometric_half_widths, geometric_variance
 from wpinq.histograms.inference.laplace_sums import linear_half_widths
 
@@ -21,7 +21,12 @@ class Noise:
     scale : float
         In units of the answers, more than 0.
     step : float, optional
-        In units of the answers, the lattice of double-geometric noise; None for Laplace noise.
+        In units of the answers, the lattice of double-geometric noise, more than 0; None for Laplace noise.
+
+    Raises
+    ------
+    AnswersError
+        When scale or step is no positive finite number.
 
     Notes
     -----
@@ -35,6 +40,11 @@ class Noise:
 
     scale: float
     step: float | None = None
+
+    def __post_init__(self) -> None:
+        positive(self.scale, "the scale of noise")
+        if self.step is not None:
+            positive(self.step, "the step of a lattice")
 
     @property
     def variance(self) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, Integers, vector
+from wpinq.histograms.inference.arrays import Floats, Integers, matrix_of, number, positive, vector
 from wpinq.histograms.inference.tree import Tree, as_levels
 
 _DENSE_LIMIT = 600
@@ -50,6 +50,7 @@ def project_to_total(values: Any, total: float, at_most: bool = False) -> Floats
     array([2., 0., 0.])
     """
     numbers = vector(values, "values")
+    total = number(total, "a total")
     if not (len(numbers) and math.isfinite(total) and total >= 0):
         raise AnswersError("a projection needs at least one value and a finite total of at least 0")
     if at_most and np.maximum(numbers, 0.0).sum() <= total:
@@ -198,8 +199,8 @@ def nonnegative_least_squares(matrix: Any, values: Any, tolerance: float = 1e-8)
     from scipy.sparse.linalg import aslinearoperator
 
     numbers = vector(values, "values")
-    if len(np.shape(matrix)) != 2 or matrix.shape[0] != len(numbers):
-        raise AnswersError(f"a matrix of shape {np.shape(matrix)} does not fit {len(numbers)} answers")
+    matrix = matrix_of(matrix, len(numbers))
+    positive(tolerance, "the tolerance")
     if isinstance(matrix, np.ndarray) and matrix.shape[1] <= _DENSE_LIMIT:
         return np.asarray(nnls(matrix, numbers)[0], dtype=np.float64)
     operator = aslinearoperator(matrix)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, Integers, vector
+from wpinq.histograms.inference.arrays import Floats, Integers, number, vector
 from wpinq.histograms.inference.isotonic import isotonic_l2
 
 
@@ -48,7 +48,10 @@ def range_sums(counts: Any, starts: Any, stops: Any) -> Floats:
 
 def check_ranges(starts: Any, stops: Any, size: int) -> tuple[Integers, Integers]:
     """Starts and stops as integer arrays, or AnswersError when one lies outside 0 … size."""
-    first, last = np.asarray(starts), np.asarray(stops)
+    try:
+        first, last = np.asarray(starts), np.asarray(stops)
+    except ValueError:
+        raise AnswersError("give as many starts as stops, each in one row") from None
     if first.shape != last.shape or first.ndim != 1:
         raise AnswersError("give as many starts as stops, each in one row")
     if len(first) and not (np.issubdtype(first.dtype, np.integer) and np.issubdtype(last.dtype, np.integer)):
@@ -96,7 +99,7 @@ def quantile(counts: Any, q: float, edges: Any | None = None) -> float:
         # not each negative count as 0: over many bins the positive half of the noise would outweigh the counts
         numbers = np.diff(isotonic_l2(np.cumsum(numbers), lower=0.0), prepend=0.0)
     total = float(numbers.sum())
-    if not 0 <= q <= 1:
+    if not 0 <= number(q, "q") <= 1:
         raise AnswersError(f"a quantile lies between 0 and 1, not {q!r}")
     if total <= 0:
         raise AnswersError("this histogram has no positive count, so it has no quantiles")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, Integers, vector
+from wpinq.histograms.inference.arrays import MOST_RECORDS, Floats, Integers, count_of, vector
 from wpinq.histograms.inference.tree import Tree, as_levels
 
 _CLOSE = 1e-6
@@ -46,6 +46,7 @@ def round_to_total(values: Any, total: int) -> Integers:
     array([0, 2, 1])
     """
     numbers = vector(values, "values")
+    total = count_of(int(total) if isinstance(total, np.integer) else total, "a total", 0)
     close = _CLOSE * max(1.0, abs(total))
     if (numbers < 0).any() or abs(float(numbers.sum()) - total) > close:
         raise AnswersError("values must be at least 0 and have the total as their sum: project_to_total makes them so")
@@ -91,6 +92,8 @@ def round_tree(tree: Tree, levels: Sequence[Floats]) -> list[Integers]:
     levels = as_levels(tree, levels)
     if any((level < 0).any() for level in levels):
         raise AnswersError("the tree holds negative values: make it non-negative first")
+    if any((level > MOST_RECORDS).any() for level in levels):
+        raise AnswersError(f"the tree holds values above {MOST_RECORDS}, where floats tell no integers apart")
     rounded = [np.rint(levels[0]).astype(np.int64)]
     for level in range(tree.levels - 1):
         gap = np.abs(tree.sum_children(level, levels[level + 1]) - levels[level])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.inference.arrays import Floats, Integers
+from wpinq.histograms.inference.arrays import MOST_BINS, Floats, Integers, array_of, count_of, sequence_of
 
 _MOST_STRIDES = 16
 
@@ -51,7 +51,7 @@ class Tree:
 
     def __init__(self, children: Sequence[Any]) -> None:
         levels: list[Integers] = []
-        for level, counts in enumerate(children):
+        for level, counts in enumerate(sequence_of(children, "the levels of a tree", PlanError)):
             try:
                 row = np.asarray(counts)
                 whole = row.ndim == 1 and len(row) > 0 and np.issubdtype(row.dtype, np.integer)
@@ -66,6 +66,10 @@ class Tree:
                 raise PlanError(
                     f"the tree is ragged: level {level} lists {len(row)} nodes, but the level above has "
                     f"{levels[-1].sum()} children"
+                )
+            if row.max() > MOST_BINS or row.sum() > MOST_BINS:
+                raise PlanError(
+                    f"level {level} of the tree has too many children: at most {MOST_BINS} nodes are a level"
                 )
             levels.append(row.astype(np.int64))
         if not levels:
@@ -86,10 +90,8 @@ class Tree:
         >>> Tree.uniform(6, 2).sizes
         (1, 2, 3, 6)
         """
-        if isinstance(leaves, bool) or not isinstance(leaves, int) or leaves < 1:
-            raise PlanError(f"a tree needs at least one leaf, not {leaves!r}")
-        if isinstance(branching, bool) or not isinstance(branching, int) or branching < 2:
-            raise PlanError(f"the branching factor is an integer of at least 2, not {branching!r}")
+        count_of(leaves, "the number of leaves", 1, MOST_BINS, PlanError)
+        count_of(branching, "the branching factor", 2, MOST_BINS, PlanError)
         sizes = [leaves]
         while sizes[-1] > 1:
             sizes.append(-(-sizes[-1] // branching))
@@ -110,7 +112,7 @@ class Tree:
 
     def split(self, values: Any) -> list[Floats]:
         """A vector over all nodes, root first, cut into levels; further axes are kept."""
-        array = np.asarray(values, dtype=np.float64)
+        array = array_of(values, "the values of the nodes")
         if array.shape[:1] != (sum(self.sizes),):
             raise AnswersError(f"expected one number for each of the {sum(self.sizes)} nodes, not shape {array.shape}")
         return np.split(array, np.cumsum(self.sizes)[:-1])
@@ -135,11 +137,13 @@ class Tree:
         k = self.branching
         if k is None:
             return np.repeat(above, self.children[level], axis=0)
-        return np.repeat(above, k, axis=0)[: self.sizes[level + 1]]
+        return np.repeat(above, min(k, self.sizes[level + 1]), axis=0)[: self.sizes[level + 1]]
 
     def totals(self, leaves: Floats) -> list[Floats]:
         """The value of every node as the sum of its leaves, level by level, root first."""
-        levels = [np.asarray(leaves, dtype=np.float64)]
+        levels = [array_of(leaves, "the values of the leaves")]
+        if levels[0].shape[:1] != self.sizes[-1:]:
+            raise AnswersError(f"expected one number for each of {self.sizes[-1]} leaves, not shape {levels[0].shape}")
         for level in reversed(range(self.levels - 1)):
             levels.append(self.sum_children(level, levels[-1]))
         return levels[::-1]
@@ -215,19 +219,16 @@ def tree_least_squares(tree: Tree, values: Sequence[Any], precisions: Sequence[A
 
 
 def _checked(tree: Tree, values: Sequence[Any], precisions: Sequence[Any] | None) -> tuple[list[Floats], list[Any]]:
-    if precisions is not None and len(precisions) != tree.levels:
-        raise AnswersError(f"the tree has {tree.levels} levels: give the precisions of each")
     kept: list[Any] = []
     levels = as_levels(tree, values, missing=True)
+    given = [1.0] * tree.levels if precisions is None else sequence_of(precisions, "the precisions of the levels")
+    if len(given) != tree.levels:
+        raise AnswersError(f"the tree has {tree.levels} levels: give the precisions of each")
     for level, size in enumerate(tree.sizes):
-        precision: Any = 1.0 if precisions is None else precisions[level]
-        what = f"the precisions of level {level} must be finite numbers of at least 0, one or {size}"
-        try:
-            precision = np.asarray(precision, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise AnswersError(what) from None
+        what = f"the precisions of level {level}"
+        precision: Any = array_of(given[level], what)
         if precision.shape not in ((), (size,)) or not (np.isfinite(precision).all() and (precision >= 0).all()):
-            raise AnswersError(what)
+            raise AnswersError(f"{what} must be finite numbers of at least 0, one or {size}")
         if not _all_finite(levels[level]):
             measured = np.isfinite(levels[level]).reshape(size, -1).all(axis=1)
             precision = np.where(measured, precision, 0.0)
@@ -253,22 +254,25 @@ def as_levels(tree: Tree, values: Sequence[Any], missing: bool = False) -> list[
     >>> as_levels(Tree([[2]]), [[3], [1, 2]])
     [array([3.]), array([1., 2.])]
     """
-    if len(values) != tree.levels:
+    given = sequence_of(values, "the levels of a tree")
+    if len(given) != check_tree(tree).levels:
         raise AnswersError(f"the tree has {tree.levels} levels: give the values of each")
     levels: list[Floats] = []
     for level, size in enumerate(tree.sizes):
-        try:
-            array = np.asarray(values[level], dtype=np.float64)
-        except (TypeError, ValueError):
-            raise AnswersError(
-                f"level {level} of the tree must hold numbers, as many for one node as for another"
-            ) from None
+        array = array_of(given[level], f"level {level} of the tree")
         if array.shape[:1] != (size,) or (levels and array.shape[1:] != levels[0].shape[1:]):
             raise AnswersError(f"level {level} of the tree has {size} nodes, which an array of {array.shape} does not")
         if not _all_finite(array) and (not missing or np.isinf(array).any()):
             raise AnswersError("values must be finite" + ("; nan says that a node was not measured" if missing else ""))
         levels.append(array)
     return levels
+
+
+def check_tree(tree: Any) -> Tree:
+    """The tree, if it is one, or AnswersError."""
+    if not isinstance(tree, Tree):
+        raise AnswersError(f"give a Tree, not a {type(tree).__name__}")
+    return tree
 
 
 def _all_finite(array: Floats) -> bool:

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from wpinq.answers import Answers
-from wpinq.errors import PlanError
+from wpinq.errors import AnswersError, PlanError
 from wpinq.expr import functions as wp
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.arrays import Floats, Integers, vector
+from wpinq.histograms.inference.arrays import MOST_BINS, MOST_RECORDS, Floats, Integers, count_of, is_one_of, vector
 from wpinq.histograms.inference.isotonic import isotonic, pool_sizes
 from wpinq.histograms.inference.nonnegative import project_to_total
 from wpinq.histograms.inference.rounding import round_to_total
@@ -63,14 +63,14 @@ class CountOfCounts(Strategy):
     p: int | None = None
 
     def __post_init__(self) -> None:
-        for what, number in (("the number of groups", self.groups), ("the largest size", self.largest)):
-            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-                raise PlanError(f"{what} is a public integer of at least 1, not {number!r}")
-        if self.method not in METHODS:
+        if not is_one_of(self.method, METHODS):
             raise PlanError(f"a method is one of {', '.join(METHODS)}, not {self.method!r}")
+        most = MOST_BINS if self.method == "unattributed" else MOST_RECORDS
+        count_of(self.groups, "the number of groups, which is public,", 1, most, PlanError)
+        count_of(self.largest, "the largest size, a public bound,", 1, MOST_BINS - 1, PlanError)
         if self.p is None:
             object.__setattr__(self, "p", 2 if self.method == "unattributed" else 1)
-        if self.p not in (1, 2):
+        if not is_one_of(self.p, (1, 2)):
             raise PlanError(f"p is 1 or 2, not {self.p!r}")
 
     @property
@@ -113,8 +113,14 @@ class CountOfCounts(Strategy):
         return self.groups - values if isinstance(answers, Answers) and self.method == "cumulative" else values
 
     def answers_from(self, histogram: Integers) -> Floats:
-        """The noiseless numbers, as `answers_of` gives them, of a public number of groups of each size."""
-        counts = np.asarray(histogram)
+        """The noiseless numbers, as `answers_of` gives them, of a public number of groups of each size.
+
+        AnswersError when those are not K + 1 integers of at least 0, of sum G.
+        """
+        numbers = vector(histogram, "the numbers of groups of each size", self.domain)
+        counts = np.clip(np.rint(numbers), 0, self.groups).astype(np.int64)
+        if (counts != numbers).any() or counts.sum() != self.groups:
+            raise AnswersError(f"the numbers of groups of each size must be integers that sum to {self.groups}")
         if self.method == "unattributed":
             return np.repeat(np.arange(len(counts)), counts).astype(np.float64)
         return np.asarray(counts[1:] if self.method == "naive" else np.cumsum(counts)[:-1], dtype=np.float64)
@@ -180,11 +186,15 @@ class CountOfCounts(Strategy):
         -----
         Privacy cost: none. Source: Kuo et al. 2018, section 5.1.
         """
-        variance = self.noise(answers, epsilon).variance
-        noisy = self.answers_of(answers)
+        return self.sizes_of(self.answers_of(answers), self.noise(answers, epsilon).variance)
+
+    def sizes_of(self, noisy: Floats, variance: float) -> tuple[Floats, Floats]:
+        """`sizes` of noisy numbers, each of this variance."""
         if self.method == "unattributed":
             fit = isotonic(noisy, self.p or 2, 0.0, self.largest)
             return fit, variance / pool_sizes(fit)
+        if self.groups > MOST_BINS:
+            raise AnswersError(f"the sizes of {self.groups} groups are too many to list: infer counts them by size")
         histogram = self._histogram(noisy)
         sizes = np.repeat(np.arange(self.largest + 1), histogram)
         return sizes.astype(np.float64), np.asarray(2 * variance / histogram[sizes], dtype=np.float64)

@@ -123,6 +123,8 @@ class Hierarchical(LinearStrategy):
         -----
         Privacy cost: none. No linear unbiased estimate does better (Hay et al. 2010, theorem 4).
         """
+        if not isinstance(nonnegative, str):
+            return super().infer(answers, nonnegative)
         if nonnegative == "subtrees":
             return zero_subtrees(self.tree, self.nodes(answers))[-1]
         if nonnegative == "top down":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,16 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.expr import functions as wp
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.arrays import Floats, Integers
+from wpinq.histograms.inference.arrays import MOST_RECORDS, Floats, Integers, array_of, is_one_of, sequence_of
 from wpinq.histograms.inference.matching import consistent_sizes
-from wpinq.histograms.inference.tree import Tree
+from wpinq.histograms.inference.tree import Tree, check_tree
 from wpinq.histograms.strategies.count_of_counts import CountOfCounts, Method
-from wpinq.histograms.strategies.mechanism import Mechanism, noisy
+from wpinq.histograms.strategies.mechanism import Mechanism, noise_of, noisy
 from wpinq.histograms.strategies.strategy import Function
 from wpinq.measurement import Measurement
 from wpinq.query import Query
+
+_METHODS = ("cumulative", "unattributed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,14 +73,22 @@ class HierarchicalCounts:
     nodes: tuple[tuple[CountOfCounts, ...], ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        counts = np.asarray(self.groups)
+        if not isinstance(self.tree, Tree):
+            raise PlanError(f"locations form a Tree, not a {type(self.tree).__name__}")
+        try:
+            counts = np.asarray(self.groups)
+        except ValueError:
+            counts = np.zeros(0)
         leaves = self.tree.sizes[-1]
         if counts.shape != (leaves,) or not np.issubdtype(counts.dtype, np.integer) or (counts < 1).any():
             raise PlanError(
                 f"the numbers of groups must be public: an integer of at least 1 for each of the {leaves} leaves"
             )
-        methods = [self.methods] * self.tree.levels if isinstance(self.methods, str) else list(self.methods)
-        if len(methods) != self.tree.levels or not set(methods) <= {"cumulative", "unattributed"}:
+        methods = self.methods
+        methods = (
+            [methods] * self.tree.levels if isinstance(methods, str) else sequence_of(methods, "methods", PlanError)
+        )
+        if len(methods) != self.tree.levels or not all(is_one_of(each, _METHODS) for each in methods):
             raise PlanError(f"methods are 'cumulative' or 'unattributed', for each of the {self.tree.levels} levels")
         totals = self.tree.totals(counts)
         nodes = tuple(
@@ -88,6 +99,7 @@ class HierarchicalCounts:
 
     def keys(self, level: int) -> tuple[Value, ...]:
         """The public records of a level: (node, key of that node's strategy)."""
+        self._check_level(level)
         return tuple((i, key) for i, node in enumerate(self.nodes[level]) for key in node.keys)
 
     def query(self, source: Query, level: int, group: Function, location: Function) -> Query:
@@ -102,8 +114,11 @@ class HierarchicalCounts:
         group, location : function
             From an item to its group, of any type, and to its leaf, an int from 0. Items of other leaves are left out.
         """
+        self._check_level(level)
         if not isinstance(source, Query):
             raise PlanError(f"a strategy is a program over a query, not over a {type(source).__name__}")
+        if not (callable(group) and callable(location)):
+            raise PlanError("group and location are functions, from an item to its group and to its leaf")
         leaves = self.tree.sizes[-1]
         placed = source.select(lambda r: (location(r), group(r)))
         if placed.plan.type.elements[0] != INT:  # type: ignore[attr-defined]  # a pair
@@ -116,6 +131,10 @@ class HierarchicalCounts:
             return above
         bounded = above.where(lambda r: r[1] < self.largest).shave(1.0)
         return bounded.select(lambda piece: (piece.record[0], piece.index))
+
+    def _check_level(self, level: int) -> None:
+        if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level < self.tree.levels:
+            raise PlanError(f"a level is an integer from 0, the root, to {self.tree.levels - 1}, not {level!r}")
 
     def _ancestors(self, level: int) -> list[int]:
         ids = np.arange(self.tree.sizes[level])
@@ -150,6 +169,7 @@ class HierarchicalCounts:
             When there is not one epsilon a level; for "geometric", when the plan proves no lattice: it names the step
             that breaks it.
         """
+        epsilons = sequence_of(epsilons, "the epsilons of the levels", PlanError)
         if len(epsilons) != self.tree.levels:
             raise PlanError(f"the tree has {self.tree.levels} levels: give an epsilon for each")
         return tuple(
@@ -159,7 +179,9 @@ class HierarchicalCounts:
 
     def answers_of(self, level: int, answers: Any) -> list[Floats]:
         """The noisy numbers of each node of a level, as its `CountOfCounts` fits them."""
+        self._check_level(level)
         if not isinstance(answers, Answers):
+            answers = sequence_of(answers, f"the answers of level {level}")
             if len(answers) != self.tree.sizes[level]:
                 raise AnswersError(f"level {level} has {self.tree.sizes[level]} nodes: give a vector for each")
             return [node.answers_of(given) for node, given in zip(self.nodes[level], answers, strict=True)]
@@ -192,14 +214,16 @@ class HierarchicalCounts:
         -----
         Privacy cost: none. Memory: K + 1 numbers a node.
         """
-        told = [None] * len(answers) if epsilons is None else list(epsilons)
+        answers = sequence_of(answers, "the answers of the levels")
+        told = [None] * len(answers) if epsilons is None else sequence_of(epsilons, "the epsilons of the levels")
         if len(answers) != self.tree.levels or len(told) != self.tree.levels:
             raise AnswersError(f"the tree has {self.tree.levels} levels: give answers and an epsilon for each")
         sizes, variances = [], []
         for level, (given, epsilon) in enumerate(zip(answers, told, strict=True)):
             numbers = self.answers_of(level, given)
             known = given.measurement if isinstance(given, Answers) else epsilon
-            pairs = [n.sizes(part, known) for n, part in zip(self.nodes[level], numbers, strict=True)]
+            variance = noise_of(known, Fraction(1), self.keys(level)).variance  # of either method
+            pairs = [n.sizes_of(part, variance) for n, part in zip(self.nodes[level], numbers, strict=True)]
             sizes.append([pair[0] for pair in pairs])
             variances.append([pair[1] for pair in pairs])
         merged = consistent_sizes(self.tree, sizes, variances if weighted else None)
@@ -209,9 +233,15 @@ class HierarchicalCounts:
 def bottom_up(tree: Tree, leaves: Sequence[Integers]) -> list[list[Integers]]:
     """Every node as the sum of its leaves: the baseline that spends everything at the leaves.
 
+    AnswersError when the histograms of the leaves are no integers, as many for one leaf as for another.
+
     Examples
     --------
     >>> [[h.tolist() for h in level] for level in bottom_up(Tree([[2]]), [np.array([1, 0]), np.array([0, 2])])]
     [[[1, 2]], [[1, 0], [0, 2]]]
     """
-    return [[np.asarray(node, dtype=np.int64) for node in level] for level in tree.totals(np.array(leaves))]
+    check_tree(tree)
+    rows = array_of(sequence_of(leaves, "the histograms of the leaves"), "the histograms of the leaves")
+    if rows.ndim != 2 or not (np.rint(rows) == rows).all() or (np.abs(rows) > MOST_RECORDS).any():
+        raise AnswersError("the histogram of a leaf is a row of integers: numbers of groups of each size")
+    return [[np.asarray(node, dtype=np.int64) for node in level] for level in tree.totals(rows)]

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from wpinq.answers import Answers
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.expr.values import Value
+from wpinq.histograms.inference.arrays import is_one_of
 from wpinq.histograms.inference.noise import Noise
 from wpinq.measurement import GeometricCount, Measurement, NoisyCount
 from wpinq.plan.analysis import masses, rounding_error, slack
@@ -62,11 +63,16 @@ def noisy(query: Query, epsilon: object, keys: Iterable[Value], mechanism: Mecha
     >>> noisy(wp.source("weights", int), 1, [0, 1], "automatic").sink
     NoisyCount()
     """
-    if mechanism not in ("laplace", "geometric", "automatic"):
-        raise PlanError(f"a mechanism is 'laplace', 'geometric' or 'automatic', not {mechanism!r}")
+    check_mechanism(mechanism)
     if mechanism == "geometric" or (mechanism == "automatic" and _fits(query.plan, parse_epsilon(epsilon))):
         return query.geometric_count(epsilon, over=keys)
     return query.noisy_count(epsilon, over=keys)
+
+
+def check_mechanism(mechanism: object) -> None:
+    """PlanError for what is no mechanism."""
+    if not is_one_of(mechanism, ("laplace", "geometric", "automatic")):
+        raise PlanError(f"a mechanism is 'laplace', 'geometric' or 'automatic', not {mechanism!r}")
 
 
 def _fits(plan: Node, epsilon: Fraction) -> bool:
@@ -82,7 +88,7 @@ def _fits(plan: Node, epsilon: Fraction) -> bool:
     return True
 
 
-def noise_of(known: Any, sensitivity: Fraction) -> Noise:
+def noise_of(known: Any, sensitivity: Fraction, keys: tuple[Value, ...] | None = None) -> Noise:
     """The noise in released weights times a sensitivity.
 
     Parameters
@@ -92,6 +98,8 @@ def noise_of(known: Any, sensitivity: Fraction) -> Noise:
         adds for floating point; or the epsilon of Laplace noise.
     sensitivity : Fraction
         What a weight is multiplied by.
+    keys : tuple, optional
+        What a measurement must be over.
 
     Returns
     -------
@@ -102,6 +110,8 @@ def noise_of(known: Any, sensitivity: Fraction) -> Noise:
     ------
     AnswersError
         When answers or measurement are of another sink than NoisyCount and GeometricCount.
+    PlanError
+        When a measurement is over other keys.
     EpsilonError
         When a number is no epsilon.
 
@@ -121,6 +131,8 @@ def noise_of(known: Any, sensitivity: Fraction) -> Noise:
     sink = known.measurement.sink if isinstance(known, Answers) else known.sink
     if not isinstance(sink, (NoisyCount, GeometricCount)):
         raise AnswersError(f"a strategy's answers are of NoisyCount or GeometricCount, not of {sink.name}")
+    if isinstance(known, Measurement) and keys is not None and known.domain != keys:
+        raise PlanError("the measurement is over other keys than this strategy's: give what its own measure gave")
     step = float(sensitivity * sink.step) if isinstance(sink, GeometricCount) else None
     if isinstance(known, Answers):
         return Noise(known.scale * float(sensitivity), step)

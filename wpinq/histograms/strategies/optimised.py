@@ -13,7 +13,7 @@ from wpinq.errors import PlanError
 from wpinq.expr import functions as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker, Stacked
-from wpinq.histograms.inference.arrays import Floats
+from wpinq.histograms.inference.arrays import MOST_BINS, Floats, count_of
 from wpinq.histograms.strategies.linear import Element, LinearStrategy
 from wpinq.histograms.strategies.product import Product
 from wpinq.histograms.strategies.quasi_newton import minimise, times
@@ -167,14 +167,19 @@ def optimise(
     >>> best.expected_error(workload, 1) < 0.8 * Identity(64).expected_error(workload, 1)
     True
     """
+    if not isinstance(workload, Workload):
+        raise PlanError("a strategy is optimised for a workload: give Matrix(m) for a matrix")
+    if sums is not None:
+        count_of(sums, "the number of sums", 1, MOST_BINS // workload.domain, PlanError)
+    count_of(restarts, "the number of restarts", 1, error=PlanError)
+    count_of(iterations, "the number of iterations", 1, error=PlanError)
+    count_of(seed, "a seed", 0, error=PlanError)
     if isinstance(workload, Kronecker):
         return Product(*(optimise(factor, sums, restarts, seed, iterations) for factor in workload.factors))
     parts = _common_factors(workload)
     if parts is not None:
         return _optimise_union(workload, parts, lambda factor: optimise(factor, sums, restarts, seed, iterations))
     count = max(1, min(64, workload.domain // 16)) if sums is None else sums
-    if min(count, restarts, iterations) < 1:
-        raise PlanError("the numbers of sums, restarts and iterations must be at least 1")
     rng = np.random.default_rng(seed)
     shape = (count, workload.domain)
     size = float(workload.gram_diagonal().sum())

@@ -18,7 +18,7 @@ from wpinq.histograms.composite import Kronecker, along_axes
 from wpinq.histograms.inference.arrays import Floats
 from wpinq.histograms.strategies.linear import Element, LinearStrategy, listed
 from wpinq.histograms.strategies.strategy import Function
-from wpinq.histograms.workload import Workload
+from wpinq.histograms.workload import Workload, check_domain_size
 from wpinq.query import Query
 
 _LONGEST = 300
@@ -63,7 +63,7 @@ class Product(LinearStrategy):
         if len(strategies) < 2 or not all(isinstance(strategy, LinearStrategy) for strategy in strategies):
             raise PlanError("a product needs two linear strategies or more, one for each attribute")
         self.strategies = strategies
-        self.domain = prod(strategy.domain for strategy in strategies)
+        self.domain = check_domain_size(prod(strategy.domain for strategy in strategies))
 
     def __repr__(self) -> str:
         return f"<Product: {' ⊗ '.join(map(repr, self.strategies))}>"
@@ -72,6 +72,10 @@ class Product(LinearStrategy):
     def sizes(self) -> tuple[int, ...]:
         """The number of bins of each attribute."""
         return tuple(strategy.domain for strategy in self.strategies)
+
+    @property
+    def complete(self) -> bool:
+        return all(strategy.complete for strategy in self.strategies)
 
     @property
     def sensitivity(self) -> Fraction:

@@ -112,8 +112,14 @@ class Strategy(ABC):
         -------
         Noise
             With `scale`, `step` (None for Laplace noise) and `variance`, in units of the answers.
+
+        Raises
+        ------
+        PlanError
+            When a measurement is over other keys than the strategy's.
         """
-        return noise_of(answers if isinstance(answers, Answers) else epsilon, self.sensitivity)
+        known = answers if isinstance(answers, Answers) else epsilon
+        return noise_of(known, self.sensitivity, self.keys if isinstance(known, Measurement) else None)
 
     def noise_scale(self, answers: Any, epsilon: object = None) -> float:
         """The b of `exp(−|noise|/b)` in `answers_of(answers)`, on a lattice too: of Answers, or sensitivity over ε."""

@@ -66,7 +66,7 @@ class UnionOfProducts(LinearStrategy):
     def __init__(self, first: Product, second: Product, share: float = 0.5) -> None:
         if not (isinstance(first, Product) and isinstance(second, Product)) or first.sizes != second.sizes:
             raise PlanError("a union needs two products of strategies over the same attributes")
-        if not 0 < share < 1:
+        if not isinstance(share, (int, float)) or not 0 < share < 1:
             raise PlanError(f"a share lies strictly between 0 and 1, not {share!r}")
         self.products = (first, second)
         self.share = min(max(round(share * 2**_SHARE_BITS), 1), 2**_SHARE_BITS - 1) / 2**_SHARE_BITS
