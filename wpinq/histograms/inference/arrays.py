@@ -33,7 +33,7 @@ def number(value: Any, what: str) -> float:
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise AnswersError(f"{what} must be a number, not {value!r}") from None
+        raise AnswersError(f"{what} must be a number, not {_shown(value)}") from None
 
 
 def positive(value: Any, what: str) -> float:
@@ -46,7 +46,7 @@ def positive(value: Any, what: str) -> float:
     """
     found = number(value, what)
     if not 0 < found < math.inf:
-        raise AnswersError(f"{what} must be a positive finite number, not {value!r}")
+        raise AnswersError(f"{what} must be a positive finite number, not {_shown(value)}")
     return found
 
 
@@ -61,7 +61,7 @@ def count_of(
     20
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise error(f"{what} must be an integer of at least {least}, not {value!r}")
+        raise error(f"{what} must be an integer of at least {least}, not {_shown(value)}")
     if value > most:
         raise error(f"{what} must be at most {most}: what is asked for is too large")
     return value
@@ -176,3 +176,8 @@ def vector(values: Any, what: str, length: int | None = None) -> Floats:
     if not np.isfinite(array).all():
         raise AnswersError(f"{what} must be finite: nan and infinity are no counts")
     return array
+
+
+def _shown(value: Any) -> str:
+    # Python prints no integer of more than 4,300 digits
+    return "an integer of more than 100 digits" if isinstance(value, int) and abs(value) > 10**100 else repr(value)
