@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -282,7 +283,9 @@ def yardstick() -> Callable[..., float]:
     from numba import njit
 
     @njit(nogil=True)
-    def common(a, b, starts, neighbours, inverse, marks, mark, skip, skip_too):  # type: ignore[no-untyped-def]
+    def common(
+        a: Any, b: Any, starts: Any, neighbours: Any, inverse: Any, marks: Any, mark: Any, skip: Any, skip_too: Any
+    ) -> Any:
         for k in range(starts[a], starts[a + np.uint32(1)]):
             marks[neighbours[k]] = mark
         total = 0.0
@@ -293,21 +296,23 @@ def yardstick() -> Callable[..., float]:
         return total
 
     @njit(nogil=True)
-    def has(a, b, starts, neighbours):  # type: ignore[no-untyped-def]
+    def has(a: Any, b: Any, starts: Any, neighbours: Any) -> Any:
         for k in range(starts[a], starts[a + np.uint32(1)]):  # noqa: SIM110 - numba has no any()
             if neighbours[k] == b:
                 return True
         return False
 
     @njit(nogil=True)
-    def put(a, b, q, starts, neighbours):  # type: ignore[no-untyped-def]
+    def put(a: Any, b: Any, q: Any, starts: Any, neighbours: Any) -> None:
         k = starts[a]
         while neighbours[k] != b:
             k += np.uint32(1)
         neighbours[k] = q
 
     @njit(nogil=True)
-    def walk(edges, starts, neighbours, inverse, marks, steps, target, seed):  # type: ignore[no-untyped-def]
+    def walk(
+        edges: Any, starts: Any, neighbours: Any, inverse: Any, marks: Any, steps: int, target: float, seed: int
+    ) -> float:
         np.random.seed(seed)
         nobody = np.uint32(0xFFFFFFFF)
         marks[:] = 0
@@ -341,7 +346,8 @@ def yardstick() -> Callable[..., float]:
                 edges[i, 1], edges[j, 0], edges[j, 1] = d, c, b
         return output
 
-    return walk  # type: ignore[no-any-return]
+    compiled: Callable[..., float] = walk
+    return compiled
 
 
 def shown(rate: float, setup: float, megabytes: float | None) -> str:

@@ -30,11 +30,14 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "examples" / "tpch")]
+sys.path[:0] = [
+    str(ROOT),
+    str(ROOT / "examples" / "tpch"),
+]  # the example is no package
 
-from queries import EXAMPLES, TABLES, Example, generate, open_tables  # noqa: E402
+from queries import EXAMPLES, TABLES, Example, generate, open_tables  # noqa: E402 - found by the path above
 
-import wpinq as wp  # noqa: E402
+import wpinq as wp  # noqa: E402 - found by the path above
 
 
 class Clock:

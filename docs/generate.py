@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the operators of this checkout, not of a wpinq that happens to be installed
 
-from wpinq.plan.operator import REGISTRY, Combination, Keyed, Operator, PerRecord, RecordKeyed  # noqa: E402
-from wpinq.query import Query  # noqa: E402
+from wpinq.plan.operator import REGISTRY, Combination, Keyed, Operator, PerRecord, RecordKeyed  # noqa: E402 - path
+from wpinq.query import Query  # noqa: E402 - path
 
 if TYPE_CHECKING:
     from wpinq.plan.operator import Parameter

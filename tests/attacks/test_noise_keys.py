@@ -6,7 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_a_key_that_is_no_record_of_the_type_has_no_noise_of_its_own(floats: wp.
 class Spy(str):
     """A key that would hear of it if it were compared with a record."""
 
-    heard: list[object] = []  # noqa: RUF012
+    heard: ClassVar[list[object]] = []
 
     def __eq__(self, other: object) -> bool:
         self.heard.append(other)

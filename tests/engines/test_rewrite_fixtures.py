@@ -13,6 +13,7 @@ from tests.support.plans import distance
 from wpinq.engines import reference
 from wpinq.engines.relational.duckdb import Database
 from wpinq.engines.relational.program import Rewrites
+from wpinq.expr.types import TupleOf
 from wpinq.plan.analysis import rounding_error
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.node import sources
@@ -26,7 +27,8 @@ def data_for(fixture: Fixture) -> dict[str, dict[Any, float]]:
     rng = Random(str(fixture.path.name))
     data = {}
     for name, source in sources([fixture.query.plan]).items():
-        width = len(source.record.elements)  # type: ignore[attr-defined]
+        assert isinstance(source.record, TupleOf)
+        width = len(source.record.elements)
         records = {tuple(rng.randrange(9) for _ in range(width)) for _ in range(40)}
         facts = {"unit_weights", "nonnegative"} & set(source.facts)
         equal = fixture.found or "unit_weights" in facts

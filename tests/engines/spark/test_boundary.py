@@ -69,7 +69,8 @@ def test_logs_are_off_before_a_frame_is_checked(spark: Any) -> None:
     logger.disabled = False
     try:
         with wp.Session(engine="spark") as session:
-            checked = session._cluster.frame(frame)  # type: ignore[union-attr]
+            assert session._cluster is not None
+            checked = session._cluster.frame(frame)
             assert checked is frame
             assert str(root.getRootLogger().getLevel()) == "OFF"
             assert logger.disabled
