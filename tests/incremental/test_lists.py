@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+import numpy as np
 import pytest
 
 import wpinq as wp
@@ -11,6 +12,8 @@ from tests.incremental import research
 from tests.incremental.test_compiled_swaps import degrees, graph
 from wpinq.engines import reference
 from wpinq.engines.incremental.compiled import SwapWalk, Target
+from wpinq.engines.incremental.compiled.targets import huber
+from wpinq.expr.values import Value
 from wpinq.graphs import recipes, subgraphs
 from wpinq.plan.arithmetic import FLOAT
 from wpinq.query import Query
@@ -65,9 +68,9 @@ def test_several_plans_walk_together_as_over_tables(
 ) -> None:
     start = graph(5, 10, 22)
     targets = [
-        Target(closed(ONCE).plan, 0.4, {0: 0.3, 1: 0.7, 5: 2.0}),
+        Target(closed(ONCE).plan, 0.4, {0: 0.3, 1: 0.7, 5: 2.0}, width=0.4),
         Target(research.joint_tags(ONCE).plan, 0.3, {(i, j): 0.5 for i in range(4) for j in range(i, 4)}, outside=True),
-        Target(half_degrees(ONCE).plan, 0.2, dict.fromkeys(range(9), 6.0)),
+        Target(half_degrees(ONCE).plan, 0.2, dict.fromkeys(range(9), 6.0), width=1.0),
     ]
     lists, tables = (
         SwapWalk(targets, "edges", start, symmetric=False, seed=7, closing=0.4, virtual=virtual)
@@ -78,7 +81,15 @@ def test_several_plans_walk_together_as_over_tables(
     for _ in range(3):
         assert lists.run(20, 3.0).score == pytest.approx(tables.run(20, 3.0).score, abs=1e-9)
         assert lists.edges == tables.edges
+    assert lists.progress.score == pytest.approx(sum(map(scored, targets, lists.outputs)), abs=1e-9)
     assert 0 < lists.progress.accepted == tables.progress.accepted < lists.progress.evaluated
+
+
+def scored(target: Target, output: Mapping[Value, float]) -> float:
+    differences = [output.get(key, 0.0) - value for key, value in target.values.items()]
+    if target.outside:
+        differences += [weight for record, weight in output.items() if record not in target.values]
+    return target.epsilon * float(huber(np.array(differences), target.width).sum())
 
 
 def half_degrees(edges: Query) -> Query:

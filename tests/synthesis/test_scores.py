@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,15 @@ from wpinq.synthesis import (
 WORDS = wp.source("words", str)
 COUNTS = WORDS.noisy_count(0.5, ["a", "b"])
 ANSWERS = Answers(COUNTS, 2.0, np.array([3.0, -1.0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Rounded(Target):
+    within: float = 0.0
+
+    @property
+    def width(self) -> float:
+        return self.within
 
 
 def test_a_score_is_epsilon_times_the_distance_over_the_domain() -> None:
@@ -55,6 +65,12 @@ def test_the_noise_level_of_geometric_noise_is_that_of_its_lattice() -> None:
     assert abs(errors.sum() - target.noise) < 5 * errors.std() * math.sqrt(4000) < 0.1 * target.noise
 
 
+def test_near_an_answer_it_is_the_square_that_counts() -> None:
+    output = {"a": 1.0, "b": -0.5, "c": 5.0}
+    assert Rounded(ANSWERS, False, 1.0).score(output) == 0.5 * ((2 - 0.5) + 0.5**2 / 2)
+    assert Rounded(ANSWERS, True, 4.0).score(output) == 0.5 * (2**2 / 8 + 0.5**2 / 8 + (5 - 2))
+
+
 def test_only_counts_with_keys_can_be_targets() -> None:
     with pytest.raises(AnswersError, match="at least one key"):
         Target(Answers(WORDS.noisy_count(1, []), 1.0, np.array([])))
@@ -64,14 +80,15 @@ def test_only_counts_with_keys_can_be_targets() -> None:
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["python", "compiled"])
 @pytest.mark.parametrize("outside", [False, True])
-def test_the_score_of_a_chain_is_that_of_its_outputs(outside: bool, compiled: bool) -> None:
+@pytest.mark.parametrize("width", [0.0, 0.8])
+def test_the_score_of_a_chain_is_that_of_its_outputs(outside: bool, width: float, compiled: bool) -> None:
     numbers = wp.source("numbers", int)
     halves = numbers.select(lambda n: n // 2)
     sizes = numbers.group_by(lambda n: n % 3, lambda group: wp.count(group))
     targets: list[Target] = []
     for query, keys in ((halves, [0, 1]), (sizes, [(0, 1), (1, 2)])):
         measurement = query.noisy_count(0.5, keys)
-        targets.append(Target(Answers(measurement, 2.0, np.array([2.0, 1.0])), outside))
+        targets.append(Rounded(Answers(measurement, 2.0, np.array([2.0, 1.0])), outside, width))
     chain = GenericChain(
         targets, ReplaceRecord("numbers", tuple(range(8))), {"numbers": {0: 3.0, 5: 2.0}}, seed=1, compiled=compiled
     )

@@ -19,13 +19,15 @@ from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, synthe
 from wpinq.graphs.synthesis.cliques import class_mixing, clique_graph
 from wpinq.graphs.synthesis.degrees import graphical, random_graph
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
+from wpinq.graphs.synthesis.estimates.clustering import fit_curve
 from wpinq.graphs.synthesis.estimates.mixing import Field, balanced, joint_weights
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD
 from wpinq.graphs.synthesis.plots import plot_trace
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.tagged import SmoothedTarget, Tagged, coarse_limits, fine_limits
 from wpinq.graphs.tags import joint_degrees_by_tag
-from wpinq.synthesis import Settings, Swaps, noise_level, sample
+from wpinq.query import Query
+from wpinq.synthesis import Settings, Swaps, Target, noise_level, sample
 from wpinq.workflows import measure_graph
 
 ROOT = Path(__file__).parents[2]
@@ -83,6 +85,18 @@ def test_a_smooth_clustering_comes_back() -> None:
     assert len(closed) == len(limits) - 1
     assert (found * wedges).sum() == pytest.approx((true[degrees - 1] * wedges).sum(), rel=0.01)
     assert found[degrees > 1].mean() == pytest.approx(true[degrees - 1][degrees > 1].mean(), rel=0.01)
+
+
+def test_the_answers_choose_how_much_clustering_bends() -> None:
+    """Whichever of a straight logit and a kinked one is true, its bend has the larger evidence; noise of a hundredth."""
+    limits, octave = coarse_limits(64), np.log2(np.arange(2.0, 65))
+    degree = np.arange(2, 65)
+    adds = (1e4 * degree**-2.5 * degree * (degree - 1))[:, None] * wedge_weights(limits, 64)[degree]
+    for logit, likely, unlikely in ((1 - 0.4 * octave, 0.25, 4.0), (3 - 3 * np.abs(octave - 3), 4.0, 0.25)):
+        closed = 1 / (1 + np.exp(-logit)) @ adds
+        deviation = 0.01 * float(closed.mean())
+        evidence = {bend: fit_curve(octave, adds, closed, deviation, bend)[1] for bend in (likely, unlikely)}
+        assert evidence[likely] > evidence[unlikely] + 2
 
 
 def classes_of(edges: np.ndarray) -> tuple[DegreeClasses, np.ndarray]:
@@ -257,16 +271,22 @@ def test_missing_answers_are_named() -> None:
         Tagged().seed({}, np.random.default_rng(1))
 
 
-def test_joint_degrees_are_fitted_smoothed() -> None:
-    answers = simulated(2)
+def test_the_walk_fits_estimates() -> None:
+    """Their sums are near those that the true graph has."""
+    answers = simulated(40)
     closed, joint = Tagged().targets(answers)
-    assert closed.answers is answers["closed_wedges"]
-    assert isinstance(joint, SmoothedTarget)
-    assert joint.epsilon == pytest.approx(0.5 * float(answers["joint_degrees"].epsilon))
-    assert set(joint.values) == set(answers["joint_degrees"].keys)
-    assert all(value >= 0 for value in joint.values.values())
-    assert sum(joint.values.values()) == pytest.approx(len(EDGES) / 3, rel=0.1)
-    assert joint.score({}) == pytest.approx(joint.epsilon * sum(joint.values.values()))
+    true = wp.evaluate(Query(closed.plan), {"edges": EDGES})
+    for target, name, total in (
+        (closed, "closed_wedges", sum(true.values())),
+        (joint, "joint_degrees", len(EDGES) / 3),
+    ):
+        assert isinstance(target, SmoothedTarget)
+        assert target.answers is answers[name]
+        assert target.width == answers[name].scale
+        assert set(target.values) == set(answers[name].keys)
+        assert all(value >= 0 for value in target.values.values())
+        assert sum(target.values.values()) == pytest.approx(total, rel=0.05)
+        assert target.score({}) == pytest.approx(sum(map(target.loss, target.values.values())))
 
 
 def test_there_is_no_stopping_at_the_noise_level() -> None:
@@ -275,8 +295,8 @@ def test_there_is_no_stopping_at_the_noise_level() -> None:
     with pytest.raises(PlanError, match=r"tags cannot stop at the noise level: .* say how many steps"):
         synthesize(answers, "tags", settings)
     closed, joint = Tagged().targets(answers)
-    assert math.isfinite(noise_level([closed]))
-    assert math.isnan(noise_level([closed, joint]))
+    assert math.isfinite(noise_level([Target(closed.answers)]))
+    assert math.isnan(noise_level([Target(closed.answers), joint]))
     with pytest.raises(PlanError, match="say how many steps"):
         sample([closed, joint], Swaps(symmetric=False), [{"edges": np.array(EDGES)}], settings)
     graph = synthesize(answers, "tags", Settings(500), statistics=None)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.engines.incremental import Evaluator
-from wpinq.engines.incremental.compiled import CompiledEvaluator, Progress
+from wpinq.engines.incremental.compiled import Aim, CompiledEvaluator, Progress
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.format import value_from_json, value_to_json
@@ -188,7 +188,7 @@ class _PythonScore:
 
     def __init__(self, targets: Sequence[Target], candidate: Mapping[str, Dataset]) -> None:
         self._evaluator = Evaluator([target.plan for target in targets], candidate)
-        self._targets = [(target.epsilon, target.values, target.outside) for target in targets]
+        self._targets = [(target, target.values) for target in targets]
         self._outputs: list[dict[Any, float]] = [_floats(output) for output in self._evaluator.outputs]
         self._committed = math.fsum(t.score(output) for t, output in zip(targets, self._outputs, strict=True))
         self.score = self._committed
@@ -201,15 +201,15 @@ class _PythonScore:
     def propose(self, changes: Changes) -> None:
         self._moved = [_floats(moved) for moved in self._evaluator.propose(changes)]
         change = 0.0
-        for (price, values, outside), output, moved in zip(self._targets, self._outputs, self._moved, strict=True):
+        for (target, values), output, moved in zip(self._targets, self._outputs, self._moved, strict=True):
             for record, weight in moved.items():
-                target = values.get(record)
-                if target is None:
-                    if not outside:
+                value = values.get(record)
+                if value is None:
+                    if not target.outside:
                         continue
-                    target = 0.0
+                    value = 0.0
                 old = output.get(record, 0.0)
-                change += price * (abs(old + weight - target) - abs(old - target))
+                change += target.loss(old + weight - value) - target.loss(old - value)
         self.score = self._committed + change
 
     def commit(self) -> None:
@@ -229,7 +229,7 @@ class _CompiledScore:
 
     def __init__(self, targets: Sequence[Target], candidate: Mapping[str, Dataset]) -> None:
         self._evaluator = CompiledEvaluator([target.plan for target in targets], candidate)
-        self._evaluator.set_targets([(target.epsilon, target.values, target.outside) for target in targets])
+        self._evaluator.set_targets([Aim(t.epsilon, t.values, t.outside, t.width) for t in targets])
 
     @property
     def score(self) -> float:

@@ -39,7 +39,7 @@ class CompiledChain:
 
     def __init__(self, targets: Sequence[Target], walk: Swaps | EdgeMoves, edges: Any, seed: int) -> None:
         self._rule = walk
-        self._targets = [WalkTarget(t.plan, t.epsilon, t.values, t.outside) for t in targets]
+        self._targets = [WalkTarget(t.plan, t.epsilon, t.values, t.outside, t.width) for t in targets]
         self._walk: SwapWalk | EdgeWalk
         if isinstance(walk, Swaps):
             self._walk = SwapWalk(

@@ -267,7 +267,7 @@ def _digest(
     """What tells this run from others. A walk that is no dataclass is known by its class alone."""
     known = hashlib.blake2b(digest_size=20)
     described = {
-        "targets": [[target.answers.to_json(), target.outside] for target in targets],
+        "targets": [[target.answers.to_json(), target.outside, target.width] for target in targets],
         "walk": repr(walk) if is_dataclass(walk) else type(walk).__qualname__,
         "settings": dict(settings.to_json()),
         "engines": [chain.note for chain in chains],

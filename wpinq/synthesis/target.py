@@ -71,6 +71,16 @@ class Target:
         return float(self.answers.epsilon)
 
     @property
+    def width(self) -> float:
+        """Up to which distance of an answer it is the square that counts (Huber, Ann. Math. Stat. 1964): 0."""
+        return 0.0
+
+    def loss(self, difference: float) -> float:
+        """What a difference u costs: `ε · |u|`; with a width w, `ε · u²/(2w)` below it and `ε · (|u| − w/2)` beyond."""
+        size, width = abs(difference), self.width
+        return self.epsilon * (size * size / (2 * width) if size < width else size - width / 2)
+
+    @property
     def values(self) -> dict[object, float]:
         """The answer for each key of the domain."""
         return dict(self.answers.items())
@@ -90,12 +100,12 @@ class Target:
         return self.epsilon * size * len(self.answers)
 
     def score(self, output: dict[object, float]) -> float:
-        """`ε · ‖output − answers‖` over the keys, and over the other records too if `outside`."""
+        """The sum of `loss(output − answers)` over the keys, and over the other records too if `outside`."""
         values = self.values
-        distance = math.fsum(abs(output.get(key, 0.0) - value) for key, value in values.items())
+        distance = math.fsum(self.loss(output.get(key, 0.0) - value) for key, value in values.items())
         if self.outside:
-            distance += math.fsum(abs(weight) for record, weight in output.items() if record not in values)
-        return self.epsilon * distance
+            distance += math.fsum(self.loss(weight) for record, weight in output.items() if record not in values)
+        return distance
 
 
 def noise_level(targets: Sequence[Target]) -> float:

@@ -3,7 +3,7 @@
 Everything that the figures of a graph need of it follows from three curves: how many nodes have a degree, how clustered
 they are, and how degrees mix along edges. Each has a measurement that carries a large signal for its uses (see
 `wpinq.graphs.tags`), an estimate under a smooth prior (see `estimates`), and a part in the graph that the walk begins
-from (see `cliques`). The walk then fits the measured closed wedges themselves, and the estimated joint degrees.
+from (see `cliques`). The walk then fits the closed wedges and the joint degrees that the estimates give.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SmoothedTarget(Target):
     smoothed : mapping
         The estimate for each key of the answers.
     price : float
-        What a unit of distance costs, in place of the epsilon of the answers.
+        What a unit of distance costs, in units of the epsilon of the answers.
 
     Notes
     -----
@@ -65,7 +65,12 @@ class SmoothedTarget(Target):
     @property
     def epsilon(self) -> float:
         """The price of a unit of distance."""
-        return self.price
+        return self.price * float(self.answers.epsilon)
+
+    @property
+    def width(self) -> float:
+        """The scale of the noise: the last of a difference below it is worth little."""
+        return self.answers.scale
 
     @property
     def noise(self) -> float:
@@ -136,24 +141,31 @@ class Tagged(Method):
     def seed(self, answers: Mapping[str, Answers], rng: np.random.Generator) -> list[Edge]:
         classes = _classes(answers)
         mixing = _mixing(answers, classes)
-        closed = _values(answers, CLOSED)
-        limits = coarse_limits(4 ** len(closed) // 2)
-        weights = wedge_weights(limits, int(classes.degrees.max()))
-        clustering = estimate_clustering(classes.degrees, weights, closed, answers[CLOSED].scale)
+        clustering = _clustering(answers, classes)
         edges = clique_graph(classes, clustering, mixing, rng)
         return [(a, b) for a, b in edges.tolist()]
 
     def targets(self, answers: Mapping[str, Answers], outside: bool = False) -> list[Target]:
-        """As `Method.targets`: the closed wedges as released, and what `estimate_mixing` makes of the joint degrees.
+        """As `Method.targets`: what the estimates of clustering and of mixing make of the answers.
 
-        There are too many joint degrees, most of them less than their noise, to be fitted as they are. A unit of them
-        costs half their epsilon, so that a search does not buy joint degrees, which a swap moves far, with triangles.
+        The answers themselves are noise where there is little to count, and a walk that fits them undoes the start.
+        Within the scale of the noise it is the square of a difference that counts. With absolute differences alone a
+        search gives one number up whole, of triangles at high degrees, say, for many small gains elsewhere. Joint
+        degrees, of which there are many more and which a swap moves farther, cost half their epsilon.
         """
-        classes, joint = _classes(answers), answers[JOINT]
-        estimated = joint_weights(_mixing(answers, classes), _tag_shares(classes, joint))
-        smoothed = {key: float(estimated[key]) for key in joint.keys}
-        price = _JOINT_PRICE * float(joint.epsilon)
-        return [Target(answers[CLOSED], outside), SmoothedTarget(joint, outside, smoothed, price)]
+        classes = _classes(answers)
+        return [
+            SmoothedTarget(
+                answers[name],
+                outside,
+                dict(zip(answers[name].keys, estimated.tolist(), strict=True)),
+                price,
+            )
+            for name, estimated, price in (
+                (CLOSED, _closed_wedges(answers, classes), 1.0),
+                (JOINT, _joint_degrees(answers, classes), _JOINT_PRICE),
+            )
+        ]
 
 
 def fine_limits(largest: int) -> list[int]:
@@ -208,3 +220,25 @@ def _mixing(answers: Mapping[str, Answers], classes: DegreeClasses) -> Floats:
     for pair, weight in answers[JOINT].items():
         joint[pair] = weight
     return estimate_mixing(classes, shares, joint, answers[JOINT].scale)
+
+
+def _wedge_weights(answers: Mapping[str, Answers], classes: DegreeClasses) -> Floats:
+    limits = coarse_limits(4 ** len(_values(answers, CLOSED)) // 2)
+    return wedge_weights(limits, int(classes.degrees.max()))
+
+
+def _clustering(answers: Mapping[str, Answers], classes: DegreeClasses) -> Floats:
+    weights = _wedge_weights(answers, classes)
+    return estimate_clustering(classes.degrees, weights, _values(answers, CLOSED), answers[CLOSED].scale)
+
+
+def _closed_wedges(answers: Mapping[str, Answers], classes: DegreeClasses) -> Floats:
+    degrees = classes.degrees
+    closed = _clustering(answers, classes)[degrees] * degrees * (degrees - 1) / 2
+    return np.asarray(closed @ _wedge_weights(answers, classes)[degrees])
+
+
+def _joint_degrees(answers: Mapping[str, Answers], classes: DegreeClasses) -> Floats:
+    joint = answers[JOINT]
+    weights = joint_weights(_mixing(answers, classes), _tag_shares(classes, joint))
+    return np.array([weights[pair] for pair in joint.keys])

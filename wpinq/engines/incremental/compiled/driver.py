@@ -14,6 +14,7 @@ from wpinq.engines.incremental.compiled.columns import Dictionary, Rows
 from wpinq.engines.incremental.compiled.generate import Generated
 from wpinq.engines.incremental.compiled.remembered import elements
 from wpinq.engines.incremental.compiled.tables import Arena, Table, Words
+from wpinq.engines.incremental.compiled.targets import Aim, huber
 
 Changes = tuple[Words, Words, NDArray[np.float64]]
 """Changes of sources: the number of the source, the words of the record and the change, for each record."""
@@ -21,8 +22,6 @@ Loop = Callable[[ModuleType, Words, int], None]
 """Runs so many steps of a walk: `loop(module, array, steps)`."""
 
 BATCH = 4096
-PARAMETERS = 5
-"""Where the parameters of outputs begin in the array: for each, its price within the domain and outside."""
 REFUSALS = (runtime.NEGATIVE, runtime.NOT_UNIT, runtime.UNSTEADY)
 """What the driver cannot see to: the candidate is not what the module is for, or digits would be lost."""
 
@@ -38,20 +37,19 @@ class Driver:
         The module itself.
     dictionary : Dictionary
         The numbers of strings and lists.
-    prices : sequence of (float, float)
-        For each output the price of a unit of distance within its domain and outside.
+    aims : sequence of Aim
+        What each output is to come close to.
     """
 
-    def __init__(
-        self, generated: Generated, module: ModuleType, dictionary: Dictionary, prices: Sequence[tuple[float, float]]
-    ) -> None:
+    def __init__(self, generated: Generated, module: ModuleType, dictionary: Dictionary, aims: Sequence[Aim]) -> None:
         self._generated, self._module, self._dictionary = generated, module, dictionary
         self.arena = Arena(generated.tables)
         self.pending: list[Changes] = []
         numbers = self.arena.words.view(np.float64)
-        for position, (inside, outside) in enumerate(prices):
-            numbers[PARAMETERS + 2 * position] = inside
-            numbers[PARAMETERS + 2 * position + 1] = outside
+        each = runtime.PARAMETERS_EACH
+        for position, aim in enumerate(aims):
+            at = runtime.PARAMETERS + each * position
+            numbers[at : at + each] = aim.epsilon, aim.epsilon if aim.outside else 0.0, aim.width
 
     @property
     def score(self) -> float:
@@ -137,8 +135,10 @@ class Driver:
                     break
             self.commit()
         first = self.arena.words[runtime.SCORE : runtime.SCORE + 1].view(np.float64)
-        price = self.arena.words[PARAMETERS + 2 * position :][:1].view(np.float64)[0]
-        first[0] += price * np.sum(np.abs(values))
+        each = runtime.PARAMETERS_EACH
+        at = runtime.PARAMETERS + each * position
+        price, _, width = self.arena.words[at : at + each].view(np.float64)
+        first[0] += price * np.sum(huber(values, width))
 
     def _grown(self) -> bool:
         """Whether something was full or missing: what is pending is done again then, with it."""

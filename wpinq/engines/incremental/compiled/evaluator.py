@@ -11,13 +11,14 @@ import numpy as np
 
 from wpinq.engines.incremental.compiled import runtime
 from wpinq.engines.incremental.compiled.columns import Dictionary, Rows
-from wpinq.engines.incremental.compiled.driver import PARAMETERS, Changes, Driver, Loop
+from wpinq.engines.incremental.compiled.driver import Changes, Driver, Loop
 from wpinq.engines.incremental.compiled.errors import CannotCompile
 from wpinq.engines.incremental.compiled.formulas import Assumptions
 from wpinq.engines.incremental.compiled.generate import Generated, Generator
 from wpinq.engines.incremental.compiled.lower import lower
 from wpinq.engines.incremental.compiled.modules import import_module
 from wpinq.engines.incremental.compiled.tables import Table, Words
+from wpinq.engines.incremental.compiled.targets import Aim
 from wpinq.engines.incremental.compiled.walk import Walk
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
@@ -27,7 +28,7 @@ from wpinq.plan.node import Node, sources
 Weights = dict[Value, float]
 Candidate = Mapping[str, Mapping[Value, float]]
 
-MOST_OUTPUTS = (runtime.UNCHECKED - PARAMETERS) // 2
+MOST_OUTPUTS = (runtime.UNCHECKED - runtime.PARAMETERS) // runtime.PARAMETERS_EACH
 
 
 class CompiledEvaluator:
@@ -77,7 +78,7 @@ class CompiledEvaluator:
         virtual: bool = True,
         walk: Walk | None = None,
         dictionary: Dictionary | None = None,
-        targets: Sequence[tuple[float, Mapping[Value, float], bool]] | None = None,
+        targets: Sequence[Aim] | None = None,
     ) -> None:
         if len(plans) > MOST_OUTPUTS:
             raise CannotCompile(
@@ -89,7 +90,7 @@ class CompiledEvaluator:
         self._loads = 0
         self._kept: dict[str, Rows] | None = None
         self._moved: list[Weights] | None = None
-        self._aim(targets or [(0.0, {}, False)] * len(plans))
+        self._aim(targets or [Aim(0.0, {})] * len(plans))
         self._compile(candidate)
 
     # --- the contract -----------------------------------------------------------------------------------------
@@ -130,7 +131,7 @@ class CompiledEvaluator:
 
     @property
     def score(self) -> float:
-        """`Σ_i price_i · |Q_i(candidate) − target_i|`, the pending proposal included. See `set_targets`."""
+        """`Σ_i price_i · loss(Q_i(candidate) − target_i)`, the pending proposal included. See `set_targets`."""
         return self._driver.score
 
     def propose(self, changes: Candidate) -> list[Weights]:
@@ -168,24 +169,26 @@ class CompiledEvaluator:
         self._load(self._held())
         self._kept = None
 
-    def set_targets(self, targets: Sequence[tuple[float, Mapping[Value, float], bool]]) -> None:
-        """Score the outputs: `Σ_i epsilon_i · Σ_x |Q_i(x) − values_i(x)|` over the records of values_i.
+    def set_targets(self, targets: Sequence[Aim]) -> None:
+        """Score the outputs: `Σ_i epsilon_i · Σ_x loss(Q_i(x) − values_i(x))` over the records of values_i.
 
         Parameters
         ----------
-        targets : sequence of (float, mapping, bool)
+        targets : sequence of Aim
             For each plan the price of a unit of distance, at least 0; the noisy answer for each record of the domain;
-            and whether weight on records outside the domain counts too, against 0.
+            whether weight on records outside the domain counts too, against 0; and the width of the loss (see `huber`).
         """
         self._aim(targets)
         self.resynchronize()
 
-    def _aim(self, targets: Sequence[tuple[float, Mapping[Value, float], bool]]) -> None:
-        for epsilon, _, _ in targets:
-            if not 0 <= epsilon < math.inf:
-                raise PlanError(f"the price of a unit of distance must be finite and at least 0, not {epsilon!r}")
-        self._prices = [(float(epsilon), float(epsilon) if outside else 0.0) for epsilon, _, outside in targets]
-        self._targets = [{record: float(value) for record, value in values.items()} for _, values, _ in targets]
+    def _aim(self, targets: Sequence[Aim]) -> None:
+        for aim in targets:
+            if not (0 <= aim.epsilon < math.inf and 0 <= aim.width < math.inf):
+                raise PlanError(
+                    f"the price of a unit of distance and the width must be finite and at least 0, "
+                    f"not {aim.epsilon!r} and {aim.width!r}"
+                )
+        self._aims = [*targets]
 
     def walk(self, loop: Loop, tallies: Words, steps: int) -> None:
         """Run steps of a walk, tables growing meanwhile: `tallies[2]` counts them."""
@@ -208,21 +211,23 @@ class CompiledEvaluator:
 
     def _generate(self, candidate: Mapping[str, Rows]) -> None:
         try:
-            self._generated: Generated = Generator(self._steps, self._assumptions, PARAMETERS, self._walk).generate()
+            self._generated: Generated = Generator(
+                self._steps, self._assumptions, runtime.PARAMETERS, self._walk
+            ).generate()
         except CannotCompile:
             if not self._assumptions.virtual:
                 raise
             self._virtual, self._assumptions = False, replace(self._assumptions, virtual=False)
-            self._generated = Generator(self._steps, self._assumptions, PARAMETERS, self._walk).generate()
+            self._generated = Generator(self._steps, self._assumptions, runtime.PARAMETERS, self._walk).generate()
         self._module: ModuleType = import_module(self._generated.text)
         self._load(candidate)
 
     def _load(self, candidate: Mapping[str, Rows]) -> None:
-        self._driver = Driver(self._generated, self._module, self._dictionary, self._prices)
+        self._driver = Driver(self._generated, self._module, self._dictionary, self._aims)
         self._loads += 1
-        for position, (plan, targets) in enumerate(zip(self._plans, self._targets, strict=True)):
-            words = self._dictionary.encode_all(list(targets), plan.type)
-            self._driver.pin(position, words, np.array([*targets.values()], dtype=np.float64))
+        for position, (plan, aim) in enumerate(zip(self._plans, self._aims, strict=True)):
+            words = self._dictionary.encode_all(list(aim.values), plan.type)
+            self._driver.pin(position, words, np.array([*map(float, aim.values.values())]))
         if self._driver.load(self._driver.changes(candidate)):
             self._weaken(candidate)
 

@@ -20,7 +20,9 @@ _TYPES = {
     ),
     **dict.fromkeys(["event_edges", "event_vertices"], "uint32[::1]"),
     **dict.fromkeys(["inverses", "rows", "spare", "fresh", "weights", "shares"], "float64[:, ::1]"),
-    **dict.fromkeys(["amounts", "acc", "delta", "current", "goals", "prices", "event_signs", "totals"], "float64[::1]"),
+    **dict.fromkeys(
+        ["amounts", "acc", "delta", "current", "goals", "prices", "widths", "event_signs", "totals"], "float64[::1]"
+    ),
     **dict.fromkeys(["a", "b", "p", "q", "u", "v", "w", "h", "mark", "stamp"], "uint32"),
     **dict.fromkeys(["i", "j", "e"], "uint64"),
     **dict.fromkeys(["sign", "real_power", "real_closing"], "float64"),
@@ -30,7 +32,7 @@ _RESULTS = {"draw": "float64", "chances": "float64"}
 _BOUND = re.compile(r"\s*([gpv]\d+) = ")
 _WORD = re.compile(r"\b[a-z]\d+\b")
 _HEAD = re.compile(r"^def (\w+)\(([^)]*)\)", re.M)
-_ARITHMETIC = ("divides", "floor_divide", "modulo", "truncate", "range_end")
+_ARITHMETIC = ("divides", "floor_divide", "modulo", "truncate", "range_end", "loss")
 ENTRIES = ("parts", "records_of", "weighed", "whole", "walk")
 
 ARRAYS = [name for name, type_ in _TYPES.items() if "[" in type_]

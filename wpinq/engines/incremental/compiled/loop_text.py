@@ -149,7 +149,7 @@ _DECIDED = """
         for n in range(counts[0]):
             o = touched[n]
             before = current[o] - goals[o]
-            worse += prices[o] * (abs(before + delta[o]) - abs(before))
+            worse += prices[o] * (loss(before + delta[o], widths[o]) - loss(before, widths[o]))
         evaluated += 1
         likely = exp(min(700.0, -real_power * worse))
         if real_closing > 0.0:

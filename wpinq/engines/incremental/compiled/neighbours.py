@@ -15,6 +15,7 @@ from wpinq.engines.incremental.compiled.loop import Loop, Site
 from wpinq.engines.incremental.compiled.modules import import_module
 from wpinq.engines.incremental.compiled.steps import Step, Steps
 from wpinq.engines.incremental.compiled.tables import Words, apart
+from wpinq.engines.incremental.compiled.targets import huber
 from wpinq.engines.incremental.compiled.terms import OutOfReach
 from wpinq.engines.incremental.compiled.values import FrozenList
 
@@ -216,7 +217,7 @@ class NeighbourWalk:
             "acc": apart(np.zeros(len(acc_at))),
             "counts": apart(np.zeros(1, dtype=np.int64)),
         }
-        for name in ("current", "delta", "goals", "prices"):
+        for name in ("current", "delta", "goals", "prices", "widths"):
             self._held[name] = apart(np.zeros(outputs))
         self._held["stamps"] = apart(np.zeros(outputs, dtype=np.uint32))
         self._held["touched"] = apart(np.zeros(outputs, dtype=np.int64))
@@ -248,10 +249,11 @@ class NeighbourWalk:
         held = {**self._held, **given}
         function(*(held[argument] for argument in self._loop.arguments[name]))
 
-    def aim(self, target: int, goals: Floats, prices: Floats) -> None:
-        """What the outputs of a plan are to come close to, and the price of a unit of distance, for each."""
+    def aim(self, target: int, goals: Floats, prices: Floats, width: float) -> None:
+        """What the outputs of a plan are to come close to, the price of a unit of distance for each, and the width."""
         self._held["goals"][self.spans[target]] = goals
         self._held["prices"][self.spans[target]] = prices
+        self._held["widths"][self.spans[target]] = width
 
     def resynchronize(self) -> None:
         """Evaluate the outputs afresh; neighbour lists follow the order of the edges again."""
@@ -266,7 +268,7 @@ class NeighbourWalk:
     def score(self) -> float:
         """The distance of the outputs to what they are to be, each unit at its price."""
         held = self._held
-        return float(np.sum(held["prices"] * np.abs(held["current"] - held["goals"])))
+        return float(np.sum(held["prices"] * huber(held["current"] - held["goals"], held["widths"])))
 
     def is_frozen(self, target: int) -> bool:
         """Whether swaps leave a plan's output as it is."""

@@ -11,11 +11,12 @@ from collections.abc import Iterable
 
 _HEAD = re.compile(r"^def (\w+)\(([^)]*)\)", re.M)
 _NAME = re.compile(r"\b[A-Za-z_]\w*\b")
-_FLOATS = frozenset({"w", "weight", "old", "new", "sign", "number"})
+_FLOATS = frozenset({"w", "weight", "old", "new", "sign", "number", "difference", "width"})
 _RESULTS = {
     "settle": "float64",
     "gathered_norm": "float64",
     "draw": "float64",
+    "loss": "float64",
     "unlink": "boolean",
     "has_edge": "boolean",
     "chances": "float64",

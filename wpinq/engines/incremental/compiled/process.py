@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from wpinq.engines.incremental.compiled import runtime
 from wpinq.engines.incremental.compiled.code import Writer
 from wpinq.engines.incremental.compiled.columns import width
 from wpinq.engines.incremental.compiled.formulas import Atom, Norm
@@ -165,7 +166,7 @@ def process_output(generator: Generator, writer: Writer, number: int, kept: Tabl
     line, size = writer.line, kept.width
     words = numbered("x", size)
     record = ", ".join(words)
-    at = generator.first_parameter + 2 * number
+    at = generator.first_parameter + runtime.PARAMETERS_EACH * number
     with writer.block(f"for m in range(1, 1 + load(A, {moved.name} + COUNT)):"):
         line(f"base = row_at(A, {moved.name}, m)")
         for i, word in enumerate(words):
@@ -186,8 +187,8 @@ def process_output(generator: Generator, writer: Writer, number: int, kept: Tabl
         line(f"at = row_at(A, {kept.name}, row) + {size}")
         line("old, target, pinned = as_float(load(A, at)), as_float(load(A, at + 1)), load(A, at + 2)")
         line("new = settle(old + change)")
-        line(f"price = as_float(load(A, {at} + (1 - pinned)))")
-        line("moved = price * (abs(new - target) - abs(old - target))")
+        line(f"price, rounding = as_float(load(A, {at} + (1 - pinned))), as_float(load(A, {at} + 2))")
+        line("moved = price * (loss(new - target, rounding) - loss(old - target, rounding))")
         line("put(A, SCORE, as_word(as_float(load(A, SCORE)) + moved))")
         with writer.block("if new == 0.0 and pinned == 0:"):
             line(f"remove(A, {kept.name}, hash_{size}({record}), row)")

@@ -7,7 +7,9 @@ then come the headers of tables (see `table_text`).
 from __future__ import annotations
 
 STATUS, LOG, LOG_START, LOG_END, SCORE = range(5)
-HEADERS = 32
+HEADERS = 64
+PARAMETERS, PARAMETERS_EACH = 5, 3
+"""Where the parameters of outputs begin, and for each: its price within the domain and outside, and the width."""
 MISSED, UNCHECKED = HEADERS - 1, HEADERS - 2
 SLOTS, MASK, ROWS, STRIDE, COUNT, FREE, CAP, LIVE = range(8)
 HEADER_WORDS = 8
@@ -143,6 +145,12 @@ def modulo(a, b):
 @njit(**OPTIONS)
 def truncate(number):
     return np.int64(number) if -9.223372036854775808e18 <= number < 9.223372036854775808e18 else 0
+
+
+@njit(**OPTIONS)
+def loss(difference, width):
+    size = abs(difference)
+    return size * size / (2.0 * width) if size < width else size - 0.5 * width
 
 
 @njit(**OPTIONS)

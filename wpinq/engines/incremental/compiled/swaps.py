@@ -16,7 +16,7 @@ from wpinq.engines.incremental.compiled.lower import lower
 from wpinq.engines.incremental.compiled.neighbours import NeighbourWalk
 from wpinq.engines.incremental.compiled.runtime import DUST
 from wpinq.engines.incremental.compiled.tables import Words
-from wpinq.engines.incremental.compiled.targets import Target
+from wpinq.engines.incremental.compiled.targets import Target, huber
 from wpinq.engines.incremental.compiled.terms import OutOfReach
 from wpinq.engines.incremental.compiled.walk import Walk
 from wpinq.engines.incremental.compiled.walks import GraphWalk, State, Tables, edges_of, vertex_type
@@ -192,12 +192,12 @@ class _Lists:
         inside = np.array([record in target.values for record in records], dtype=bool)
         prices = np.where(inside | target.outside, float(target.epsilon), 0.0)
         known = set(records)
-        missing = sum(abs(float(value)) for record, value in target.values.items() if record not in known)
-        self._elsewhere += target.epsilon * missing
+        missing = np.array([float(value) for record, value in target.values.items() if record not in known])
+        self._elsewhere += target.epsilon * float(np.sum(huber(missing, target.width)))
         if self._walk.is_frozen(number):
-            self._elsewhere += float(np.sum(prices * np.abs(weights - goals)))
+            self._elsewhere += float(np.sum(prices * huber(weights - goals, target.width)))
         else:
-            self._walk.aim(number, goals, prices)
+            self._walk.aim(number, goals, prices, target.width)
 
     def _decoded(self, words: Words, target: Target) -> list[Value]:
         return [self._dictionary.decode(row, target.plan.type) for row in words.tolist()]

@@ -4,22 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from wpinq.expr.values import Value
 from wpinq.plan.node import Node
 
+Floats = npt.NDArray[np.float64]
+
+
+class Aim(NamedTuple):
+    """What an output is to come close to: `epsilon · Σ_x loss(Q(x) − values[x])` over the domain, its keys.
+
+    `outside` is whether weight on records outside the domain counts too, against 0. The loss is the absolute value,
+    or, with a width, `huber`.
+    """
+
+    epsilon: float
+    values: Mapping[Value, float]
+    outside: bool = False
+    width: float = 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a plan's output is to come close to: `epsilon · Σ_x |Q(x) − values[x]|` over the domain, its keys.
-
-    `outside` is whether weight on records outside the domain counts too, against 0.
-    """
+    """What a plan's output is to come close to: its `aim`, in parts."""
 
     plan: Node
     epsilon: float
     values: Mapping[Value, float]
     outside: bool = False
+    width: float = 0.0
+
+    @property
+    def aim(self) -> Aim:
+        """The target without its plan."""
+        return Aim(self.epsilon, self.values, self.outside, self.width)
+
+
+def huber(differences: Floats, widths: Floats | float) -> Floats:
+    """`u²/(2w)` where |u| is below the width w, else `|u| − w/2`: the absolute value, rounded at its corner.
+
+    Examples
+    --------
+    >>> huber(np.array([-3.0, 1.0, 0.5]), 1.0).tolist()
+    [2.5, 0.5, 0.125]
+    >>> huber(np.array([-3.0, 1.0, 0.5]), 0.0).tolist()
+    [3.0, 1.0, 0.5]
+    """
+    size = np.abs(differences)
+    near = size < widths
+    return np.where(near, size * size / np.where(near, 2 * np.asarray(widths), 1.0), size - 0.5 * np.asarray(widths))
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,7 @@ class Tables:
             virtual=virtual,
             walk=walk,
             dictionary=dictionary,
-            targets=[(target.epsilon, target.values, target.outside) for target in targets],
+            targets=[target.aim for target in targets],
         )
 
     @property

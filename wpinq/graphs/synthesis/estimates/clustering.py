@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from wpinq.graphs.synthesis.estimates.splines import Floats, Integers, curve_basis, most_likely
+from wpinq.graphs.synthesis.estimates.splines import Floats, Integers, curve_basis, evidence_mean, most_likely
 
-_BEND, _SLOPE, _ITERATIONS = 2.0, -0.35, 300
+_BENDS, _SLOPE, _ITERATIONS = (4.0, 2.0, 1.0, 0.5, 0.25), -0.35, 300
 
 
 def estimate_clustering(degrees: Integers, weights: Floats, closed: Floats, scale: float) -> Floats:
@@ -14,7 +14,9 @@ def estimate_clustering(degrees: Integers, weights: Floats, closed: Floats, scal
 
     The logit of the share is a curve over log2 of the degree. At degree 2 it is 0 give or take 2; its slope there
     is −0.35 ± 0.5 an octave, because clustering falls with the degree in almost all graphs that people have looked at,
-    by a logit of up to −0.7 an octave (Ravasz and Barabási, Phys. Rev. E 2003); and it changes by 2 over an octave.
+    by a logit of up to −0.7 an octave (Ravasz and Barabási, Phys. Rev. E 2003); and it changes by 4, 2, 1, 1/2 or 1/4
+    over an octave. The weights say how likely each of these is (Laplace's approximation of the evidence), and the
+    estimates by each are averaged so.
 
     Parameters
     ----------
@@ -45,18 +47,30 @@ def estimate_clustering(degrees: Integers, weights: Floats, closed: Floats, scal
     there = there[there > 1]
     if not len(there):
         return found
-    octave = np.log2(there)
-    curve = curve_basis(octave, level=2.0, slope=0.5, bend=_BEND)
-    expected = _SLOPE * (octave - 1)
     adds = (nodes[there] * there * (there - 1) / 2)[:, None] * weights[there]
-    deviation = np.sqrt(2) * scale
+    fits = [fit_curve(np.log2(there), adds, closed, np.sqrt(2) * scale, bend) for bend in _BENDS]
+    found[there] = evidence_mean([share for share, _ in fits], [evidence for _, evidence in fits])
+    return found
+
+
+def fit_curve(octave: Floats, adds: Floats, closed: Floats, deviation: float, bend: float) -> tuple[Floats, float]:
+    """The most likely share at each octave, and the logarithm of the evidence: of the chance of `closed`, by Laplace.
+
+    `adds`, of shape (octaves, tags), is what a share of 1 would add to each tag.
+    """
+    curve = curve_basis(octave, level=2.0, slope=0.5, bend=bend)
+
+    def at(z: Floats) -> tuple[Floats, Floats]:
+        share = 1 / (1 + np.exp(-np.clip(_SLOPE * (octave - 1) + curve @ z, -500, 500)))
+        return share, (share @ adds - closed) / deviation
 
     def negative(z: Floats) -> tuple[float, Floats]:
-        share = 1 / (1 + np.exp(-(expected + curve @ z)))
-        off = (share @ adds - closed) / deviation
+        share, off = at(z)
         gradient = z + curve.T @ (share * (1 - share) * (adds @ (off / deviation)))
         return 0.5 * float(off @ off + z @ z), gradient
 
     z = most_likely(negative, np.zeros(curve.shape[1]), _ITERATIONS)
-    found[there] = 1 / (1 + np.exp(-(expected + curve @ z)))
-    return found
+    share, _ = at(z)
+    changes = (adds / deviation).T @ ((share * (1 - share))[:, None] * curve)
+    curvature = np.eye(len(z)) + changes.T @ changes
+    return share, -negative(z)[0] - 0.5 * float(np.linalg.slogdet(curvature)[1])

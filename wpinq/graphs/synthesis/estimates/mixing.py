@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wpinq.graphs.synthesis.estimates.splines import Floats, Integers, most_likely
+from wpinq.graphs.synthesis.estimates.splines import Floats, Integers, evidence_mean, most_likely
 
 _REACHES, _STRENGTH = (2.0, 1.0, 0.5), 3.0
 _PRIOR_ODDS = 2.0
@@ -91,12 +91,9 @@ def estimate_mixing(classes: DegreeClasses, shares: Floats, joint: Floats, scale
     Costs no privacy. An L-BFGS over a few hundred variables for each reach: below 1 s.
     """
     fits = [Field(classes, shares, joint, scale, reach).fit() for reach in _REACHES]
-    odds = np.array([evidence for _, evidence in fits]) - _PRIOR_ODDS * np.arange(len(fits))
-    odds = np.exp(odds - odds.max())
-    mean = sum(
-        share * balanced(found, classes.stubs) for share, (found, _) in zip(odds / odds.sum(), fits, strict=True)
-    )
-    return balanced(np.asarray(mean), classes.stubs)
+    estimates = [balanced(found, classes.stubs) for found, _ in fits]
+    evidence = [evidence - _PRIOR_ODDS * place for place, (_, evidence) in enumerate(fits)]
+    return balanced(evidence_mean(estimates, evidence), classes.stubs)
 
 
 class Field:

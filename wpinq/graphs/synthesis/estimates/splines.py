@@ -7,7 +7,7 @@ that the prior is `‖z‖²/2` and an optimiser needs no scaling.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -58,3 +58,15 @@ def most_likely(negative: Callable[[Floats], tuple[float, Floats]], start: Float
 
     options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-9}
     return np.asarray(minimize(negative, start, jac=True, method="L-BFGS-B", options=options).x)
+
+
+def evidence_mean(estimates: Sequence[Floats], evidence: Sequence[float]) -> Floats:
+    """The mean of estimates, each weighted by its evidence, of which the natural logarithm is given.
+
+    Examples
+    --------
+    >>> evidence_mean([np.array([1.0]), np.array([4.0])], [np.log(2e-300), np.log(1e-300)]).round(9).tolist()
+    [2.0]
+    """
+    relative = np.exp(np.asarray(evidence) - max(evidence))
+    return np.asarray(np.average(np.stack(estimates), axis=0, weights=relative))
