@@ -33,7 +33,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -46,39 +45,18 @@ from wpinq.engines.incremental import Evaluator
 from wpinq.engines.incremental.compiled import EdgeWalk, SwapWalk, Target
 from wpinq.graphs import recipes, subgraphs
 from wpinq.graphs.motifs import motif
+from wpinq.graphs.synthesis import find_method
 
 EDGES = wp.source("edges", src=int, dst=int)
 POWER, EPSILON = 10_000.0, 0.1
 Edges = NDArray[np.int64]
 
 
-def tags(edges: wp.Query) -> wp.Query:
-    """(v, i) weighs the part of half the degree of v between 2^(i-1) and 2^i."""
-    widths = [(high - low) / 2 for low, high in pairwise([0.0, *(2.0**i for i in range(16))])]
-    ends = edges.select_many(lambda e: [e.src, e.dst])
-    return ends.shave(lambda v: wp.map(widths, lambda w: w)).select(lambda p: wp.record(v=p.record, i=p.index))
-
-
-def halves(edges: wp.Query) -> wp.Query:
-    """Both directions of each edge, of weight 1/2."""
-    return edges.select_many(lambda e: [wp.record(a=e.src, b=e.dst), wp.record(a=e.dst, b=e.src)])
-
-
-def closed_wedges(edges: wp.Query) -> wp.Query:
-    """CW: closed wedges by the tags of their middle (see docs/incremental.md)."""
-    half = halves(edges)
-    wedges = half.join(half, lambda x: x.b, lambda y: y.a, lambda x, y: wp.record(a=x.a, b=x.b, c=y.b))
-    apart = wedges.where(lambda w: w.a != w.c)
-    pairs = apart.join(
-        tags(edges), lambda w: w.b, lambda t: t.v, lambda w, t: wp.record(ends=wp.sort((w.a, w.c)), i=t.i)
-    )
-    return pairs.join(edges, lambda p: p.ends, lambda e: wp.sort((e.src, e.dst)), lambda p, e: p.i)
-
-
-def joint_tags(edges: wp.Query) -> wp.Query:
-    """JT: edges by the tags of their ends."""
-    first = halves(edges).join(tags(edges), lambda e: e.a, lambda t: t.v, lambda e, t: wp.record(b=e.b, i=t.i))
-    return first.join(tags(edges), lambda x: x.b, lambda t: t.v, lambda x, t: wp.sort((x.i, t.i)))
+def default_method() -> tuple[wp.Query, ...]:
+    """What the default of `wpinq synthesize` walks towards: closed wedges by tag and joint degrees by tag."""
+    method = find_method("tags")
+    measured = method.measurements(method.source(), 1)
+    return tuple(wp.Query(measured[name].plan) for name in ("closed_wedges", "joint_degrees"))
 
 
 @dataclass(frozen=True)
@@ -93,7 +71,7 @@ QUERIES: dict[str, Plans] = {
     "tbi": Plans((subgraphs.triangles_by_intersect(EDGES),)),
     "jdd": Plans((recipes.joint_degrees(EDGES),)),
     "tbd": Plans((subgraphs.triangles_by_degree(EDGES, 20),)),
-    "cw+jt": Plans((closed_wedges(EDGES), joint_tags(EDGES)), symmetric=False),
+    "tags": Plans(default_method(), symmetric=False),
     "ccdf": Plans((recipes.degree_ccdf(EDGES),)),
     "sbd": Plans((subgraphs.squares_by_degree(EDGES),)),
     "motif": Plans((motif(EDGES, [(0, 1), (1, 2), (2, 0)]).select(lambda copy: "triangle"),)),
@@ -102,7 +80,7 @@ WALKS = {
     "tbi": ("swaps", "closing"),
     "jdd": ("swaps", "edges"),
     "tbd": ("swaps",),
-    "cw+jt": ("swaps", "closing"),
+    "tags": ("swaps", "closing"),
     "ccdf": ("edges",),
     "sbd": ("swaps",),
     "motif": ("swaps",),
@@ -433,7 +411,7 @@ def compare(name: str, edges: Edges, queries: list[str], steps: int, quick: bool
     all_queries = name == "ca-GrQc"
     start = randomised(edges)
     for query in queries:
-        if not all_queries and query not in ("tbi", "cw+jt"):
+        if not all_queries and query not in ("tbi", "tags"):
             continue
         wanted = targets(query, edges)
         for kind in WALKS[query]:

@@ -146,13 +146,13 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first", type=int, default=1, help="the first seed")
-    parser.add_argument("--steps", type=int, default=None, help="of the walk; 150 an edge unless told")
+    parser.add_argument("--steps", type=int, default=None, help="of the walk; as the library does unless told")
     parser.add_argument("--each", action="store_true")
     args = parser.parse_args()
     for name in args.graphs:
         graph = read(name, args.data)
         facts = graph_statistics(graph)
-        steps = args.steps or 150 * len(graph)
+        steps = args.steps or Settings().settled(len(graph)).total_steps
         print(f"\n{name}: {len(graph):,} edges, {steps:,} steps")
         print(f"{'method':>10} {'eps':>4}  {'triangles':>15} {'assortativity':>15} {'clustering':>15} {'degrees':>15}")
         for chosen in args.methods:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from random import Random
+from typing import Any
 
 import pytest
 
 import wpinq as wp
 from tests.incremental import research
 from tests.incremental.test_compiled_swaps import graph
+from wpinq.engines import reference
 from wpinq.engines.incremental import Evaluator
 from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator, SwapWalk, Target
+from wpinq.plan.arithmetic import FLOAT
 from wpinq.query import Query
 
 EDGES = research.EDGES
@@ -50,6 +53,29 @@ def by_tag_mapped(edges: Query) -> Query:
     )
 
 
+def by_tag_chosen(edges: Query) -> Query:
+    return edges.select_many(
+        lambda e: wp.map(
+            [1, 0, 2],
+            lambda i: wp.where(
+                i == 1,
+                wp.weighted(wp.record(ends=wp.sort((e.a, e.b)), i=i), 0.75),
+                wp.weighted(wp.record(ends=wp.sort((e.b, e.a)), i=0), wp.where(i == 2, None, 1.5)),
+            ),
+        )
+    )
+
+
+def turned_by_order(edges: Query) -> Query:
+    """Both directions of each edge, the upward one first."""
+
+    def halves(e: Any) -> list[object]:
+        there, back = (wp.weighted(wp.record(a=a, b=b), 0.5) for a, b in ((e.a, e.b), (e.b, e.a)))
+        return [wp.where(e.a < e.b, there, back), wp.where(e.a < e.b, back, there)]
+
+    return edges.select_many(halves)
+
+
 LISTS: dict[str, Callable[[Query], Query]] = {
     "halves": lambda e: triangles(turned(e, 0.5, 0.5)),
     "halves by direction": lambda e: turned(e, 0.75, 0.25).select(lambda e: wp.where(e.a < e.b, 1, 2)),
@@ -62,6 +88,8 @@ LISTS: dict[str, Callable[[Query], Query]] = {
     "mapped": closed(by_tag_mapped),
     "ends": lambda e: e.select_many(lambda e: [wp.weighted(e.a, 0.25), wp.weighted(e.b, 0.25)])
     .shave(0.25).select(lambda p: p.index),
+    "chosen, of one weight": lambda e: triangles(turned_by_order(e)),
+    "chosen by what is mapped": closed(by_tag_chosen),
 }  # fmt: skip
 TABLES: dict[str, Callable[[Query], Query]] = {
     "weights of the record's own": lambda e: e.select_many(
@@ -71,6 +99,9 @@ TABLES: dict[str, Callable[[Query], Query]] = {
     "negative, minima": lambda e: triangles(turned(e, 0.5, -0.5)),
     "one end heavier": lambda e: e.select_many(lambda e: [wp.weighted(e.a, 0.75), wp.weighted(e.b, 0.25)])
     .shave(0.5).select(lambda p: p.index),
+    "chosen by the record": lambda e: e.select_many(
+        lambda e: [wp.where(e.a > e.b, wp.weighted(e.a, 0.5), wp.weighted(e.b, 2)), wp.weighted(e.a, 1.0)]
+    ),
 }  # fmt: skip
 
 
@@ -127,7 +158,135 @@ def test_lists_that_are_written_out_need_no_scratch_table(interpreted_modules: N
     assert state(turned(EDGES, 0.5, 0.5)) == state(alike) < state(turned(EDGES, 0.5, -0.5))
 
 
-def test_weighted_elements_that_a_condition_chooses_are_refused() -> None:
-    query = EDGES.select_many(lambda e: [wp.where(e.a > e.b, wp.weighted(1, 0.5), wp.weighted(2, 1.0))])
-    with pytest.raises(CannotCompile, match="choose the weights instead"):
-        CompiledEvaluator([query.plan], {"edges": {}})
+NUMBERS = wp.source("s", a=int | None, b=float | None)
+CHOSEN: dict[str, Query] = {
+    "a null condition": NUMBERS.select_many(
+        lambda x: [wp.where(x.a > 1, wp.weighted(x.a, 0.5), wp.weighted(7, 1)), wp.weighted(x.a, 0.25)]
+    ),
+    "null records": NUMBERS.select_many(
+        lambda x: [wp.where(x.a == 1, wp.weighted(None, 0.5), wp.weighted(x.a, 1.5)), wp.weighted(2, 0.5)]
+    ),
+    "null weights": NUMBERS.select_many(
+        lambda x: [wp.where(x.b < 1.0, wp.weighted(x.a, x.b), wp.weighted(x.a, None)), wp.weighted(1, x.a)]
+    ),
+    "no weight at all": NUMBERS.select_many(
+        lambda x: [wp.where(x.b < 1.0, wp.weighted(x.a, None), wp.weighted(1, None)), wp.weighted(x.a, 0.5)]
+    ),
+    "records of nullable parts": NUMBERS.select_many(
+        lambda x: [
+            wp.where(x.a > 1, wp.weighted((x.a, None), x.b), wp.weighted((2, x.b), 0.5)),
+            wp.where(wp.is_null(x.a), wp.weighted(None, -1), wp.weighted((x.a, x.b), 1.0)),
+        ]
+    ),
+    "nested, of one branch": NUMBERS.select_many(
+        lambda x: [
+            wp.where(
+                x.a > 1,
+                wp.where(x.b > 0.0, wp.weighted(x.a, x.b), wp.weighted(3, -0.5)),
+                wp.where(x.a == 1, wp.weighted(3, -0.5), wp.where(x.b > 0.0, wp.weighted(x.a, 2), wp.weighted(3, 1))),
+            )
+        ]
+    ),
+    "one weight": NUMBERS.select_many(lambda x: [wp.where(x.a > 1, wp.weighted(x.a, 0.5), wp.weighted(9, 0.5))]),
+    "strings": NUMBERS.select_many(
+        lambda x: [wp.where(x.a > 1, wp.weighted("many", x.b), wp.weighted(wp.cast(x.a, str), 1.0))]
+    ),
+    "mapped over a range": NUMBERS.select_many(
+        lambda x: wp.map(
+            wp.range(0, x.a, limit=3), lambda i: wp.where(i < x.b, wp.weighted(i, x.b), wp.weighted(x.a, i))
+        )
+    ),
+    "mapped over what is written out": NUMBERS.select_many(
+        lambda x: wp.map([x.a, 2, 0], lambda i: wp.where(i > 1, wp.weighted(i, x.b), wp.weighted(None, 1)))
+    ),
+    "flattened": NUMBERS.select_many(
+        lambda x: wp.flatten(
+            wp.map(
+                wp.range(0, x.a, limit=2),
+                lambda i: [wp.where(x.b > 0.0, wp.weighted(i, 0.5), wp.weighted(-1, x.b)), wp.weighted(x.a, 1.0)],
+            )
+        ),
+        limit=3,
+    ),
+    "in a list that is chosen too": NUMBERS.select_many(
+        lambda x: wp.where(
+            x.b > 0.0, [wp.where(x.a > 1, wp.weighted(x.a, 2.0), wp.weighted(0, x.b))], [wp.weighted(x.a, 0.5)]
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+@pytest.mark.parametrize("virtual", [True, False])
+def test_weighted_elements_that_a_condition_chooses(interpreted_modules: None, name: str, virtual: bool) -> None:
+    plan, rng = CHOSEN[name].plan, Random(name)
+    records = [(a, b) for a in (None, 0, 1, 2, 3) for b in (None, -0.5, 0.0, 0.25, 3.0)]
+    data = {"s": {record: rng.choice([1.0, -0.5, 2.0]) for record in rng.sample(records, 8)}}
+    engine, python = CompiledEvaluator([plan], data, virtual=virtual), Evaluator([plan], data)
+    assert close(engine.outputs[0], reference.evaluate(plan, data, FLOAT))
+    for record in records:  # each meets the engine alone, so that no two can make up for one another
+        change = {"s": {record: rng.choice([1.0, 0.5, -0.25])}}
+        assert close(engine.propose(change)[0], python.propose(change)[0])
+        assert close(engine.outputs[0], reference.evaluate(plan, engine.candidate, FLOAT))
+        for each in (engine, python):
+            each.rollback() if rng.random() < 0.3 else each.commit()  # type: ignore[attr-defined]
+        assert close(engine.outputs[0], reference.evaluate(plan, engine.candidate, FLOAT))
+
+
+def test_what_is_computed_for_one_element_is_not_taken_for_another(interpreted_modules: None) -> None:
+    query = NUMBERS.select_many(
+        lambda x: wp.flatten(
+            wp.map(wp.map([x.a, 2], lambda i: i + 1), lambda i: wp.map([i, x.a], lambda j: wp.weighted(i + j + 1, x.b)))
+        )
+    )
+    data = {"s": {(3, 0.25): 1.0, (None, 2.0): 1.0}}
+    assert close(CompiledEvaluator([query.plan], data).outputs[0], reference.evaluate(query.plan, data, FLOAT))
+
+
+def test_a_function_mapped_twice_is_computed_twice(interpreted_modules: None) -> None:
+    def turn(i: Any) -> Any:
+        return wp.where(i == 1, 5, 1)
+
+    query = wp.source("s", int).select_many(lambda x: wp.map(wp.map(wp.range(0, x, limit=3), turn), turn))
+    assert close(CompiledEvaluator([query.plan], {"s": {3: 1.0}}).outputs[0], {5: 2 / 3, 1: 1 / 3})
+
+
+def test_a_choice_of_one_weight_needs_no_scratch_table(interpreted_modules: None) -> None:
+    def state(weight: float) -> int:
+        query = EDGES.select_many(lambda e: [wp.where(e.a > e.b, wp.weighted(e.a, 0.5), wp.weighted(e.b, weight))])
+        return CompiledEvaluator([query.plan], {"edges": {(1, 2): 1.0}}).memory
+
+    assert state(0.5) < state(0.25)
+
+
+def test_choices_that_share_branches_are_written_once(interpreted_modules: None) -> None:
+    def doubled(e: Any) -> list[object]:
+        element = wp.weighted(e.a, 0.5)
+        for i in range(30):  # 2 to the power of 30 elements, written out each time
+            element = wp.where(e.a == i, element, wp.where(e.b == i, element, wp.weighted(i, 1.0)))
+        return [element]
+
+    query, data = EDGES.select_many(doubled), {"edges": {(1, 2): 1.0, (3, 3): 1.0}}
+    assert close(CompiledEvaluator([query.plan], data).outputs[0], reference.evaluate(query.plan, data, FLOAT))
+
+
+REFUSED: dict[str, tuple[Callable[[Any], object], str]] = {
+    "looked up in a list": (
+        lambda e: wp.element([[wp.weighted(e.a, 0.5)], [wp.weighted(e.b, 1.0)]], e.a), "walks a weighted list",
+    ),
+    "mapped": (lambda e: wp.map([wp.weighted(e.a, 0.5)], lambda x: x), "the parameter of a map"),
+    "chosen while mapped": (
+        lambda e: wp.map(
+            wp.map(wp.range(0, e.a, limit=3), lambda i: wp.weighted(i, 0.5)),
+            lambda x: wp.where(e.a > 1, x, wp.weighted(e.b, 1.0)),
+        ),
+        "the parameter of a map",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_weighted_elements_that_are_values_are_refused(name: str) -> None:
+    function, reason = REFUSED[name]
+    with pytest.raises(CannotCompile, match=reason):
+        CompiledEvaluator([EDGES.select_many(function).plan], {"edges": {}})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
@@ -231,6 +232,20 @@ def test_a_graph_lost_in_noise_is_said_to_be(name: str) -> None:
         answers[key] = Answers(query, 1e-3, values)
     with pytest.raises(AnswersError, match="lost in their noise"):
         synthesize(answers, name, Settings(100))
+
+
+def test_what_a_graph_lacks_has_no_convergence_figure(tmp_path: Path) -> None:
+    """A ring: all degrees are equal, so there is no assortativity."""
+    ring = [(node, (node + 1) % 40) for node in range(40)]
+    method, answers = find_method("tbi"), dict[str, Answers]()
+    for name, measurement in method.measurements(method.source(), 4000, bounds=Bounds(degree=8, nodes=60)).items():
+        both = [*ring, *((b, a) for a, b in ring)]
+        answers[name] = wp.simulate(measurement, {"edges": both}, seed=1)
+    graph = synthesize(answers, method, Settings(400))
+    assert len(graph.edges) == 40
+    assert math.isnan(graph.r_hat()["assortativity"])
+    assert math.isfinite(graph.r_hat()["triangles"])
+    assert report(graph)["r_hat"]["assortativity"] is None
 
 
 def test_chains_begin_from_graphs_of_their_own_and_the_best_is_given() -> None:

@@ -15,7 +15,7 @@ from wpinq.answers import Answers
 from wpinq.errors import AnswersError, PlanError
 from wpinq.graphs import read_edges
 from wpinq.graphs.limits import tag_weights, wedge_weights
-from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, synthesize
+from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, synthesize, tagged
 from wpinq.graphs.synthesis.cliques import class_mixing, clique_graph
 from wpinq.graphs.synthesis.degrees import graphical, random_graph
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
@@ -88,7 +88,7 @@ def test_a_smooth_clustering_comes_back() -> None:
 
 
 def test_the_answers_choose_how_much_clustering_bends() -> None:
-    """Whichever of a straight logit and a kinked one is true, its bend has the larger evidence; noise of a hundredth."""
+    """Whichever of a straight and a kinked logit is true, its bend has the larger evidence; noise of a hundredth."""
     limits, octave = coarse_limits(64), np.log2(np.arange(2.0, 65))
     degree = np.arange(2, 65)
     adds = (1e4 * degree**-2.5 * degree * (degree - 1))[:, None] * wedge_weights(limits, 64)[degree]
@@ -264,6 +264,14 @@ def test_a_session_measures_it_without_bounds() -> None:
     assert [len(answers[name]) for name in ("degree_mass", "closed_wedges", "joint_degrees")] == [13, 7, 91]
     assert len(answers["degree_ccdf"]) >= 2 * 20 * answers["degree_mass"].scale  # noise is fresh: no exact number
     assert len(Tagged().seed(answers, np.random.default_rng(1))) == pytest.approx(len(EDGES), rel=0.5)
+
+
+@pytest.mark.parametrize("degree", [0, 1])
+def test_degrees_that_make_no_two_edges_are_lost_in_noise(degree: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rounded to 0, which no class of degrees has; or one edge."""
+    monkeypatch.setattr(tagged, "estimate_degrees", lambda *answers: np.full(2, degree))
+    with pytest.raises(AnswersError, match="fewer than two edges, so the graph is lost in their noise"):
+        synthesize(simulated(20), "tags", Settings(100))
 
 
 def test_missing_answers_are_named() -> None:

@@ -16,7 +16,7 @@ from wpinq.errors import EvaluationFailed, WpinqError
 from wpinq.graphs.synthesis.folder import Told, holds_answers, prepare_folder, save_answers, save_run
 from wpinq.graphs.synthesis.method import Bounds
 from wpinq.synthesis.checkpoint import CheckpointError, write_atomically
-from wpinq.synthesis.settings import STEPS_AN_EDGE
+from wpinq.synthesis.settings import MOST_STEPS, STEPS_AN_EDGE
 from wpinq.workflows import measure_graph
 
 FORMAT, FORMAT_VERSION = "wpinq synthesis measuring", 1
@@ -148,5 +148,6 @@ def _measure(asked: Asked, told: Told, folder: Path, paid: set[str], notice: str
 
 def _plan(told: Told) -> str:
     steps, chains = told.settings.steps, told.settings.chains
-    each = f"{steps:,} steps" if steps is not None else f"{STEPS_AN_EDGE} steps for each edge of the seed graph"
+    by_edges = f"{STEPS_AN_EDGE} steps for each edge of the seed graph, at most {MOST_STEPS:,}"
+    each = by_edges if steps is None else f"{steps:,} steps"
     return f"Then {'one chain of' if chains == 1 else f'{chains} chains, each of'} {each}."

@@ -25,7 +25,7 @@ from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, method_names
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.workflow import SyntheticGraph, synthesize, traced_statistics
 from wpinq.synthesis.schedule import Constant, Geometric, Linear, Schedule
-from wpinq.synthesis.settings import POWER, STEPS_AN_EDGE, Settings
+from wpinq.synthesis.settings import MOST_STEPS, POWER, STEPS_AN_EDGE, Settings
 
 _DEFAULTS: dict[str, Any] = {
     "query": DEFAULT_METHOD,
@@ -70,7 +70,7 @@ def add_parser(commands: Any) -> None:
     measured("--data-version", metavar="VERSION", help="your word for this state of the data")
     measured("--engine", choices=list(ENGINES), help=f"default: {DEFAULT_ENGINE}")
     walked = partial(tell, made.add_argument_group("how the graph is fitted"))
-    every = f"of each chain (default: {STEPS_AN_EDGE} for each edge of the seed graph)"
+    every = f"of each chain (default: {STEPS_AN_EDGE} for each edge of the seed graph, at most {MOST_STEPS:,})"
     walked("--steps", type=int, metavar="N", help=every)
     walked("--power", type=float, metavar="P", help=f"at the end (default {POWER:g})")
     walked("--anneal-from", type=float, metavar="P0", help="the power at the beginning")

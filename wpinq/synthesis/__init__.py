@@ -6,12 +6,13 @@ from wpinq.synthesis.checkpoint import Checkpoint, CheckpointError
 from wpinq.synthesis.convergence import split_r_hat
 from wpinq.synthesis.sampling import Samples, Update, sample
 from wpinq.synthesis.schedule import Constant, Geometric, Linear, Schedule
-from wpinq.synthesis.settings import STEPS_AN_EDGE, Settings
+from wpinq.synthesis.settings import MOST_STEPS, STEPS_AN_EDGE, Settings
 from wpinq.synthesis.target import Target, noise_level
 from wpinq.synthesis.trace import Trace
 from wpinq.synthesis.walks import EdgeMoves, ReplaceRecord, Swaps, Walk
 
 __all__ = [
+    "MOST_STEPS",
     "STEPS_AN_EDGE",
     "Chain",
     "Checkpoint",

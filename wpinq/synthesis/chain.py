@@ -133,7 +133,7 @@ class GenericChain:
             before = scored.score
             scored.propose(changes)
             advantage = log_ratio + power * (before - scored.score)
-            if advantage >= 0 or rng.random() < math.exp(advantage):
+            if rng.random() < math.exp(min(0.0, advantage)):
                 self._accepted += 1
                 scored.commit()
                 for name, moved in changes.items():

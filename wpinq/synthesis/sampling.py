@@ -92,7 +92,8 @@ class Samples:
         """Split R-hat of the score and of every traced statistic, over the later half of the traces.
 
         Without an entry for anything while there are fewer than eight chunks. Chains that stopped apart are compared
-        over as many last draws as the shortest has.
+        over as many last draws as the shortest has. nan for a statistic that a graph lacks, such as the assortativity
+        of one whose degrees are all equal.
         """
         names = ["score", *self.traces[0].statistics]
         found = {}
@@ -100,7 +101,8 @@ class Samples:
             lines = [trace.score if name == "score" else trace.statistics[name] for trace in self.traces]
             draws = min(map(len, lines)) // 2
             if draws >= _LEAST_DRAWS:
-                found[name] = split_r_hat([line[-draws:] for line in lines])
+                later = np.array([line[-draws:] for line in lines])
+                found[name] = split_r_hat(later) if np.isfinite(later).all() else math.nan
         return found
 
 
@@ -115,7 +117,7 @@ def sample(
     on_update: Callable[[Update], None] | None = None,
     compiled: bool = True,
 ) -> Samples:
-    """Run chains whose stationary distribution is `exp(−power · Σ_i ε_i · ‖Q_i(A) − m_i‖)` over candidates A.
+    """Run chains whose stationary distribution is `exp(−power · Σ_i score_i(A))` over candidates A; see `Target`.
 
     Parameters
     ----------

@@ -13,6 +13,8 @@ POWER = 10_000.0
 """The power that the paper takes."""
 STEPS_AN_EDGE = 150
 """The steps of a chain over graphs unless told, for each edge: a walk by swaps needs steps in proportion to edges."""
+MOST_STEPS = 5_000_000
+"""And at most: what the paper takes for all its graphs."""
 _CHUNKS = 50
 
 
@@ -24,7 +26,8 @@ class Settings:
     ----------
     steps : int, optional
         Of each chain, at least 1; every proposal is one. None, for graphs: 150 (`STEPS_AN_EDGE`) for each edge of the
-        graph that the chains begin from, which `wpinq.graphs.synthesize` settles; `sample` has to be told.
+        graph that the chains begin from, at most 5,000,000 (`MOST_STEPS`), which `wpinq.graphs.synthesize` settles;
+        `sample` has to be told.
     schedule : Schedule
         The power, which is constant within a chunk.
     chains : int
@@ -61,14 +64,16 @@ class Settings:
             raise PlanError(f"stop_at_noise is a number above 0, or None; not {self.stop_at_noise!r}")
 
     def settled(self, edges: int) -> Settings:
-        """The same with a number of steps: as told, or 150 for each of so many edges.
+        """The same with a number of steps: as told, or 150 for each of so many edges, at most 5,000,000.
 
         Examples
         --------
-        >>> Settings().settled(edges=1000).steps, Settings(steps=20).settled(edges=1000).steps
-        (150000, 20)
+        >>> Settings().settled(edges=1000).steps, Settings().settled(edges=10**6).steps
+        (150000, 5000000)
+        >>> Settings(steps=20).settled(edges=1000).steps
+        20
         """
-        return self if self.steps is not None else replace(self, steps=STEPS_AN_EDGE * max(edges, 1))
+        return self if self.steps is not None else replace(self, steps=min(STEPS_AN_EDGE * max(edges, 1), MOST_STEPS))
 
     @property
     def total_steps(self) -> int:

@@ -28,6 +28,8 @@ Edge = tuple[int, int]
 SOURCE = "edges"
 """The name of the source of edges in ledgers and bills."""
 
+LOST = "the answers tell of fewer than two edges, so the graph is lost in their noise: it takes more epsilon"
+
 _GRAIN = 10**12
 
 

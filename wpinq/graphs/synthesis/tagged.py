@@ -27,7 +27,7 @@ from wpinq.graphs.synthesis.cliques import clique_graph
 from wpinq.graphs.synthesis.degrees import graphical
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.mixing import joint_weights
-from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Edge, Method, spend
+from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Edge, Method, spend
 from wpinq.measurement import Measurement
 from wpinq.query import Query
 from wpinq.synthesis.target import Target
@@ -99,8 +99,8 @@ class Tagged(Method):
     closing: float = 0.4
     symmetric: bool = False
     stops_at_noise: ClassVar[bool] = False  # type: ignore[misc]
-    """Against the joint degrees as released, the graph that the walk begins from is at the noise level as a rule, with
-    triangles still to be fitted."""
+    """What it fits are estimates. Against the answers, the graph that the walk begins from is at the noise level as a
+    rule, with triangles still to be fitted."""
 
     def __post_init__(self) -> None:
         Swaps(closing=self.closing)  # refuses a share out of range, before anything is spent
@@ -204,6 +204,8 @@ def _classes(answers: Mapping[str, Answers]) -> DegreeClasses:
     limits = fine_limits(2 ** len(mass))
     found = estimate_degrees(ccdf, 2 * answers[CCDF].scale, mass, answers[MASS].scale, limits)
     degrees = graphical(found)
+    if degrees.sum() < 4:
+        raise AnswersError(LOST)
     return DegreeClasses.of(np.sort(degrees[degrees > 0]))
 
 

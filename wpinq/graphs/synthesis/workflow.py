@@ -15,7 +15,7 @@ from wpinq.answers import Answers
 from wpinq.errors import AnswersError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
-from wpinq.graphs.synthesis.method import Method
+from wpinq.graphs.synthesis.method import LOST, Method
 from wpinq.graphs.synthesis.methods import find_method
 from wpinq.graphs.synthesis.statistics import graph_statistics
 from wpinq.plan.node import sources
@@ -90,7 +90,8 @@ def synthesize(
     """A public graph that fits answers: degrees, a random graph that has them, and Markov chains towards the rest.
 
     Each chain begins from a graph of its own that the method draws, and swaps edges with stationary distribution
-    `exp(−power · Σ_i ε_i · ‖Q_i(A) − m_i‖_1)` over the graphs A of its degrees.
+    `exp(−power · Σ_i ε_i · ‖Q_i(A) − m_i‖_1)` over the graphs A of its degrees, where m_i are the answers, or what the
+    method makes of them (`Method.targets`).
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def synthesize(
         What was measured and how to use it; or its name, as for `find_method`.
     settings : Settings
         Steps, power or schedule, chains, seed, stopping. Without a number of steps, 150 for each edge of the seed
-        graph, which has the degrees that follow from answers.
+        graph, which has the degrees that follow from answers, at most 5,000,000.
     outside : bool
         Whether records that were not released cost too what the graph has of them, as if released as 0; see `Target`.
     statistics : callable or None
@@ -152,9 +153,7 @@ def synthesize(
     generators = [np.random.default_rng(s) for s in np.random.SeedSequence((settings.seed, 1)).spawn(settings.chains)]
     seeds = tuple(_array(chosen.seed(answers, rng)) for rng in generators)
     if min(map(len, seeds)) < 2:
-        raise AnswersError(
-            "the answers tell of fewer than two edges, so the graph is lost in their noise: it takes more epsilon"
-        )
+        raise AnswersError(LOST)
     settled = settings.settled(max(map(len, seeds)))
     named = sources([target.plan for target in targets])[source].record
     starts = [{source: _labelled(seed, named)} for seed in seeds]

@@ -12,7 +12,7 @@ from itertools import count
 
 from wpinq.engines.incremental.compiled.columns import Dictionary
 from wpinq.engines.incremental.compiled.errors import CannotCompile
-from wpinq.expr.types import FLOAT, NULL, STR, ListOf, TupleOf, Type
+from wpinq.expr.types import BOOL, FLOAT, NULL, STR, ListOf, TupleOf, Type
 
 LINES_LIMIT = 20_000
 
@@ -180,6 +180,8 @@ def constant(writer: Writer, value: object, type_: Type) -> Held:
     if type_ == FLOAT:
         assert isinstance(value, float)
         return Term("float", f"({value!r})")
+    if type_ == BOOL:
+        return Term("bool", repr(value))  # bare, as what is settled already is told by
     if isinstance(value, int) and value == -(2**63):
         return Term("int", "(-9223372036854775807 - 1)")
     return Term(kind_of(type_), f"({value!r})")

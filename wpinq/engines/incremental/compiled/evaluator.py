@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
@@ -183,11 +182,7 @@ class CompiledEvaluator:
 
     def _aim(self, targets: Sequence[Aim]) -> None:
         for aim in targets:
-            if not (0 <= aim.epsilon < math.inf and 0 <= aim.width < math.inf):
-                raise PlanError(
-                    f"the price of a unit of distance and the width must be finite and at least 0, "
-                    f"not {aim.epsilon!r} and {aim.width!r}"
-                )
+            aim.check()
         self._aims = [*targets]
 
     def walk(self, loop: Loop, tallies: Words, steps: int) -> None:

@@ -14,12 +14,15 @@ from wpinq.engines.incremental.compiled.remembered import (
     length_of,
 )
 from wpinq.engines.incremental.compiled.scalars import emit, shaped, truth
+from wpinq.expr.build import call
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
 from wpinq.expr.types import ListOf, Weighted
 
 Element = Expr | Held
 """An element of a list: an expression, or a value where the list is of values."""
+
+_PARAMETER = "a weighted element is the parameter of a map; write wp.weighted in its function"
 
 
 def loop(writer: Writer, expr: Expr, body: Callable[[Element], None]) -> None:
@@ -39,13 +42,14 @@ def loop(writer: Writer, expr: Expr, body: Callable[[Element], None]) -> None:
         function = expr.arguments[1]
         assert isinstance(function, Lambda)
         (parameter,) = function.parameters
+        outside = dict(writer.known)
 
         def mapped(element: Element) -> None:
-            writer.known[parameter.digest] = value_of(writer, element)
+            value, inside = value_of(writer, element), writer.known
+            # without what the list was computed from: a map inside it may have a parameter of this name
+            writer.known = {**outside, parameter.digest: value}
             body(function.body)
-            for node in walk(function.body):  # what depends on the parameter is computed anew for each element
-                writer.known.pop(node.digest, None)
-            writer.known.pop(parameter.digest, None)
+            writer.known = inside
 
         loop(writer, expr.arguments[0], mapped)
     elif expr.name == "flatten":
@@ -125,13 +129,13 @@ def item_value(writer: Writer, item: Item) -> Held:
     """The value of an item; of a weighted one, its record."""
     known = writer.known
     for parameter, expr in item.given:
-        value = emit(writer, expr)
+        value = value_of(writer, expr)
         writer.known = {**known, parameter.digest: value}
-    expr = item.expr
+    expr = split(item.expr)[0] if isinstance(item.expr.type, Weighted) else item.expr
     for node in walk(expr) if item.given else ():
         if isinstance(node, Call) and not isinstance(node.type, Weighted) and (same := _same(item.given, node)):
             writer.known[node.digest] = constant(writer, same[0], node.type)
-    value = emit(writer, expr.arguments[0] if isinstance(expr, Call) and expr.name == "weighted" else expr)
+    value = emit(writer, expr)
     if item.given:
         writer.known = known
     return value
@@ -139,9 +143,7 @@ def item_value(writer: Writer, item: Item) -> Held:
 
 def weighed(item: Item) -> Fraction | None:
     """The weight of a weighted item, 0 for a null one; None where it depends on the record."""
-    if not isinstance(item.expr, Call) or item.expr.name != "weighted":
-        return None
-    same = _same(item.given, item.expr.arguments[1])
+    same = _same(item.given, split(item.expr)[1])
     return same and Fraction(same[0] or 0)
 
 
@@ -158,20 +160,42 @@ def _same(given: tuple[tuple[Variable, Expr], ...], expr: Expr) -> tuple[Any] | 
 
 
 def value_of(writer: Writer, element: Element) -> Held:
-    """The value of an element."""
+    """The value of an element that is not weighted."""
+    if isinstance(element, Expr) and isinstance(element.type, Weighted):
+        raise CannotCompile(_PARAMETER)
     return emit(writer, element) if isinstance(element, Expr) else element
 
 
+def split(element: Expr) -> tuple[Expr, Expr]:
+    """Record and weight of a weighted element. Where a condition chooses the element, it chooses each of them."""
+    parts: dict[bytes, tuple[Expr, Expr]] = {}
+    for node in walk(element):  # each node once, however often it is shared
+        if not isinstance(node, Call) or not isinstance(node.type, Weighted):
+            continue
+        if node.name == "weighted":
+            record, weight = node.arguments
+            parts[node.digest] = record, weight
+        elif node.name == "where" and all(branch.digest in parts for branch in node.arguments[1:]):
+            condition, *branches = node.arguments
+            records, weights = zip(*(parts[branch.digest] for branch in branches), strict=True)
+            parts[node.digest] = _chosen(condition, *records), _chosen(condition, *weights)
+    if element.digest not in parts:
+        raise CannotCompile(_PARAMETER)
+    return parts[element.digest]
+
+
+def _chosen(condition: Expr, yes: Expr, no: Expr) -> Expr:
+    """What the condition chooses; without it where both are the same, so that one weight is known to be one."""
+    return yes if yes == no else call("where", condition, yes, no)
+
+
 def weighted_parts(writer: Writer, element: Element) -> tuple[Held, Term]:
-    """Record and weight of a weighted element, through the choices it is made by."""
-    if not isinstance(element, Call) or element.name not in ("weighted", "where"):
-        raise CannotCompile("a weighted element is no plain call of wp.weighted")
-    if element.name == "weighted":
-        record, weight = (emit(writer, argument) for argument in element.arguments)
-        assert isinstance(weight, Term)
-        type_ = element.arguments[0].type
-        return shaped(record, type_), weight
-    raise CannotCompile("weighted elements are chosen by a condition; choose the weights instead")
+    """The values of record and weight of a weighted element."""
+    assert isinstance(element, Expr)
+    record, weight = split(element)
+    value, share = shaped(emit(writer, record), record.type), emit(writer, weight)
+    assert isinstance(share, Term)
+    return value, share
 
 
 def is_weighted(function: Lambda) -> bool:

@@ -29,8 +29,8 @@ class SwapWalk(GraphWalk):
 
     A step draws two edges and exchanges ends: {a, b}, {p, q} become {a, q}, {p, b}. Loops and edges that are there
     already are refused. The new graph is kept with probability
-    `min(1, ratio · exp(power · (score before − score after)))`, `score = Σ_i epsilon_i · ‖Q_i − values_i‖`, where the
-    ratio of the proposal probabilities is 1 unless proposals are chosen to close wedges.
+    `min(1, ratio · exp(power · (score before − score after)))`, where the ratio of the proposal
+    probabilities is 1 unless proposals are chosen to close wedges. The score is the sum over the targets; see `Aim`.
 
     Parameters
     ----------

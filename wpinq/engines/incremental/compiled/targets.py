@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.node import Node
 
@@ -26,6 +28,14 @@ class Aim(NamedTuple):
     values: Mapping[Value, float]
     outside: bool = False
     width: float = 0.0
+
+    def check(self) -> None:
+        """Raise PlanError where the price or the width is negative or not finite."""
+        if not (0 <= self.epsilon < math.inf and 0 <= self.width < math.inf):
+            raise PlanError(
+                f"the price of a unit of distance and the width must be finite and at least 0, "
+                f"not {self.epsilon!r} and {self.width!r}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +66,8 @@ def huber(differences: Floats, widths: Floats | float) -> Floats:
     """
     size = np.abs(differences)
     near = size < widths
-    return np.where(near, size * size / np.where(near, 2 * np.asarray(widths), 1.0), size - 0.5 * np.asarray(widths))
+    small = np.where(near, size, 0.0)  # squares of the others may overflow
+    return np.where(near, small * small / np.where(near, 2 * np.asarray(widths), 1.0), size - 0.5 * np.asarray(widths))
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,8 @@ class GraphWalk(ABC):
         virtual: bool,
         seed: int,
     ) -> None:
+        for target in targets:
+            target.aim.check()
         self._targets, self._source, self._vertices = tuple(targets), source, vertices
         self._symmetric, self._virtual = symmetric, virtual
         mixed = np.random.SeedSequence(seed).generate_state(2, np.uint64)
