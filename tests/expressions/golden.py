@@ -233,7 +233,7 @@ table(
     (((1, None), (1, None)), True),
     (((1, "a"), (1, "b")), False),
 )
-table("equal", N, lambda x: x == None, (None, True), (0, False))  # noqa: E711
+table("equal", N, lambda x: x == None, (None, True), (0, False))  # noqa: E711 - as users write it
 table("equal", BOOLS, lambda r: r.a == r.b, ((True, True), True), ((True, False), False), ((None, False), False))
 table(
     "not_equal", INTS, lambda r: r.a != r.b, ((1, 1), False), ((1, 2), True), ((None, None), False), ((None, 1), True)

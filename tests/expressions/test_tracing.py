@@ -58,7 +58,7 @@ FORBIDDEN: list[tuple[Callable[[Any], Any], str]] = [
     (lambda e: (e.age, 1) == (2, 1), "use & | ~"),
     (lambda e: "a" in e.tags, "wp.contains(text, part), or == on each field"),
     (lambda e: list(e), "use [0], [1]"),
-    (lambda e: [tag for tag in e.tags], "wp.map(list, function)"),  # noqa: C416
+    (lambda e: [tag for tag in e.tags], "wp.map(list, function)"),  # noqa: C416 - as users write it
     (unpack, "use [0], [1]"),
     (lambda e: [*e.tags], "cannot be looped over"),
     (lambda e: sum(e.tags), "cannot be looped over"),
@@ -72,7 +72,7 @@ FORBIDDEN: list[tuple[Callable[[Any], Any], str]] = [
     (lambda e: [1, 2][e.age], "use wp.cast(x, int)"),
     (lambda e: range(e.age), "use wp.cast(x, int)"),
     (lambda e: operator.index(e.age), "use wp.cast(x, int)"),
-    (lambda e: "%d" % e.age, "is not a number yet"),  # noqa: UP031
+    (lambda e: "%d" % e.age, "is not a number yet"),  # noqa: UP031 - as users write it
     (lambda e: math.trunc(e.height), "use wp.cast(x, int)"),
     (lambda e: float(e.age), "use wp.cast(x, float)"),
     (lambda e: complex(e.age), "use wp.cast(x, float)"),
@@ -82,13 +82,13 @@ FORBIDDEN: list[tuple[Callable[[Any], Any], str]] = [
     (lambda e: math.ceil(e.height), "use wp.floor(x)"),
     (lambda e: round(e.height, 2), "wp.bucket(x, width)"),
     (lambda e: str(e.age), "use wp.cast(x, str)"),
-    (lambda e: "%s" % e.name, "use wp.cast(x, str)"),  # noqa: UP031
+    (lambda e: "%s" % e.name, "use wp.cast(x, str)"),  # noqa: UP031 - as users write it
     (lambda e: f"{e.name}!", "build text with +"),
     (lambda e: f"{e.age:>3}", "build text with +"),
-    (lambda e: "{}".format(e.name), "build text with +"),  # noqa: UP032
+    (lambda e: "{}".format(e.name), "build text with +"),  # noqa: UP032 - as users write it
     (lambda e: repr(e.age), "q.explain()"),
     (lambda e: f"{e.age!r}", "q.explain()"),
-    (lambda e: print(e.age), "use wp.cast(x, str)"),  # noqa: T201
+    (lambda e: print(e.age), "use wp.cast(x, str)"),  # noqa: T201 - as users write it
     (lambda e: pickle.dumps(e), "pickle the query"),
     (lambda e: copy.copy(e.age), "pickle the query"),
     (lambda e: copy.deepcopy(e.age), "pickle the query"),

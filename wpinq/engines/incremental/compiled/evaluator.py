@@ -206,14 +206,12 @@ class CompiledEvaluator:
 
     def _generate(self, candidate: Mapping[str, Rows]) -> None:
         try:
-            self._generated: Generated = Generator(
-                self._steps, self._assumptions, runtime.PARAMETERS, self._walk
-            ).generate()
+            self._generated: Generated = Generator(self._steps, self._assumptions, self._walk).generate()
         except CannotCompile:
             if not self._assumptions.virtual:
                 raise
             self._virtual, self._assumptions = False, replace(self._assumptions, virtual=False)
-            self._generated = Generator(self._steps, self._assumptions, runtime.PARAMETERS, self._walk).generate()
+            self._generated = Generator(self._steps, self._assumptions, self._walk).generate()
         self._module: ModuleType = import_module(self._generated.text)
         self._load(candidate)
 

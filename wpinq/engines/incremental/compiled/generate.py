@@ -57,9 +57,8 @@ class Generated:
 class Generator:
     """Writes the module of some steps under assumptions."""
 
-    def __init__(self, steps: Steps, assumptions: Assumptions, output_parameters: int, walk: Walk | None) -> None:
-        self.steps, self.assumptions, self.first_parameter = steps, assumptions, output_parameters
-        self.walk = walk
+    def __init__(self, steps: Steps, assumptions: Assumptions, walk: Walk | None) -> None:
+        self.steps, self.assumptions, self.walk = steps, assumptions, walk
         self.expander = Expander(steps.all, assumptions)
         self.tables = Tables()
         self.held: dict[Step, tuple[Table, Table]] = {}

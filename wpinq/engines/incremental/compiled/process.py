@@ -166,7 +166,7 @@ def process_output(generator: Generator, writer: Writer, number: int, kept: Tabl
     line, size = writer.line, kept.width
     words = numbered("x", size)
     record = ", ".join(words)
-    at = generator.first_parameter + runtime.PARAMETERS_EACH * number
+    at = runtime.PARAMETERS + runtime.PARAMETERS_EACH * number
     with writer.block(f"for m in range(1, 1 + load(A, {moved.name} + COUNT)):"):
         line(f"base = row_at(A, {moved.name}, m)")
         for i, word in enumerate(words):
