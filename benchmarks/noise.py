@@ -21,9 +21,9 @@ from typing import Any
 import wpinq as wp
 from wpinq.expr.types import INT
 from wpinq.expr.values import canonical_bytes
-from wpinq.privacy.ledger import Ledger, Pricing
-from wpinq.privacy.mechanism import contrib
-from wpinq.privacy.noise import LaplaceNoise
+from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.mechanism import contrib
+from wpinq.kernel.noise import LaplaceNoise
 
 LIMIT = 15.0
 SCALE = 1.0

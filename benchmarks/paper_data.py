@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 import wpinq as wp
-from wpinq.answers import Answers
 from wpinq.graphs import degree_ccdf, degree_sequence, nodes, nodes_from_weight
 from wpinq.graphs.synthesis import find_method
 from wpinq.graphs.synthesis.degrees import fit_degrees, graphical, random_graph
 from wpinq.graphs.synthesis.methods import DegreesThen
+from wpinq.measure.answers import Answers
 
 Edges = npt.NDArray[np.int64]
 EPSILON = 0.1

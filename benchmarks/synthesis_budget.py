@@ -29,11 +29,11 @@ import numpy as np
 import numpy.typing as npt
 
 import wpinq as wp
-from wpinq.answers import Answers
 from wpinq.engines.incremental.compiled import CannotCompile, SwapWalk, Target
 from wpinq.graphs.synthesis import find_method, graph_statistics, synthesize
 from wpinq.graphs.synthesis.method import Method
-from wpinq.measurement import Measurement
+from wpinq.measure.answers import Answers
+from wpinq.measure.measurement import Measurement
 from wpinq.plan.analysis import slack
 from wpinq.query import Query
 from wpinq.synthesis import Settings

@@ -7,8 +7,6 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from wpinq.answers import Answers
-from wpinq.bill import Bill, bill, fit_to_budget
 from wpinq.dataset import WeightedDataset
 from wpinq.errors import (
     AnswersError,
@@ -55,12 +53,14 @@ from wpinq.expr.functions import (
     where,
 )
 from wpinq.ingest import EdgeList
+from wpinq.kernel.release import Release
+from wpinq.kernel.session import Session
 from wpinq.language import Program, parse, unparse
-from wpinq.measurement import Measurement
+from wpinq.measure.answers import Answers
+from wpinq.measure.bill import Bill, bill, fit_to_budget
+from wpinq.measure.measurement import Measurement
 from wpinq.public import evaluate, simulate
 from wpinq.query import Query, source
-from wpinq.release import Release
-from wpinq.session import Session
 
 if TYPE_CHECKING:
     from wpinq import graphs, histograms, synthesis

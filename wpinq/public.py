@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from wpinq.answers import Answers
 from wpinq.dataset import WeightedDataset
 from wpinq.engines.choice import DEFAULT_ENGINE, find_engine
-from wpinq.errors import EvaluationFailed, PlanError
+from wpinq.errors import EpsilonError, EvaluationFailed, PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize
-from wpinq.measurement import Choose, GeometricCount, Measurement
+from wpinq.kernel.noise import LaplaceNoise
+from wpinq.measure.answers import Answers
+from wpinq.measure.laws import DoubleGeometric
+from wpinq.measure.measurement import Choose, GeometricCount, Measurement
+from wpinq.measure.scales import on_lattice
 from wpinq.plan.analysis import slack
 from wpinq.plan.arithmetic import EXACT, FLOAT
 from wpinq.plan.node import sources
-from wpinq.privacy.geometric import on_lattice, simulate_geometric
-from wpinq.privacy.noise import simulate_laplace
-from wpinq.privacy.selection import simulate_select
 from wpinq.query import Query
 
 
@@ -140,3 +141,107 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
     noisy = simulate_laplace([float(weights[key]) for key in measurement.domain], scale, seed)
     factor = float(sink.factor)
     return Answers(measurement, scale * factor, factor * np.array(noisy), simulated=True)
+
+
+def simulate_laplace(values: Sequence[float], scale: float, seed: int) -> list[float]:
+    """Public values plus reproducible Laplace noise from numpy. NOT private: for experiments on public data.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Public.
+    scale : float
+        The scale of the noise, positive and finite.
+    seed : int
+        At least 0. The same seed gives the same noise.
+
+    Returns
+    -------
+    list of float
+        As many noisy numbers.
+
+    Raises
+    ------
+    EpsilonError
+        When the scale is not a positive finite float.
+
+    Notes
+    -----
+    Privacy: none whatever. A seed can be guessed, and numpy's sums show the value in their low bits.
+
+    Examples
+    --------
+    >>> simulate_laplace([1.0, 2.0], 0.5, seed=1) == simulate_laplace([1.0, 2.0], 0.5, seed=1)
+    True
+    """
+    draws = np.random.default_rng(seed).laplace(0.0, LaplaceNoise(scale).scale, len(values))
+    return [float(value + draw) for value, draw in zip(values, draws, strict=True)]
+
+
+def simulate_geometric(values: Sequence[int], scale: float, seed: int) -> list[int]:
+    """Public integers plus reproducible double-geometric noise from numpy. NOT private: for public data.
+
+    The difference of two geometric draws, `Pr[k] ∝ exp(−|k|/scale)`.
+
+    Parameters
+    ----------
+    values : sequence of int
+        Public.
+    scale : float
+        In steps, positive and finite.
+    seed : int
+        At least 0.
+
+    Examples
+    --------
+    >>> simulate_geometric([1, 2], 0.5, seed=1) == simulate_geometric([1, 2], 0.5, seed=1)
+    True
+    """
+    rng = np.random.default_rng(seed)
+    chance = -math.expm1(-1 / DoubleGeometric(scale).scale)
+    draws = rng.geometric(chance, len(values)) - rng.geometric(chance, len(values))
+    return [int(value + draw) for value, draw in zip(values, draws, strict=True)]
+
+
+def simulate_select(scores: Sequence[float], epsilon: Fraction, seed: int) -> int:
+    """A reproducible draw from the distribution of `select`. NOT private: for experiments on public data.
+
+    Parameters
+    ----------
+    scores : sequence of float
+        Public, one a candidate.
+    epsilon : Fraction
+        More than 0.
+    seed : int
+        At least 0. The same seed gives the same choice.
+
+    Returns
+    -------
+    int
+        The position of the largest `score + Exp(2 / epsilon)`, drawn by numpy.
+
+    Raises
+    ------
+    PlanError
+        When there are no candidates.
+    EpsilonError
+        When epsilon is not more than 0.
+
+    Notes
+    -----
+    Privacy: none whatever. A seed can be guessed.
+
+    Source: Ding, Kifer, Steinke, Wang, Xiao, Zhang, "The permute-and-flip mechanism is identical to
+    report-noisy-max with exponential noise", 2021.
+
+    Examples
+    --------
+    >>> simulate_select([0.0, 10_000.0, 1.0], Fraction(1, 2), seed=1)
+    1
+    """
+    if len(scores) == 0:
+        raise PlanError("there is nothing to select from: give at least one candidate")
+    if not epsilon > 0:
+        raise EpsilonError("epsilon must be more than 0 to select: parse it with parse_epsilon")
+    draws = np.random.default_rng(seed).exponential(float(2 / epsilon), len(scores))
+    return int(np.argmax(np.asarray(scores, dtype=np.float64) + draws))

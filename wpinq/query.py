@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from wpinq.bill import Bill
-from wpinq.clamped import average_elements, check_range, sum_elements
 from wpinq.display.explain import explain_plan
 from wpinq.engines.choice import DEFAULT_ENGINE
 from wpinq.errors import PlanError
@@ -17,7 +15,10 @@ from wpinq.expr.nodes import Constant, Lambda, make_lambda
 from wpinq.expr.trace import lift, trace
 from wpinq.expr.types import Type, check_field_name, type_from_annotation
 from wpinq.expr.values import Value
-from wpinq.measurement import (
+from wpinq.measure.bill import Bill
+from wpinq.measure.clamped import average_elements, check_range, sum_elements
+from wpinq.measure.epsilon import parse_epsilon
+from wpinq.measure.measurement import (
     Choose,
     GeometricCount,
     Measurement,
@@ -48,7 +49,6 @@ from wpinq.plan.operators import (
     Union,
     Where,
 )
-from wpinq.privacy.epsilon import parse_epsilon
 
 Function = Callable[..., Any]
 DEFAULT_CAP = 2**30

@@ -16,7 +16,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.language import Program, parse
-from wpinq.measurement import Measurement
+from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
 
 FOLDER = Path(__file__).parents[2] / "examples" / "tpch"

@@ -14,15 +14,11 @@ from hypothesis import strategies as st
 import wpinq as wp
 from wpinq.errors import AnswersError, EpsilonError, EvaluationFailed, PlanError
 from wpinq.histograms import CountOfCounts, Hierarchical, HierarchicalCounts, Identity, Sorted, Tree, Wavelet
+from wpinq.kernel.geometric import GeometricNoise
+from wpinq.measure.scales import check_exact, geometric_scale, on_lattice
 from wpinq.plan.analysis import rounding_error
 from wpinq.plan.lattice import common_divisor, lattice, require_lattice
-from wpinq.privacy.geometric import (
-    GeometricNoise,
-    check_exact,
-    geometric_scale,
-    on_lattice,
-    simulate_geometric,
-)
+from wpinq.public import simulate_geometric
 
 items = wp.source("items", group=int, bin=int, facts=["unit_weights"])
 plain = wp.source("plain", group=int, bin=int)

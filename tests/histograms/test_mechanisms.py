@@ -37,8 +37,9 @@ from wpinq.histograms import (
 from wpinq.histograms.inference.geometric_sums import geometric_half_widths, geometric_variance
 from wpinq.histograms.inference.noise import Noise
 from wpinq.histograms.strategies.mechanism import noise_of
-from wpinq.measurement import GeometricCount, NoisyCount
-from wpinq.privacy.geometric import GeometricNoise, geometric_scale
+from wpinq.kernel.geometric import GeometricNoise
+from wpinq.measure.measurement import GeometricCount, NoisyCount
+from wpinq.measure.scales import geometric_scale
 
 people = wp.source("people", int, facts=["unit_weights"], cap=10**4)
 pairs = wp.source("pairs", x=int, y=int, facts=["unit_weights"], cap=10**4)

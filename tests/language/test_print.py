@@ -15,7 +15,7 @@ from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.expr.types import INT, STR, ListOf
 from wpinq.language import parse, unparse
 from wpinq.language.sinks import SINKS
-from wpinq.measurement import Measurement
+from wpinq.measure.measurement import Measurement
 from wpinq.plan.operator import REGISTRY
 from wpinq.query import Query
 

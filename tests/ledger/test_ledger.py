@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from wpinq.errors import BudgetExceeded, LedgerError
-from wpinq.privacy import ledger_history, ledger_schema
-from wpinq.privacy.ledger import Account, Ledger, PartsOf, Price, Pricing
+from wpinq.kernel import ledger_history, ledger_schema
+from wpinq.kernel.ledger import Account, Ledger, PartsOf, Price, Pricing
 
 EPSILON = 10**9
 ROOT = pathlib.Path(__file__).parents[2]
@@ -553,7 +553,7 @@ def test_damage_is_an_error_that_explains(books: pathlib.Path) -> None:
 READ_ONLY = """
 import os, sys
 from wpinq.errors import LedgerError
-from wpinq.privacy.ledger import Ledger, Pricing
+from wpinq.kernel.ledger import Ledger, Pricing
 directory = sys.argv[1]
 with Ledger(f"{directory}/ledger.db") as ledger:
     ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=10)
@@ -640,7 +640,7 @@ def test_a_reader_does_not_wait_for_a_writer(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_writer_that_waits_too_long_is_told(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wpinq.privacy.ledger_file.PATIENCE", 0.05)
+    monkeypatch.setattr("wpinq.kernel.ledger_file.PATIENCE", 0.05)
     with Ledger(tmp_path / "ledger.db") as one, Ledger(tmp_path / "ledger.db") as two:
         open_account(one)
 

@@ -23,11 +23,11 @@ from wpinq.histograms import (
     Tree,
     Wavelet,
 )
+from wpinq.measure.scales import laplace_scale
 from wpinq.plan.analysis import PARTITION_SLACK, UNIT_ROUNDOFF, rounding_error, roundoffs, slack
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.node import topological
 from wpinq.plan.operator import REGISTRY
-from wpinq.privacy.noise import laplace_scale
 from wpinq.query import Query
 
 NUMBERS = wp.source("numbers", int, cap=2**30)

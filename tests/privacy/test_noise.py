@@ -20,10 +20,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError, WpinqError
-from wpinq.measurement import half_width
-from wpinq.privacy import mechanism, noise, selection
-from wpinq.privacy.noise import LaplaceNoise, laplace_scale, simulate_laplace
-from wpinq.privacy.selection import select, selection_scale, simulate_select
+from wpinq.kernel import mechanism, noise, selection
+from wpinq.kernel.noise import LaplaceNoise
+from wpinq.kernel.selection import select, selection_scale
+from wpinq.measure.laws import half_width
+from wpinq.measure.scales import laplace_scale
+from wpinq.public import simulate_laplace, simulate_select
 
 FALSE_ALARM = 1e-9
 SCALE = 2.5
@@ -152,14 +154,14 @@ def test_a_map_that_never_certifies_is_refused() -> None:
 def test_the_feature_set_of_the_process_is_left_alone(enabled: bool) -> None:
     script = f"""
 import sys
-import wpinq.privacy.noise as noise, wpinq.privacy.selection
+import wpinq.measure.scales as scales, wpinq.kernel.noise, wpinq.kernel.selection
 assert not any(name.split(".")[0] == "opendp" for name in sys.modules)
 from fractions import Fraction
 from opendp.mod import GLOBAL_FEATURES, enable_features
 if {enabled}: enable_features("contrib")
 before = set(GLOBAL_FEATURES)
-noise.LaplaceNoise(noise.laplace_scale(Fraction(1), Fraction(0))).add([1.0])
-wpinq.privacy.selection.select([1.0, 2.0], Fraction(1), Fraction(0), [Fraction(1)])
+wpinq.kernel.noise.LaplaceNoise(scales.laplace_scale(Fraction(1), Fraction(0))).add([1.0])
+wpinq.kernel.selection.select([1.0, 2.0], Fraction(1), Fraction(0), [Fraction(1)])
 assert GLOBAL_FEATURES == before, GLOBAL_FEATURES
 """
     command = [sys.executable, "-W", "error", "-c", script]

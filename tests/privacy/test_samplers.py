@@ -21,11 +21,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from wpinq.privacy import laplace
-from wpinq.privacy.coins import WORD, Coin, Coins
-from wpinq.privacy.exponential import Exponential
-from wpinq.privacy.geometric import double_geometric
-from wpinq.privacy.laplace import add_laplace
+from wpinq.kernel import laplace
+from wpinq.kernel.coins import WORD, Coin, Coins
+from wpinq.kernel.exponential import Exponential
+from wpinq.kernel.geometric import double_geometric
+from wpinq.kernel.laplace import add_laplace
 
 FALSE_ALARM = 1e-9
 LARGEST = sys.float_info.max
@@ -317,7 +317,7 @@ def test_the_noise_is_that_of_opendp() -> None:
     from opendp.measurements import make_laplace
     from opendp.metrics import l1_distance
 
-    from wpinq.privacy.mechanism import contrib
+    from wpinq.kernel.mechanism import contrib
 
     with contrib():
         space = vector_domain(atom_domain(T="f64", nan=False)), l1_distance(T="f64")

@@ -11,7 +11,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.language import parse
-from wpinq.measurement import Measurement
+from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
 
 HERE = Path(__file__).parent

@@ -16,7 +16,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.display.table import answers_table
-from wpinq.measurement import Choose, NoisyAverage, NoisySum
+from wpinq.measure.measurement import Choose, NoisyAverage, NoisySum
 
 # --- answers ----------------------------------------------------------------------------------------------------------
 

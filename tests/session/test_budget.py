@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 import wpinq as wp
-from wpinq.privacy.ledger import Ledger
+from wpinq.kernel.ledger import Ledger
 
 
 def test_a_name_protected_again_keeps_what_was_spent(ledger: pathlib.Path, edges: wp.Query) -> None:

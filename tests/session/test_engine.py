@@ -19,8 +19,8 @@ from wpinq.engines import reference
 from wpinq.engines.choice import DEFAULT_ENGINE, ENGINES, gap
 from wpinq.engines.relational import database
 from wpinq.engines.relational.instance import Instance
+from wpinq.kernel.ledger import Ledger
 from wpinq.plan.arithmetic import FLOAT
-from wpinq.privacy.ledger import Ledger
 
 Weights = dict[Any, float]
 

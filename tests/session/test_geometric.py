@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import wpinq as wp
-from wpinq.measurement import GeometricCount
-from wpinq.privacy.geometric import GeometricNoise
+from wpinq.kernel.geometric import GeometricNoise
+from wpinq.measure.measurement import GeometricCount
 
 PEOPLE = wp.source("people", group=int, person=int, facts=["unit_weights"], cap=1000)
 ROWS = [(i % 5, i) for i in range(40)]

@@ -12,9 +12,9 @@ from fractions import Fraction
 import pytest
 
 import wpinq as wp
-from wpinq.measurement import Choose, Measurement
-from wpinq.order import prepare
-from wpinq.privacy.ledger import Ledger
+from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.orders import prepare
+from wpinq.measure.measurement import Choose, Measurement
 
 KEYS = range(1, 5)
 

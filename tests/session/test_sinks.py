@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 import wpinq as wp
-from wpinq.measurement import Choose
+from wpinq.measure.measurement import Choose
 from wpinq.plan.analysis import slack
 
 CUTS = tuple(range(-1, 11))
@@ -188,7 +188,7 @@ def test_scales_are_the_certified_ones() -> None:
     from opendp.measurements import make_laplace
     from opendp.metrics import l1_distance
 
-    from wpinq.privacy.mechanism import contrib
+    from wpinq.kernel.mechanism import contrib
 
     edges = wp.source("edges", src=int, dst=int)
     weighted = wp.source("pairs", src=int, dst=int, unit_weight=2)

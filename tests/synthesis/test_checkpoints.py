@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import wpinq as wp
-from wpinq.answers import Answers
 from wpinq.engines.incremental.compiled.evaluator import MOST_OUTPUTS
 from wpinq.errors import PlanError
 from wpinq.graphs import degrees, triangles_by_intersect
+from wpinq.measure.answers import Answers
 from wpinq.synthesis import (
     CheckpointError,
     EdgeMoves,

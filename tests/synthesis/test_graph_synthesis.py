@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import wpinq as wp
-from wpinq.answers import Answers
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.graphs import read_edges
 from wpinq.graphs.synthesis import (
@@ -26,7 +25,8 @@ from wpinq.graphs.synthesis import (
 )
 from wpinq.graphs.synthesis.degrees import fit_degrees, graphical, is_graphical, random_graph
 from wpinq.graphs.synthesis.report import report
-from wpinq.privacy.epsilon import budget_to_nano, to_nano
+from wpinq.kernel.charge import budget_to_nano, to_nano
+from wpinq.measure.answers import Answers
 from wpinq.synthesis import STEPS_AN_EDGE, CheckpointError, Settings, Update
 
 ROOT = Path(__file__).parents[2]

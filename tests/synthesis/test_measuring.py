@@ -12,8 +12,8 @@ import wpinq as wp
 from wpinq.errors import BudgetExceeded, EvaluationFailed, PlanError, SourceRejected
 from wpinq.graphs.synthesis import Bounds, find_method
 from wpinq.graphs.synthesis.methods import DegreesThen, Fit
-from wpinq.privacy.epsilon import from_nano
-from wpinq.privacy.ledger import Ledger
+from wpinq.kernel.charge import from_nano
+from wpinq.kernel.ledger import Ledger
 from wpinq.workflows import measure_graph, measuring
 
 ROOT = Path(__file__).parents[2]

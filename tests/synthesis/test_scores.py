@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import wpinq as wp
-from wpinq.answers import Answers
 from wpinq.errors import AnswersError, PlanError
+from wpinq.measure.answers import Answers
 from wpinq.synthesis import (
     Constant,
     GenericChain,

@@ -18,8 +18,8 @@ import pytest
 from scipy.stats import chi2
 
 import wpinq as wp
-from wpinq.answers import Answers
 from wpinq.graphs import triangles_by_intersect
+from wpinq.measure.answers import Answers
 from wpinq.synthesis import EdgeMoves, GenericChain, ReplaceRecord, Swaps, Target, Walk
 from wpinq.synthesis.chain import Chain
 from wpinq.synthesis.compiled_chain import CompiledChain

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import wpinq as wp
-from wpinq.answers import Answers
 from wpinq.errors import AnswersError, PlanError
 from wpinq.graphs import read_edges
 from wpinq.graphs.limits import tag_weights, wedge_weights
@@ -26,6 +25,7 @@ from wpinq.graphs.synthesis.plots import plot_trace
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.tagged import SmoothedTarget, Tagged, coarse_limits, fine_limits
 from wpinq.graphs.tags import joint_degrees_by_tag
+from wpinq.measure.answers import Answers
 from wpinq.query import Query
 from wpinq.synthesis import Settings, Swaps, Target, noise_level, sample
 from wpinq.workflows import measure_graph

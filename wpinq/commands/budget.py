@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.commands.arguments import pairs
-from wpinq.privacy.epsilon import budget_to_nano, format_epsilon, from_nano, parse_epsilon
-from wpinq.privacy.ledger import Ledger
+from wpinq.kernel.charge import budget_to_nano, from_nano
+from wpinq.kernel.ledger import Ledger
+from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 
 
 def add_parser(commands: Any) -> None:

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from wpinq.bill import Bill
 from wpinq.commands.arguments import add_engine, add_parameters, load_program
 from wpinq.display.explain import explain_plan
+from wpinq.measure.bill import Bill
 
 
 def add_parser(commands: Any) -> None:

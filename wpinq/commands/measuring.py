@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from wpinq.answers import Answers
-from wpinq.bill import Bill
 from wpinq.commands.arguments import is_new
 from wpinq.errors import EvaluationFailed, WpinqError
 from wpinq.graphs.synthesis.folder import Told, holds_answers, prepare_folder, save_answers, save_run
 from wpinq.graphs.synthesis.method import Bounds
+from wpinq.measure.answers import Answers
+from wpinq.measure.bill import Bill
 from wpinq.synthesis.checkpoint import CheckpointError, write_atomically
 from wpinq.synthesis.settings import MOST_STEPS, STEPS_AN_EDGE
 from wpinq.workflows import measure_graph

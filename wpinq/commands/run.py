@@ -13,17 +13,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from wpinq.answers import Answers
-from wpinq.bill import Bill
 from wpinq.commands.arguments import add_engine, add_parameters, is_new, load_program, pairs
 from wpinq.commands.errors import NotSaved, UsageError
 from wpinq.display.table import answers_table
 from wpinq.engines.choice import find_engine
 from wpinq.ingest import EdgeList
 from wpinq.ingest.source import format_of
-from wpinq.privacy.epsilon import budget_to_nano, format_epsilon, parse_epsilon
-from wpinq.release import Release
-from wpinq.session import Session
+from wpinq.kernel.charge import budget_to_nano
+from wpinq.kernel.release import Release
+from wpinq.kernel.session import Session
+from wpinq.measure.answers import Answers
+from wpinq.measure.bill import Bill
+from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 
 _EDGE_OPTIONS: dict[str, dict[str, Any]] = {
     "directed": {"directed": True},

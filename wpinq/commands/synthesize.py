@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wpinq.answers import Answers
 from wpinq.commands.arguments import is_new, pairs
 from wpinq.commands.errors import Interrupted, NotSaved, UsageError
 from wpinq.commands.measuring import Asked, go_on_measuring, is_measuring, measure
@@ -24,6 +23,7 @@ from wpinq.graphs.synthesis.folder import Told, holds_run, load_run
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, method_names
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.workflow import SyntheticGraph, synthesize, traced_statistics
+from wpinq.measure.answers import Answers
 from wpinq.synthesis.schedule import Constant, Geometric, Linear, Schedule
 from wpinq.synthesis.settings import MOST_STEPS, POWER, STEPS_AN_EDGE, Settings
 

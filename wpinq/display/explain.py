@@ -9,12 +9,12 @@ from fractions import Fraction
 from wpinq.engines.choice import DEFAULT_ENGINE, gap
 from wpinq.expr.format import show, write_constant
 from wpinq.expr.nodes import Constant, Lambda
-from wpinq.measurement import half_width
+from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.laws import half_width
 from wpinq.plan.analysis import path_counts, slack, uses, weight_left
 from wpinq.plan.domain import infer_domain
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
-from wpinq.privacy.epsilon import format_epsilon
 
 COLUMN_LIMIT = 72
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wpinq.answers import Answers
 from wpinq.errors import AnswersError
 from wpinq.expr.format import write_constant
 from wpinq.expr.types import TupleOf
-from wpinq.measurement import Choose, NoisyAverage, NoisySum, half_width
-from wpinq.privacy.epsilon import format_epsilon
+from wpinq.measure.answers import Answers
+from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.laws import half_width
+from wpinq.measure.measurement import Choose, NoisyAverage, NoisySum
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

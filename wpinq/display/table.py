@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from wpinq.answers import Answers
 from wpinq.expr.format import write_constant
-from wpinq.measurement import Choose, NoisyAverage
-from wpinq.privacy.epsilon import format_epsilon
+from wpinq.measure.answers import Answers
+from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.measurement import Choose, NoisyAverage
 
 CONFIDENCE = 0.95
 

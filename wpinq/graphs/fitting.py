@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 _MOST_NODES = 2**31
 
 

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from wpinq.arrays import Floats
 from wpinq.errors import PlanError
-
-Floats = npt.NDArray[np.float64]
 
 
 def checked_limits(limits: Sequence[int]) -> list[int]:

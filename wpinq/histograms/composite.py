@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats
 from wpinq.errors import PlanError
-from wpinq.histograms.inference.arrays import Floats
 from wpinq.histograms.workload import Workload, check_domain_size
 
 

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wpinq.answers import Answers
+from wpinq.arrays import Floats
 from wpinq.display.plots import axes_or_new, plain_text, provenance
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.inference.arrays import Floats, vector
+from wpinq.histograms.inference.arrays import vector
 from wpinq.histograms.inference.intervals import Bootstrap
 from wpinq.histograms.inference.tree import Tree
 from wpinq.histograms.strategies.hierarchical import Hierarchical
 from wpinq.histograms.strategies.linear import LinearStrategy
 from wpinq.histograms.workload import Ranges
-from wpinq.privacy.epsilon import format_epsilon, parse_epsilon
+from wpinq.measure.answers import Answers
+from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,7 +19,7 @@ from wpinq.histograms.strategies.optimised import optimise
 from wpinq.histograms.strategies.product import Product
 from wpinq.histograms.strategies.wavelet import Wavelet
 from wpinq.histograms.workload import Matrix, Workload, as_workload, check_domain_size
-from wpinq.privacy.epsilon import parse_epsilon
+from wpinq.measure.epsilon import parse_epsilon
 from wpinq.query import Query
 
 EXACT = "exact, for every dataset alike"

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.inference.arrays import Floats, Integers, count_of, vector
+from wpinq.histograms.inference.arrays import count_of, vector
 from wpinq.histograms.strategies.count_of_counts import CountOfCounts, earth_movers_distance
 from wpinq.histograms.strategies.linear import LinearStrategy
 from wpinq.histograms.strategies.sorted import Sorted

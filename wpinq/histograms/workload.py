@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.inference.arrays import MOST_BINS, Floats, Integers, array_of, count_of
+from wpinq.histograms.inference.arrays import MOST_BINS, array_of, count_of
 from wpinq.histograms.inference.ranges import check_ranges
 
 _BLOCK = 1 << 17

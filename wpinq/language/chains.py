@@ -17,7 +17,7 @@ from wpinq.language.sinks import SINKS
 from wpinq.language.syntax import Access, Call, Function, Name, Syntax
 from wpinq.language.text import LIMITS, TABLES_LIMIT, TEXT_LIMIT, Text, shorten, size, suggest
 from wpinq.language.values import Values
-from wpinq.measurement import Measurement
+from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import REGISTRY
 from wpinq.query import Query

@@ -25,7 +25,7 @@ from wpinq.language.syntax import (
 )
 from wpinq.language.text import Text, shorten, suggest
 from wpinq.language.values import Scalar, Values, override
-from wpinq.measurement import Measurement
+from wpinq.measure.measurement import Measurement
 from wpinq.query import Query, source
 
 STATEMENT_LIMIT = 2_000

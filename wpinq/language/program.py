@@ -8,7 +8,7 @@ from wpinq.errors import LanguageError
 from wpinq.language.text import shorten, suggest
 from wpinq.language.unparse import print_program
 from wpinq.language.values import Scalar
-from wpinq.measurement import Measurement
+from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
 
 

@@ -12,10 +12,10 @@ from wpinq.expr.format import write, write_constant
 from wpinq.expr.nodes import Call, Lambda, make_lambda
 from wpinq.expr.types import INT, TupleOf, Type
 from wpinq.expr.values import Value
-from wpinq.measurement import Choose, GeometricCount, Measurement, NoisyAverage, NoisyCount, NoisySum
+from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.measurement import Choose, GeometricCount, Measurement, NoisyAverage, NoisyCount, NoisySum
 from wpinq.plan.domain import infer_domain
 from wpinq.plan.node import Node
-from wpinq.privacy.epsilon import format_epsilon
 from wpinq.query import Query
 
 

@@ -16,12 +16,12 @@ from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
 from wpinq.language.sinks import SINKS
 from wpinq.language.text import LIMITS, shorten, too_long
-from wpinq.measurement import Measurement
+from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, topological
 from wpinq.plan.node import sources as check_sources
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Source
-from wpinq.privacy.epsilon import format_epsilon
 from wpinq.query import DEFAULT_CAP, Query, source
 
 DEFAULT_UNIT = signature(source).parameters["unit"].default

@@ -15,8 +15,8 @@ from wpinq.errors import EpsilonError, LanguageError
 from wpinq.expr.format import DEPTH_LIMIT
 from wpinq.language.syntax import Call, Infix, List, Literal, Name, Prefix, Syntax, Table, Tuple
 from wpinq.language.text import Text, shorten, suggest
+from wpinq.measure.epsilon import parse_epsilon
 from wpinq.plan.domain import DOMAIN_LIMIT
-from wpinq.privacy.epsilon import parse_epsilon
 
 Scalar = int | Fraction | str | bool | None
 """The value of a parameter."""

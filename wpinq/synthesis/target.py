@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wpinq.answers import Answers
 from wpinq.errors import AnswersError
-from wpinq.measurement import GeometricCount, NoisyCount
+from wpinq.measure.answers import Answers
+from wpinq.measure.laws import DoubleGeometric
+from wpinq.measure.measurement import GeometricCount, NoisyCount
 from wpinq.plan.node import Node
-from wpinq.privacy.geometric import GeometricNoise
 
 NO_NOISE_LEVEL = (
     "what the chains fit are estimates, smoother than the answers, and a candidate that fits these as well as noise "
@@ -95,7 +95,7 @@ class Target:
         size = scale
         if isinstance(sink, GeometricCount):
             step = float(sink.step)
-            decay = GeometricNoise(scale / step).ratio
+            decay = DoubleGeometric(scale / step).ratio
             size = step * 2 * decay / (1 - decay * decay)
         return self.epsilon * size * len(self.answers)
 

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from wpinq.answers import Answers
-from wpinq.bill import Bill
 from wpinq.engines.choice import DEFAULT_ENGINE
 from wpinq.errors import SourceRejected
 from wpinq.expr.values import Value
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Method
 from wpinq.ingest import EdgeList
-from wpinq.measurement import Choose, Measurement
-from wpinq.release import Release
-from wpinq.session import Session
+from wpinq.kernel.release import Release
+from wpinq.kernel.session import Session
+from wpinq.measure.answers import Answers
+from wpinq.measure.bill import Bill
+from wpinq.measure.measurement import Choose, Measurement
 
 
 def measure_graph(

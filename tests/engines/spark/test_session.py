@@ -16,8 +16,8 @@ import wpinq as wp
 from wpinq.engines.relational.spark import starting
 from wpinq.engines.relational.spark.frames import let_go
 from wpinq.errors import EvaluationFailed, PlanError, SessionError, SourceRejected
-from wpinq.order import Order
-from wpinq.release import Release
+from wpinq.kernel.orders import Order
+from wpinq.kernel.release import Release
 
 EDGES = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
 ROWS = [(1, 2), (1, 3), (2, 3), (4, 1)]
@@ -27,7 +27,7 @@ DEGREES = EDGES.select(lambda e: e.src).noisy_count(epsilon=0.5, over=range(1, 6
 @pytest.fixture
 def weights(monkeypatch: pytest.MonkeyPatch) -> list[dict[Any, float]]:
     """The outputs that noise was added to: what the driver saw."""
-    import wpinq.session
+    import wpinq.kernel.session
 
     seen: list[dict[Any, float]] = []
 
@@ -35,7 +35,7 @@ def weights(monkeypatch: pytest.MonkeyPatch) -> list[dict[Any, float]]:
         seen.append(dict(outputs))
         return [outputs.get(key, 0.0) for key in keys]
 
-    monkeypatch.setattr(wpinq.session, "noisy", watched)
+    monkeypatch.setattr(wpinq.kernel.session, "noisy", watched)
     return seen
 
 

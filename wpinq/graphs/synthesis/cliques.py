@@ -14,12 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from wpinq.graphs.synthesis.degrees import Integers, import_igraph, random_graph
+from wpinq.arrays import Floats, Integers
+from wpinq.graphs.synthesis.degrees import import_igraph, random_graph
 from wpinq.graphs.synthesis.estimates.mixing import DegreeClasses, balanced
 
-Floats = npt.NDArray[np.float64]
 Generator = np.random.Generator
 
 SPREADS = (50.0, 6.0, 2.0, 0.7)

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from wpinq.answers import Answers
+from wpinq.arrays import Integers
 from wpinq.errors import AnswersError
 from wpinq.graphs.fitting import degree_sequence_from_ccdf, fit_degree_sequence
+from wpinq.measure.answers import Answers
 
-Integers = npt.NDArray[np.int64]
 CCDF, SEQUENCE = "degree_ccdf", "degree_sequence"
 """The names of the two measurements that degrees are fitted to."""
 

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from wpinq.answers import Answers
 from wpinq.errors import WpinqError
 from wpinq.graphs.synthesis.method import Method
 from wpinq.graphs.synthesis.methods import find_method
+from wpinq.measure.answers import Answers
 from wpinq.synthesis.checkpoint import CheckpointError, make_folder, write_atomically
 from wpinq.synthesis.settings import Settings
 

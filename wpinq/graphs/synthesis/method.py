@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.answers import Answers
 from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.values import Value
-from wpinq.measurement import Measurement
+from wpinq.measure.answers import Answers
+from wpinq.measure.epsilon import NANO, parse_epsilon
+from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import sources
-from wpinq.privacy.epsilon import NANO, parse_epsilon
 from wpinq.query import Query, source
 from wpinq.synthesis.settings import Settings
 from wpinq.synthesis.target import NO_NOISE_LEVEL, Target

@@ -10,22 +10,16 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 
-from wpinq.answers import Answers
+from wpinq.arrays import Integers
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.graphs.recipes import degree_ccdf, degree_sequence, joint_degrees
 from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect
-from wpinq.graphs.synthesis.degrees import (
-    CCDF,
-    SEQUENCE,
-    Integers,
-    fit_degrees,
-    graphical,
-    random_graph,
-)
+from wpinq.graphs.synthesis.degrees import CCDF, SEQUENCE, fit_degrees, graphical, random_graph
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Edge, Method, spend
 from wpinq.graphs.synthesis.tagged import Tagged
-from wpinq.measurement import Measurement
+from wpinq.measure.answers import Answers
+from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
 from wpinq.synthesis.target import Target
 from wpinq.synthesis.walks import Swaps

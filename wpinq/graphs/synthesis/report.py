@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from wpinq.bill import Bill
 from wpinq.graphs.synthesis.statistics import graph_statistics
 from wpinq.graphs.synthesis.workflow import SyntheticGraph
+from wpinq.measure.bill import Bill
 
 FORMAT, FORMAT_VERSION = "wpinq synthesis", 1
 

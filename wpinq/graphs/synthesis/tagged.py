@@ -16,9 +16,8 @@ from itertools import combinations_with_replacement
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from wpinq.answers import Answers
+from wpinq.arrays import Floats
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
 from wpinq.graphs import tags
@@ -28,12 +27,12 @@ from wpinq.graphs.synthesis.degrees import graphical
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.mixing import joint_weights
 from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Edge, Method, spend
-from wpinq.measurement import Measurement
+from wpinq.measure.answers import Answers
+from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
 from wpinq.synthesis.target import Target
 from wpinq.synthesis.walks import Swaps
 
-Floats = npt.NDArray[np.float64]
 MASS, CCDF, CLOSED, JOINT = "degree_mass", "degree_ccdf", "closed_wedges", "joint_degrees"
 LARGEST = 2**13
 """Degrees beyond this public number are cut off in tags, unless a bound is given."""

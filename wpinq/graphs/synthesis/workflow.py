@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.answers import Answers
 from wpinq.errors import AnswersError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
 from wpinq.graphs.synthesis.method import LOST, Method
 from wpinq.graphs.synthesis.methods import find_method
 from wpinq.graphs.synthesis.statistics import graph_statistics
+from wpinq.measure.answers import Answers
 from wpinq.plan.node import sources
 from wpinq.synthesis.chain import Chain
 from wpinq.synthesis.checkpoint import make_folder

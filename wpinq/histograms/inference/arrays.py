@@ -7,12 +7,9 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from wpinq.arrays import Floats
 from wpinq.errors import AnswersError, WpinqError
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 MOST_BINS = 2**30
 """The most bins of a domain, leaves of a tree and numbers of a release: a vector of them takes 8 GiB."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, array_of, confidence_of, count_of, vector
+from wpinq.histograms.inference.arrays import array_of, confidence_of, count_of, vector
 from wpinq.histograms.inference.noise import Noise
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, Integers, is_one_of, number, vector
+from wpinq.histograms.inference.arrays import is_one_of, number, vector
 
 
 def isotonic_l2(values: Any, lower: float = -math.inf, upper: float = math.inf, weights: Any | None = None) -> Floats:

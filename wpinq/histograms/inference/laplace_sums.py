@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, confidence_of, number, vector
+from wpinq.histograms.inference.arrays import confidence_of, number, vector
 
 _NEGLIGIBLE = 1e-9
 _DIGITS = 26.0

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, matrix_of, positive, vector
+from wpinq.histograms.inference.arrays import matrix_of, positive, vector
 
 
 def least_squares(matrix: Any, values: Any, tolerance: float = 1e-12) -> Floats:

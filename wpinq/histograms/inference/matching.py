@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, Integers, sequence_of, vector
+from wpinq.histograms.inference.arrays import sequence_of, vector
 from wpinq.histograms.inference.tree import Tree, check_tree
 
 

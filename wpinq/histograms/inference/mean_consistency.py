@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, vector
+from wpinq.histograms.inference.arrays import vector
 from wpinq.histograms.inference.tree import Tree, tree_least_squares
 
 

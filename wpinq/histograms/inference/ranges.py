@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import Floats, Integers, number, vector
+from wpinq.histograms.inference.arrays import number, vector
 from wpinq.histograms.inference.isotonic import isotonic_l2
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wpinq.histograms.inference.arrays import Floats, Integers
+from wpinq.arrays import Floats, Integers
 from wpinq.histograms.inference.tree import Tree
 
 

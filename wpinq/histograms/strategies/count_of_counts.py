@@ -8,15 +8,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wpinq.answers import Answers
+from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr import functions as wp
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.arrays import MOST_BINS, MOST_RECORDS, Floats, Integers, count_of, is_one_of, vector
+from wpinq.histograms.inference.arrays import MOST_BINS, MOST_RECORDS, count_of, is_one_of, vector
 from wpinq.histograms.inference.isotonic import isotonic, pool_sizes
 from wpinq.histograms.inference.nonnegative import project_to_total
 from wpinq.histograms.inference.rounding import round_to_total
 from wpinq.histograms.strategies.strategy import Function, Strategy
+from wpinq.measure.answers import Answers
 from wpinq.query import Query
 
 Method = Literal["naive", "cumulative", "unattributed"]

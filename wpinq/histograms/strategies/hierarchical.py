@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from wpinq.arrays import Floats, Integers
 from wpinq.expr import functions as wp
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.arrays import Floats, Integers
 from wpinq.histograms.inference.nonnegative import project_tree, zero_subtrees
 from wpinq.histograms.inference.tree import Tree, tree_least_squares
 from wpinq.histograms.inference.variances import least_squares_spread, range_variances

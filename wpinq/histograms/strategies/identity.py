@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.arrays import Floats
 from wpinq.histograms.strategies.linear import Element, LinearStrategy
 from wpinq.histograms.strategies.strategy import Function, bins_of
 from wpinq.histograms.workload import Workload, check_domain_size

@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.answers import Answers
+from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr import functions as wp
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.arrays import MOST_RECORDS, Floats, Integers, array_of, is_one_of, sequence_of
+from wpinq.histograms.inference.arrays import MOST_RECORDS, array_of, is_one_of, sequence_of
 from wpinq.histograms.inference.matching import consistent_sizes
 from wpinq.histograms.inference.tree import Tree, check_tree
 from wpinq.histograms.strategies.count_of_counts import CountOfCounts, Method
 from wpinq.histograms.strategies.mechanism import Mechanism, noise_of, noisy
 from wpinq.histograms.strategies.strategy import Function
-from wpinq.measurement import Measurement
+from wpinq.measure.answers import Answers
+from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
 
 _METHODS = ("cumulative", "unattributed")

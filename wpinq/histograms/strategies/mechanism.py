@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, Literal
 
-from wpinq.answers import Answers
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.arrays import is_one_of
 from wpinq.histograms.inference.noise import Noise
-from wpinq.measurement import GeometricCount, Measurement, NoisyCount
+from wpinq.measure.answers import Answers
+from wpinq.measure.epsilon import parse_epsilon
+from wpinq.measure.measurement import GeometricCount, Measurement, NoisyCount
+from wpinq.measure.scales import check_exact, geometric_scale
 from wpinq.plan.analysis import masses, rounding_error, slack
 from wpinq.plan.lattice import lattice
 from wpinq.plan.node import Node
-from wpinq.privacy.epsilon import parse_epsilon
-from wpinq.privacy.geometric import check_exact, geometric_scale
 from wpinq.query import Query
 
 Mechanism = Literal["laplace", "geometric", "automatic"]

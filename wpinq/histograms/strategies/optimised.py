@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats
 from wpinq.errors import PlanError
 from wpinq.expr import functions as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker, Stacked
-from wpinq.histograms.inference.arrays import MOST_BINS, Floats, count_of
+from wpinq.histograms.inference.arrays import MOST_BINS, count_of
 from wpinq.histograms.strategies.linear import Element, LinearStrategy
 from wpinq.histograms.strategies.product import Product
 from wpinq.histograms.strategies.quasi_newton import minimise, times

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats
 from wpinq.errors import PlanError
 from wpinq.expr.types import INT, TupleOf
 from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker, along_axes
-from wpinq.histograms.inference.arrays import Floats
 from wpinq.histograms.strategies.linear import Element, LinearStrategy, listed
 from wpinq.histograms.strategies.strategy import Function
 from wpinq.histograms.workload import Workload, check_domain_size

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from wpinq.histograms.inference.arrays import Floats
+from wpinq.arrays import Floats
 
 _MEMORY = 20
 _SUFFICIENT = 1e-4

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.arrays import Floats
 from wpinq.histograms.inference.intervals import Bootstrap, bootstrap
 from wpinq.histograms.inference.isotonic import isotonic
 from wpinq.histograms.strategies.strategy import Function, Strategy, bins_of

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.answers import Answers
+from wpinq.arrays import Floats
 from wpinq.errors import PlanError
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.arrays import Floats, vector
+from wpinq.histograms.inference.arrays import vector
 from wpinq.histograms.inference.noise import Noise
 from wpinq.histograms.strategies.mechanism import Mechanism, noise_of, noisy
-from wpinq.measurement import Measurement
+from wpinq.measure.answers import Answers
+from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
 
 Function = Callable[..., Any]

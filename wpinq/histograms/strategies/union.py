@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats
 from wpinq.errors import PlanError
 from wpinq.expr import functions as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker, Stacked, along_axes
-from wpinq.histograms.inference.arrays import Floats
 from wpinq.histograms.strategies.linear import Element, LinearStrategy, listed
 from wpinq.histograms.strategies.product import Product, attributes_of, combined, grouped, replaced, times
 from wpinq.histograms.strategies.strategy import Function

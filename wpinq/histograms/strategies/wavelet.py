@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.arrays import Floats, Integers
 from wpinq.expr import functions as wp
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.arrays import Floats, Integers
 from wpinq.histograms.inference.tree import Tree
 from wpinq.histograms.inference.variances import Spread, range_variances
 from wpinq.histograms.strategies.linear import Element, LinearStrategy

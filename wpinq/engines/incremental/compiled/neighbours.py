@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.arrays import Floats
 from wpinq.engines.incremental.compiled.columns import Dictionary
 from wpinq.engines.incremental.compiled.frozen import Frozen
 from wpinq.engines.incremental.compiled.graph import Graph
@@ -25,7 +26,6 @@ MOST_IN_A_ROW = 256
 SAME = 1e-9
 """How close, relative to the largest, what neighbours add to a norm must be to count as one and the same."""
 
-Floats = NDArray[np.float64]
 Outputs = list[tuple[Words, Floats]]
 
 

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from wpinq.arrays import Floats
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.node import Node
-
-Floats = npt.NDArray[np.float64]
 
 
 class Aim(NamedTuple):

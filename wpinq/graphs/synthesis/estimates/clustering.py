@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wpinq.graphs.synthesis.estimates.splines import Floats, Integers, curve_basis, evidence_mean, most_likely
+from wpinq.arrays import Floats, Integers
+from wpinq.graphs.synthesis.estimates.splines import curve_basis, evidence_mean, most_likely
 
 _BENDS, _SLOPE, _ITERATIONS = (4.0, 2.0, 1.0, 0.5, 0.25), -0.35, 300
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
 from wpinq.graphs.limits import tag_weights
-from wpinq.graphs.synthesis.estimates.splines import Floats, Integers, curve_basis, most_likely
+from wpinq.graphs.synthesis.estimates.splines import curve_basis, most_likely
 
 _BEND, _ROUGHNESS = 3.0, 0.3
 _WHOLE = 0.3

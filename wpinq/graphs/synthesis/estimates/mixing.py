@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wpinq.graphs.synthesis.estimates.splines import Floats, Integers, evidence_mean, most_likely
+from wpinq.arrays import Floats, Integers
+from wpinq.graphs.synthesis.estimates.splines import evidence_mean, most_likely
 
 _REACHES, _STRENGTH = (2.0, 1.0, 0.5), 3.0
 _PRIOR_ODDS = 2.0

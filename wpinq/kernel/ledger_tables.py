@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.errors import BudgetExceeded, LedgerError
-from wpinq.privacy.ledger_history import decimal_epsilon
-from wpinq.privacy.ledger_schema import LIMIT
+from wpinq.kernel.ledger_history import decimal_epsilon
+from wpinq.kernel.ledger_schema import LIMIT
 
 _SELECT_ACCOUNT = "SELECT name, unit, unit_weight, schema, budget, spent FROM accounts"
 _DOUBLE = struct.Struct(">d")

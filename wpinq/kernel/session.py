@@ -16,24 +16,25 @@ from typing import Concatenate, NoReturn, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from wpinq.answers import Answers
-from wpinq.bill import Bill
 from wpinq.engines.choice import DEFAULT_ENGINE, Cluster, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
 from wpinq.expr.types import signature
 from wpinq.expr.values import Value, canonical_bytes
 from wpinq.ingest import read_source
 from wpinq.ingest.spark import read_frame
-from wpinq.measurement import Choose, Measurement, check_text
-from wpinq.order import NOT_MEASURED, Order, Protected, chosen, noisy, prepare
+from wpinq.kernel.charge import budget_to_nano, from_nano, to_nano
+from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.orders import NOT_MEASURED, Order, Protected, chosen, noisy, prepare
+from wpinq.kernel.release import Release
+from wpinq.measure.answers import Answers
+from wpinq.measure.bill import Bill
+from wpinq.measure.epsilon import parse_epsilon
+from wpinq.measure.measurement import Choose, Measurement, check_text
 from wpinq.plan.analysis import demand
 from wpinq.plan.arithmetic import FLOAT, Weights
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
-from wpinq.privacy.epsilon import budget_to_nano, from_nano, parse_epsilon, to_nano
-from wpinq.privacy.ledger import Ledger, Pricing
 from wpinq.query import Query
-from wpinq.release import Release
 
 FAILED = "the evaluation failed after the debit; the budget stays spent, and nothing of the reason can be shown"
 _CHOICE = b"choice"

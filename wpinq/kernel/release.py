@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NoReturn
 
-from wpinq.answers import Answers
 from wpinq.errors import SessionError
 from wpinq.expr.values import Value
-from wpinq.measurement import Measurement, check_domain
+from wpinq.measure.answers import Answers
+from wpinq.measure.measurement import Measurement, check_domain
 
 
 class Release:

@@ -14,11 +14,11 @@ from fractions import Fraction
 from types import TracebackType
 
 from wpinq.errors import LedgerError
-from wpinq.privacy import ledger_history, ledger_schema
-from wpinq.privacy import ledger_tables as tables
-from wpinq.privacy.ledger_file import LedgerFile
-from wpinq.privacy.ledger_history import Entry, decimal_epsilon
-from wpinq.privacy.ledger_tables import Account, PartsOf, Price, Pricing
+from wpinq.kernel import ledger_history, ledger_schema
+from wpinq.kernel import ledger_tables as tables
+from wpinq.kernel.ledger_file import LedgerFile
+from wpinq.kernel.ledger_history import Entry, decimal_epsilon
+from wpinq.kernel.ledger_tables import Account, PartsOf, Price, Pricing
 
 __all__ = ["Account", "Entry", "Ledger", "PartsOf", "Price", "Pricing"]
 

@@ -13,7 +13,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from wpinq.errors import EpsilonError, PlanError
-from wpinq.privacy.mechanism import Measurement, contrib, exact_number, invoke, round_up
+from wpinq.kernel.mechanism import Measurement, contrib, invoke
+from wpinq.measure.scales import exact_number, round_up
 
 _MAX_STEPS = 16
 
@@ -187,49 +188,3 @@ def select(scores: Sequence[float], epsilon: Fraction, slack: Fraction, distance
         raise PlanError("there is nothing to select from: give at least one candidate")
     measurement = _permute_and_flip(selection_scale(epsilon, slack, distances))
     return int(invoke(measurement, scores))
-
-
-def simulate_select(scores: Sequence[float], epsilon: Fraction, seed: int) -> int:
-    """A reproducible draw from the distribution of `select`. NOT private: for experiments on public data.
-
-    Parameters
-    ----------
-    scores : sequence of float
-        Public, one a candidate.
-    epsilon : Fraction
-        More than 0.
-    seed : int
-        At least 0. The same seed gives the same choice.
-
-    Returns
-    -------
-    int
-        The position of the largest `score + Exp(2 / epsilon)`, drawn by numpy.
-
-    Raises
-    ------
-    PlanError
-        When there are no candidates.
-    EpsilonError
-        When epsilon is not more than 0.
-
-    Notes
-    -----
-    Privacy: none whatever. A seed can be guessed.
-
-    Source: Ding, Kifer, Steinke, Wang, Xiao, Zhang, "The permute-and-flip mechanism is identical to
-    report-noisy-max with exponential noise", 2021.
-
-    Examples
-    --------
-    >>> simulate_select([0.0, 10_000.0, 1.0], Fraction(1, 2), seed=1)
-    1
-    """
-    import numpy as np
-
-    if len(scores) == 0:
-        raise PlanError("there is nothing to select from: give at least one candidate")
-    if not epsilon > 0:
-        raise EpsilonError("epsilon must be more than 0 to select: parse it with parse_epsilon")
-    draws = np.random.default_rng(seed).exponential(float(2 / epsilon), len(scores))
-    return int(np.argmax(np.asarray(scores, dtype=np.float64) + draws))

@@ -17,10 +17,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.privacy.coins import RandomBytes
-from wpinq.privacy.exponential import AT_ONCE, DIGITS, Exponential, exponential
-
-Floats = NDArray[np.float64]
+from wpinq.arrays import Floats
+from wpinq.kernel.coins import RandomBytes
+from wpinq.kernel.exponential import AT_ONCE, DIGITS, Exponential, exponential
 
 _LOW = 22  # of the digits: the other 42, behind up to 11 bits of the whole part, fill a float exactly
 _MAX_FLOAT = sys.float_info.max

@@ -10,15 +10,16 @@ from fractions import Fraction
 from wpinq.errors import SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
-from wpinq.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
+from wpinq.kernel.geometric import GeometricNoise
+from wpinq.kernel.noise import LaplaceNoise
+from wpinq.kernel.selection import select, selection_scale
+from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
+from wpinq.measure.scales import check_exact, geometric_scale, laplace_scale, on_lattice
 from wpinq.plan.analysis import masses, rounding_error, slack, uses
 from wpinq.plan.arithmetic import Weights
 from wpinq.plan.lattice import require_lattice
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
-from wpinq.privacy.geometric import GeometricNoise, check_exact, geometric_scale, on_lattice
-from wpinq.privacy.noise import LaplaceNoise, laplace_scale
-from wpinq.privacy.selection import select, selection_scale
 
 NOT_MEASURED = "release takes measurements: end the query with .noisy_count(epsilon=...) or another sink"
 

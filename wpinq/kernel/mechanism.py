@@ -6,14 +6,12 @@ Nothing that goes wrong while a mechanism runs may say with which values.
 from __future__ import annotations
 
 import math
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from typing import Any
 
-from wpinq.errors import EpsilonError, EvaluationFailed
+from wpinq.errors import EvaluationFailed
 
 Measurement = Any
 """A measurement of OpenDP, which is imported only when first used."""
@@ -51,26 +49,6 @@ def contrib() -> Iterator[None]:
             yield
         finally:
             disable_features("contrib")
-
-
-def exact_number(number: object, what: str) -> Fraction:
-    """An int or a Fraction as a Fraction; EpsilonError, which names it, for anything else."""
-    if isinstance(number, bool) or not isinstance(number, (int, Fraction)):
-        raise EpsilonError(f"{what} must be an exact number: pass a Fraction or an int")
-    return Fraction(number)
-
-
-def round_up(number: Fraction, what: str) -> float:
-    """The least float that is at least a positive number; EpsilonError, which names it, outside of normal floats."""
-    # Normal floats only, where one rounding is a relative error of 2**-53; half the range leaves room for a map
-    # that doubles a distance.
-    if not sys.float_info.min <= number <= sys.float_info.max / 2:
-        raise EpsilonError(
-            f"{what} is out of the range of floating point: use a source fewer times, or choose a unit weight "
-            "and an epsilon nearer to 1"
-        )
-    rounded = float(number)
-    return rounded if rounded >= number else math.nextafter(rounded, math.inf)
 
 
 def invoke(measurement: Callable[[list[float]], Any], values: Sequence[float]) -> Any:

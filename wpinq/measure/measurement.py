@@ -7,7 +7,6 @@ is the exponential mechanism, a noisy choice by scores that the weights determin
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
@@ -21,10 +20,10 @@ from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, canonical_bytes, normalize, order_key
 from wpinq.ingest.columns import plain
+from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.laws import DoubleGeometric, half_width
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node
-from wpinq.privacy.epsilon import format_epsilon
-from wpinq.privacy.geometric import GeometricNoise
 
 LARGEST_BOUND = 1e100
 """The largest value that a sum or an average clamps to: noisy sums stay far within the floats."""
@@ -104,7 +103,7 @@ class GeometricCount(Sink):
 
     def half_width(self, scale: float, confidence: float) -> float:
         step = float(self.step)
-        return GeometricNoise(scale / step).interval(confidence) * step
+        return DoubleGeometric(scale / step).interval(confidence) * step
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,13 +216,6 @@ SINKS: dict[str, type[Sink]] = {
     sink.name: sink for sink in (NoisyCount, GeometricCount, NoisySum, NoisyAverage, Choose)
 }
 """Every sink by its name: all that a promise covers."""
-
-
-def half_width(scale: float, confidence: float) -> float:
-    """The half-width of the interval that holds Laplace noise of this scale with this probability."""
-    if not 0 < confidence < 1:
-        raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
-    return -scale * math.log1p(-confidence)
 
 
 @dataclass(frozen=True, slots=True)

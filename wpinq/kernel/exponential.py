@@ -22,7 +22,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.privacy.coins import Coin, Coins, RandomBytes
+from wpinq.kernel.coins import Coin, Coins, RandomBytes
 
 DIGITS = 64
 """Digits after the point that are drawn at once."""

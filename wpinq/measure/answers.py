@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.types import TupleOf
 from wpinq.expr.values import Value
-from wpinq.measurement import SINKS, Choose, GeometricCount, Measurement, NoisyCount, check_domain
+from wpinq.measure.epsilon import format_epsilon, parse_epsilon
+from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, NoisyCount, check_domain
 from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
 from wpinq.plan.node import Node
-from wpinq.privacy.epsilon import format_epsilon, parse_epsilon
 
 if TYPE_CHECKING:
     import pandas

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from wpinq.errors import EpsilonError
 from wpinq.expr.facts import FACTS
-from wpinq.measurement import Measurement
+from wpinq.measure.epsilon import NANO, format_epsilon, parse_epsilon
+from wpinq.measure.measurement import Measurement
 from wpinq.plan.analysis import demand, uses
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
-from wpinq.privacy.epsilon import budget_to_nano, format_epsilon, from_nano, parse_epsilon
 
 
 class Bill(Mapping[str, Fraction]):
@@ -145,7 +146,8 @@ def fit_to_budget(measurements: Sequence[Measurement], budgets: Mapping[str, obj
     """
     cost = bill(measurements)
     # budgets are kept in whole nano-epsilon, rounded down
-    factors = [from_nano(budget_to_nano(parse_epsilon(budgets[name]))) / cost[name] for name in cost if name in budgets]
+    held = {name: Fraction(math.floor(parse_epsilon(budgets[name]) * NANO), NANO) for name in cost if name in budgets}
+    factors = [budget / cost[name] for name, budget in held.items()]
     if not factors:
         raise EpsilonError(f"no budget names a source of these measurements; they use {', '.join(cost)}")
     factor = min(factors)

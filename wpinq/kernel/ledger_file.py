@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from wpinq.errors import LedgerError
-from wpinq.privacy import ledger_schema
+from wpinq.kernel import ledger_schema
 
 T = TypeVar("T")
 

@@ -6,7 +6,6 @@ So an epsilon is a `Fraction` from the moment it is read, and the ledger counts 
 
 from __future__ import annotations
 
-import math
 import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -116,105 +115,6 @@ def _from_text(text: str) -> Fraction:
         return _from_decimal(Decimal(text))
     except InvalidOperation:  # an exponent beyond what Decimal itself can hold
         raise EpsilonError(f"epsilon has an exponent out of range: {_ADVICE}") from None
-
-
-def to_nano(epsilon: Fraction) -> int:
-    """A charge in whole nano-epsilon, rounded up: `ceil(epsilon * 10**9)`.
-
-    Rounding up means that a ledger never records less than was lost.
-
-    Parameters
-    ----------
-    epsilon : Fraction
-        At least 0; a bill (uses times unit weight times epsilon) may be as large as it likes.
-
-    Returns
-    -------
-    int
-        The charge in nano-epsilon.
-
-    Raises
-    ------
-    EpsilonError
-        When epsilon is negative.
-
-    Notes
-    -----
-    Privacy cost: none. A bill is known before data is touched.
-
-    Examples
-    --------
-    >>> to_nano(Fraction(1, 10)), to_nano(Fraction(1, 3))
-    (100000000, 333333334)
-    """
-    if epsilon < 0:
-        raise EpsilonError("a charge cannot be negative: bill uses × unit weight × epsilon")
-    return math.ceil(epsilon * NANO)
-
-
-def budget_to_nano(epsilon: Fraction) -> int:
-    """A budget in whole nano-epsilon, rounded down: never more than was said.
-
-    Parameters
-    ----------
-    epsilon : Fraction
-        At least 1e-9.
-
-    Returns
-    -------
-    int
-        At least 1.
-
-    Raises
-    ------
-    EpsilonError
-        When nothing is left after rounding.
-
-    Notes
-    -----
-    Privacy cost: none. A budget is public.
-
-    Examples
-    --------
-    >>> budget_to_nano(Fraction(1, 3))
-    333333333
-    """
-    nano = math.floor(epsilon * NANO)
-    if nano < 1:
-        raise EpsilonError("a budget is kept in whole nano-epsilon: give at least 1e-9")
-    return nano
-
-
-def from_nano(nano: int) -> Fraction:
-    """The epsilon that a whole number of nano-epsilon stands for: `nano / 10**9`, exactly.
-
-    Parameters
-    ----------
-    nano : int
-        At least 0.
-
-    Returns
-    -------
-    Fraction
-        The epsilon.
-
-    Raises
-    ------
-    EpsilonError
-        When `nano` is negative.
-
-    Notes
-    -----
-    Privacy cost: none. A balance is public.
-
-    Examples
-    --------
-    >>> from_nano(100_000_000)
-    Fraction(1, 10)
-    """
-    if nano < 0:
-        raise EpsilonError("a balance cannot be negative: give nano-epsilon of at least 0")
-    return Fraction(nano, NANO)
 
 
 def format_epsilon(epsilon: Fraction) -> str:

@@ -1,1 +1,0 @@
-"""Epsilon arithmetic, mechanisms and the ledger: what a release costs, and how it is made private."""
