@@ -29,10 +29,8 @@ from wpinq.measure.measurement import (
     check_domain,
     check_text,
 )
-from wpinq.plan.analysis import slack, uses
-from wpinq.plan.domain import infer_domain
+from wpinq.plan.certify import certify
 from wpinq.plan.format import plan_from_json, plan_to_json
-from wpinq.plan.lattice import require_lattice
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import (
@@ -233,7 +231,7 @@ class Query:
         Measurement
             What a session releases. Privacy cost: ε times the uses of each source times its unit weight.
         """
-        domain = infer_domain(self.plan) if over is None else check_domain(over, self.plan.type)
+        domain = certify(self.plan).domain if over is None else check_domain(over, self.plan.type)
         return Measurement(self.plan, NoisyCount(), parse_epsilon(epsilon), domain, self.reading)
 
     def geometric_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
@@ -266,8 +264,8 @@ class Query:
         >>> people.select(lambda p: p.age // 10).geometric_count(epsilon=0.5, over=range(10)).sink.factor
         Fraction(1, 1)
         """
-        domain = infer_domain(self.plan) if over is None else check_domain(over, self.plan.type)
-        sink = GeometricCount(require_lattice(self.plan))
+        domain = certify(self.plan).domain if over is None else check_domain(over, self.plan.type)
+        sink = GeometricCount(certify(self.plan).require_lattice())
         return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
     def noisy_sum(self, epsilon: object, value: Function, lower: float, upper: float) -> Measurement:
@@ -354,7 +352,7 @@ class Query:
 
     def uses(self) -> dict[str, int]:
         """How often the plan uses each source: paths from the root, parts of one partition counted once."""
-        return uses(self.plan)
+        return dict(certify(self.plan).uses)
 
     def bill(self, epsilon: object) -> Bill:
         """What a NoisyCount of this query at this epsilon costs each source."""
@@ -379,7 +377,7 @@ class Query:
         """
         if not (half_width > 0 and math.isfinite(half_width) and 0 < confidence < 1):
             raise PlanError("half_width must be positive and finite, confidence between 0 and 1")
-        exact = (1 + slack(self.plan)) * Fraction(-math.log1p(-confidence)) / Fraction(half_width)
+        exact = (1 + certify(self.plan).slack()) * Fraction(-math.log1p(-confidence)) / Fraction(half_width)
         return parse_epsilon(Fraction(math.ceil(exact * 10**9), 10**9))
 
 

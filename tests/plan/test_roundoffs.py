@@ -24,8 +24,8 @@ from wpinq.histograms import (
     Wavelet,
 )
 from wpinq.measure.scales import laplace_scale
-from wpinq.plan.analysis import PARTITION_SLACK, UNIT_ROUNDOFF, rounding_error, roundoffs, slack
-from wpinq.plan.arithmetic import EXACT
+from wpinq.plan.arithmetic import EXACT, UNIT_ROUNDOFF
+from wpinq.plan.certify import PARTITION_SLACK, certify
 from wpinq.plan.node import topological
 from wpinq.plan.operator import REGISTRY
 from wpinq.query import Query
@@ -61,13 +61,13 @@ ONE_STEP: dict[str, Query] = {
 def test_every_operator_has_a_constant() -> None:
     known = {node.operator.name for query in ONE_STEP.values() for node in topological([query.plan])}
     assert set(REGISTRY) <= known
-    assert all(roundoffs(query.plan.operator) >= 0 for query in ONE_STEP.values())
+    assert all(query.plan.operator.roundoffs() >= 0 for query in ONE_STEP.values())
 
 
 @pytest.mark.parametrize("name", ONE_STEP)
 def test_both_engines_keep_each_operator_within_its_constant(name: str) -> None:
     plan, rng = ONE_STEP[name].plan, Random(name)
-    assert rounding_error(plan) >= roundoffs(plan.operator) * UNIT_ROUNDOFF * 2**29
+    assert certify(plan).rounding_error >= plan.operator.roundoffs() * UNIT_ROUNDOFF * 2**29
     with Database() as database:
         for signed in (False, True):
             data = {"numbers": heavy(rng, 300, signed), "others": heavy(rng, 300, signed)}
@@ -75,7 +75,7 @@ def test_both_engines_keep_each_operator_within_its_constant(name: str) -> None:
             for found in (reference.evaluate(plan, data), database.evaluate(plan, data)):
                 # the mass of these data is less than the caps: the constant is held to what there is
                 present = sum(Fraction(abs(w)) for weights in data.values() for w in weights.values())
-                assert distance(exact, found) <= roundoffs(plan.operator) * UNIT_ROUNDOFF * present
+                assert distance(exact, found) <= plan.operator.roundoffs() * UNIT_ROUNDOFF * present
 
 
 def test_sums_round_close_to_what_they_may() -> None:
@@ -88,7 +88,7 @@ def test_sums_round_close_to_what_they_may() -> None:
             exact = reference.evaluate(plan, data, EXACT)
             for found in (reference.evaluate(plan, data), database.evaluate(plan, data)):
                 worst = max(worst, distance(exact, found) / (UNIT_ROUNDOFF * exact[0]))
-    assert Fraction(9, 10) < worst <= roundoffs(plan.operator)
+    assert Fraction(9, 10) < worst <= plan.operator.roundoffs()
 
 
 # --- the noise of the histogram strategies ---
@@ -117,7 +117,7 @@ QUERIES = {
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1, 3), Fraction(1)])
 def test_noise_is_at_most_a_millionth_above_the_nominal(name: str, epsilon: Fraction) -> None:
     plan = QUERIES[name].plan
-    scale = laplace_scale(epsilon, slack(plan))
+    scale = laplace_scale(epsilon, certify(plan).slack())
     assert 1 / epsilon <= Fraction(scale) <= (1 + Fraction(1, 10**6)) / epsilon
 
 
@@ -128,14 +128,21 @@ def test_parts_are_widened_alike() -> None:
     part = NUMBERS.partition(lambda x: x % 2, [0])[0]
     inner = part.partition(lambda x: x % 3, [0])[0]
     floor = PARTITION_SLACK
-    assert slack(part.plan) == slack(inner.plan) == slack(part.select(lambda x: x).plan) == floor
-    assert slack(part.plan, exact=True) == floor > slack(NUMBERS.select(lambda x: x).plan, exact=True) == 0
+    assert (
+        certify(part.plan).slack()
+        == certify(inner.plan).slack()
+        == certify(part.select(lambda x: x).plan).slack()
+        == floor
+    )
+    assert (
+        certify(part.plan).slack(exact=True) == floor > certify(NUMBERS.select(lambda x: x).plan).slack(exact=True) == 0
+    )
     long = part
     for _ in range(400):
         long = long.select(lambda x: x)
-    error = 2 * rounding_error(long.plan)
-    assert slack(long.plan) == (1 + floor) * 4 * error / floor - 1 > floor
-    assert slack(long.partition(lambda x: x, [1])[1].plan) == (1 + floor) * 8 * error / floor - 1
+    error = 2 * certify(long.plan).rounding_error
+    assert certify(long.plan).slack() == (1 + floor) * 4 * error / floor - 1 > floor
+    assert certify(long.partition(lambda x: x, [1])[1].plan).slack() == (1 + floor) * 8 * error / floor - 1
 
 
 def test_the_loss_over_parts_is_what_is_billed() -> None:

@@ -11,9 +11,8 @@ from wpinq.expr.format import show, write_constant
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.laws import half_width
-from wpinq.plan.analysis import path_counts, slack, uses, weight_left
-from wpinq.plan.domain import infer_domain
-from wpinq.plan.node import Node, sources, topological
+from wpinq.plan.certify import certify
+from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source
 
 COLUMN_LIMIT = 72
@@ -52,7 +51,7 @@ def explain_plan(plan: Node, epsilon: Fraction | None = None, reading: str = "",
 
 def _tree(root: Node) -> Iterator[tuple[str, str, str]]:
     """A row for each step: drawing, type, uses and weight. A shared step is drawn once and then referred to."""
-    counts, weights = path_counts(root), weight_left(root)
+    certain = certify(root).steps
     users: dict[bytes, int] = {}
     for node in topological([root]):
         for child in node.inputs:
@@ -68,9 +67,9 @@ def _tree(root: Node) -> Iterator[tuple[str, str, str]]:
         if users.get(node.digest, 0) > 1:
             numbers[node.digest] = len(numbers) + 1
             label = f"step {numbers[node.digest]}: "
-        count = counts[node.digest]
-        used = "used once" if count == 1 else f"used {_short(count)} times"
-        yield f"{prefix}{label}{describe(node)}", str(node.type), f"{used}, weight left {_weight(weights[node.digest])}"
+        step = certain[node.digest]
+        used = "used once" if step.paths == 1 else f"used {_short(step.paths)} times"
+        yield f"{prefix}{label}{describe(node)}", str(node.type), f"{used}, weight left {_weight(step.weight_left)}"
         for i, child in reversed(list(enumerate(node.inputs))):
             last = i == len(node.inputs) - 1
             stack.append((child, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  ")))
@@ -103,18 +102,19 @@ def _short(count: int) -> str:
 
 
 def _costs(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
-    units = sources([plan])
-    for name, count in uses(plan).items():
-        weight = units[name].unit_weight
+    certificate = certify(plan)
+    for name, count in certificate.uses.items():
+        declared = certificate.sources[name]
+        weight = declared.unit_weight
         often = "once" if count == 1 else f"{_short(count)} times"
         factor = "" if weight == 1 else f" x {format_epsilon(weight)} (its unit weight)"
         cost = "" if epsilon is None else f" = {format_epsilon(epsilon * count * weight)}"
         yield f"Uses {name} {often}: a release costs epsilon x {_short(count)}{factor}{cost}."
-        yield f"Protects {units[name].unit} of {name}."
+        yield f"Protects {declared.unit} of {name}."
 
 
 def _accuracy(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
-    widening = 1 + slack(plan)
+    widening = 1 + certify(plan).slack()
     if widening > 2**1000:
         yield "The slack for floating-point error exceeds any useful noise: no budget covers this plan."
         return
@@ -127,7 +127,7 @@ def _accuracy(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
         yield f"NoisyCount({format_epsilon(epsilon)}) adds Laplace noise of scale {scale:.9g} to every weight,"
         yield f"so 95 % of answers lie within {half_width(scale, 0.95):.4g} of the weight."
     yield f"Of that scale, a share of {float(widening - 1):.2g} covers floating-point error."
-    domain = infer_domain(plan)
+    domain = certify(plan).domain
     if domain is None:
         yield "Keys: give them with over=..., or ask a Release one by one."
     else:

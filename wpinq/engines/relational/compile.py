@@ -25,8 +25,7 @@ from wpinq.engines.relational.rewrites.fuse import stays_query
 from wpinq.engines.relational.scalar import ONE
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
-from wpinq.plan.analysis import masses
-from wpinq.plan.facts import nonnegative
+from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
 
@@ -98,8 +97,8 @@ def _table(source: str) -> str:
 
 def _compile(root: Node, program: Program) -> Compiled:
     above = {table for table, weight in program.equal if weight > 0}
-    positive = {name for name in sources([root]) if _table(name) in above}
-    bounds, signs = masses(root), nonnegative(root, positive)
+    positive = frozenset(name for name in sources([root]) if _table(name) in above)
+    certain = certify(root, positive).steps
     order = list(topological([root]))
     uses = Counter(child.digest for node in order for child in node.inputs)
     tables: dict[str, str] = {}
@@ -108,7 +107,7 @@ def _compile(root: Node, program: Program) -> Compiled:
     for node in order:
         program.step = node.operator.name
         steps.append((program.step, len(program.statements)))
-        output = Relation((), node.type, bounds[node.digest], signs[node.digest])
+        output = Relation((), node.type, certain[node.digest].mass, certain[node.digest].nonnegative)
         if isinstance(node.operator, Source):
             name = tables.setdefault(node.operator.source, _table(node.operator.source))
             relation = _source(program, node.operator, name, output)

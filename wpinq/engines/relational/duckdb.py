@@ -63,7 +63,7 @@ def evaluate(
     """The output of a plan on datasets given by source name.
 
     Weights are the same to the last bit whatever the number of threads, the order of the rows and the memory, and
-    within the plan's `analysis.rounding_error` of the exact ones.
+    within the plan's `Certificate.rounding_error` of the exact ones.
 
     Parameters
     ----------

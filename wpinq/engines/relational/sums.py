@@ -15,7 +15,7 @@ machine that runs this engine sees `2^44` rows (at ten million rows a second, th
 order.
 
 A grid is no threat to stability here, because it is never coarse: what reaches the noise is the exact output, off
-by an error that the slack of the plan covers (`analysis.rounding_error`), not the exact output of a rounded input.
+by an error that the slack of the plan covers (`Certificate.rounding_error`), not the exact output of a rounded input.
 
 **Norms of a Join** are on a grid of `2^(125-b)`, and turning them into floats takes up to two roundoffs. A norm
 `n_k = ‖A_k‖ + ‖B_k‖` is a divisor, so its contributions are rounded up: no key with weight has norm zero, and the

@@ -13,9 +13,8 @@ from wpinq.histograms.inference.noise import Noise
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import GeometricCount, Measurement, NoisyCount
-from wpinq.measure.scales import check_exact, geometric_scale
-from wpinq.plan.analysis import masses, rounding_error, slack
-from wpinq.plan.lattice import lattice
+from wpinq.measure.scales import lattice_scale
+from wpinq.plan.certify import certify
 from wpinq.plan.node import Node
 from wpinq.query import Query
 
@@ -77,12 +76,11 @@ def check_mechanism(mechanism: object) -> None:
 
 def _fits(plan: Node, epsilon: Fraction) -> bool:
     """Whether a session would release the plan with double-geometric noise."""
-    step = lattice(plan)
-    if step is None:
+    certificate = certify(plan)
+    if certificate.lattice is None:
         return False
     try:
-        check_exact(step, rounding_error(plan), masses(plan)[plan.digest])
-        geometric_scale(epsilon, step, slack(plan, exact=True))
+        lattice_scale(certificate, epsilon)
     except EpsilonError:
         return False
     return True

@@ -12,7 +12,8 @@ from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import Type, record_type
 from wpinq.expr.values import Value, order_key
-from wpinq.plan.arithmetic import Arithmetic, Weight, Weights
+from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight, Weights
+from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.operator import Keyed, Parameter, function_type, register
 
 
@@ -54,6 +55,18 @@ class GroupBy(Keyed):
 
     def mass(self, *inputs: Fraction) -> Fraction:
         return inputs[0] / 2
+
+    def roundoffs(self) -> Fraction:
+        return 1 + SUM_ROUNDOFFS  # the difference of two weights; a half of it is exact
+
+    def nonnegative(self, *inputs: bool) -> bool:
+        return True  # negative weights count as 0
+
+    def lattice(self, *inputs: Fraction) -> Fraction:
+        return inputs[0] / 2
+
+    def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
+        return inference.product([inference.of_function(self.key, inputs), inference.of_function(self.reduce, [None])])
 
     def keys(self) -> tuple[Callable[[Value], Value], ...]:
         return (compile_lambda(self.key),)
