@@ -21,9 +21,9 @@ import pytest
 from tests.support.algebra import check_law
 from tests.support.bounds import wrong_bounds
 from tests.support.floats import check_floats
+from tests.support.operators import failing_tables
 from tests.support.plans import OPERATORS
 from tests.support.stability import check_stability
-from tests.support.tables import failing_tables
 from wpinq.plan import arithmetic, operator
 from wpinq.plan.arithmetic import Arithmetic, Weights
 from wpinq.plan.certify import Certificate, certify

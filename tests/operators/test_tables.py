@@ -6,9 +6,10 @@ from random import Random
 import pytest
 
 import wpinq as wp
+from tests.support.cases import Table
 from tests.support.floats import shuffled
+from tests.support.operators import TABLES
 from tests.support.plans import distance, norm
-from tests.support.tables import TABLES, Table
 from wpinq.plan.arithmetic import UNIT_ROUNDOFF
 from wpinq.plan.certify import certify
 from wpinq.plan.node import topological

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.cases import HEAVY
+from tests.support.operators import CASES
 from tests.support.plans import distance
 from wpinq.engines import reference
 from wpinq.engines.relational.duckdb import Database
@@ -28,10 +30,7 @@ from wpinq.plan.arithmetic import EXACT, UNIT_ROUNDOFF
 from wpinq.plan.certify import PARTITION_SLACK, certify
 from wpinq.plan.node import topological
 from wpinq.plan.operator import REGISTRY
-from wpinq.query import Query
 
-NUMBERS = wp.source("numbers", int, cap=2**30)
-OTHERS = wp.source("others", int, cap=2**30)
 ITEMS = wp.source("items", group=int, bin=int)
 
 
@@ -41,21 +40,7 @@ def heavy(rng: Random, records: int, signed: bool = False) -> dict[object, float
     return {i: -w if signed and rng.random() < 0.5 else w for i, w in weights.items()}
 
 
-ONE_STEP: dict[str, Query] = {
-    "Where": NUMBERS.where(lambda x: x % 2 == 0),
-    "Partition": NUMBERS.partition(lambda x: x % 2, [0])[0],
-    "Union": NUMBERS.union(OTHERS),
-    "Intersect": NUMBERS.intersect(OTHERS),
-    "Concat": NUMBERS.concat(OTHERS),
-    "Except": NUMBERS.difference(OTHERS),
-    "Shave": NUMBERS.shave(0.7, limit=5),
-    "Shave by widths of each record": NUMBERS.shave(lambda x: [0.3, 1.7, 1000.1]),
-    "Select": NUMBERS.select(lambda x: x % 3),
-    "SelectMany": NUMBERS.select_many(lambda x: [x % 3, x % 5, x % 7]),
-    "SelectMany of weights": NUMBERS.select_many(lambda x: [wp.weighted(x % 3, 0.1), wp.weighted(x % 5, -1.7)]),
-    "GroupBy": NUMBERS.group_by(lambda x: x % 4),
-    "Join": NUMBERS.join(OTHERS, lambda x: x % 7, lambda y: y % 7, lambda x, y: x % 2),
-}
+ONE_STEP = {name: query for case in CASES.values() for name, query in case.one_step.items()}
 
 
 def test_every_operator_has_a_constant() -> None:
@@ -80,7 +65,7 @@ def test_both_engines_keep_each_operator_within_its_constant(name: str) -> None:
 
 def test_sums_round_close_to_what_they_may() -> None:
     """One roundoff a sum is no slack that could be taken away."""
-    plan = NUMBERS.select(lambda x: 0).plan
+    plan = HEAVY.select(lambda x: 0).plan
     worst = Fraction(0)
     with Database() as database:
         for low in (2.0**-23, 2.0**-24, 3 * 2.0**-25):
@@ -125,7 +110,7 @@ def test_noise_is_at_most_a_millionth_above_the_nominal(name: str, epsilon: Frac
 
 
 def test_parts_are_widened_alike() -> None:
-    part = NUMBERS.partition(lambda x: x % 2, [0])[0]
+    part = HEAVY.partition(lambda x: x % 2, [0])[0]
     inner = part.partition(lambda x: x % 3, [0])[0]
     floor = PARTITION_SLACK
     assert (
@@ -135,7 +120,7 @@ def test_parts_are_widened_alike() -> None:
         == floor
     )
     assert (
-        certify(part.plan).slack(exact=True) == floor > certify(NUMBERS.select(lambda x: x).plan).slack(exact=True) == 0
+        certify(part.plan).slack(exact=True) == floor > certify(HEAVY.select(lambda x: x).plan).slack(exact=True) == 0
     )
     long = part
     for _ in range(400):
