@@ -13,9 +13,9 @@ from pathlib import Path
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
 from wpinq.expr.values import UnfitValue, Value
-from wpinq.ingest.columns import Layout
+from wpinq.ingest.data_frames import records_of_arrow
 from wpinq.ingest.rejection import Faults, reject
-from wpinq.ingest.tables import records_of_arrow
+from wpinq.ingest.typed_columns import Layout
 
 _GZIP = b"\x1f\x8b"
 

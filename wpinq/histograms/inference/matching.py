@@ -9,7 +9,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import sequence_of, vector
+from wpinq.histograms.inference.checks import sequence_of, vector
 from wpinq.histograms.inference.tree import Tree, check_tree
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import vector
+from wpinq.histograms.inference.checks import vector
 from wpinq.histograms.inference.tree import Tree, tree_least_squares
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import matrix_of, number, positive, vector
+from wpinq.histograms.inference.checks import matrix_of, number, positive, vector
 from wpinq.histograms.inference.tree import Tree, as_levels
 
 _DENSE_LIMIT = 600

@@ -8,7 +8,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import number, vector
+from wpinq.histograms.inference.checks import number, vector
 from wpinq.histograms.inference.isotonic import isotonic_l2
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import MOST_RECORDS, count_of, vector
+from wpinq.histograms.inference.checks import MOST_RECORDS, count_of, vector
 from wpinq.histograms.inference.tree import Tree, as_levels
 
 _CLOSE = 1e-6

@@ -43,7 +43,7 @@ def minimise(
 
     Notes
     -----
-    Privacy cost: none. Source: Nocedal and Wright, *Numerical optimization*, algorithm 7.5.
+    Source: Nocedal and Wright, *Numerical optimization*, algorithm 7.5.
 
     Examples
     --------
@@ -100,13 +100,13 @@ def _dot(left: Floats, right: Floats) -> float:
     return float((left * right).sum())
 
 
-def times(left: Floats, right: Floats) -> Floats:
+def matrix_product(left: Floats, right: Floats) -> Floats:
     """`left @ right`, in blocks of the longest axis too small for threads.
 
     Examples
     --------
     >>> left, right = np.arange(600_000.0).reshape(2, -1) % 7, np.ones((300_000, 2))
-    >>> bool((times(left, right) == left @ right).all())
+    >>> bool((matrix_product(left, right) == left @ right).all())
     True
     """
     rows, inner = left.shape

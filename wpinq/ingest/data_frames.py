@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
-from wpinq.ingest.columns import Layout
 from wpinq.ingest.rejection import Faults, reject
+from wpinq.ingest.typed_columns import Layout
 
 if TYPE_CHECKING:
-    from wpinq.ingest.columns import Column
+    from wpinq.ingest.typed_columns import Column
 
 _LIBRARIES = {"numpy", "pandas", "polars", "pyarrow"}
 

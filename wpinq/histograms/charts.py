@@ -15,7 +15,7 @@ import numpy as np
 from wpinq.arrays import Floats
 from wpinq.display.plots import axes_or_new, plain_text, provenance
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.inference.arrays import vector
+from wpinq.histograms.inference.checks import vector
 from wpinq.histograms.inference.intervals import Bootstrap
 from wpinq.histograms.inference.tree import Tree
 from wpinq.histograms.strategies.hierarchical import Hierarchical

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wpinq.arrays import Floats
-from wpinq.histograms.inference.arrays import positive
+from wpinq.histograms.inference.checks import positive
 from wpinq.histograms.inference.geometric_sums import geometric_half_widths, geometric_variance
 from wpinq.histograms.inference.laplace_sums import linear_half_widths
 
