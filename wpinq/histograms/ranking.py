@@ -112,23 +112,16 @@ def choose(
     source : Query, optional
         The query that will be measured, its records bins: nothing but its plan is looked at.
 
-    Returns
-    -------
-    Ranking
-        All of them, best first.
-
     Raises
     ------
     PlanError
-        When workload, domain, candidates and guess do not agree; when a candidate is no linear strategy, whose error
-        on queries is not known beforehand; when `nonnegative` comes without a guess, or a guess without it; when a
-        mechanism needs a source, or a candidate has no lattice for "geometric".
+        When these do not agree; when a candidate is no linear strategy, whose error on queries is not known beforehand;
+        when a candidate has no lattice for "geometric".
 
     Notes
     -----
-    Privacy cost: none: it depends on the workload and the guess alone. Time at 4096 bins: about twelve seconds for all
-    ranges, a third of them for the optimised strategy, the rest for the errors of trees; fewer `candidates` take less.
-    A guess adds about 0.1 s a candidate.
+    Time at 4096 bins: about twelve seconds for all ranges, a third of them for the optimised strategy, the rest for
+    the errors of trees; fewer `candidates` take less. A guess adds about 0.1 s a candidate.
 
     Examples
     --------

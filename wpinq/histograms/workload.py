@@ -145,9 +145,6 @@ class Bins(Workload):
     def gram_diagonal(self) -> Floats:
         return np.ones(self.domain)
 
-    def rows(self, start: int, stop: int) -> Floats:
-        return _indicators(self.domain, np.arange(start, stop), np.arange(start, stop) + 1)
-
     def ranges(self) -> Iterator[tuple[Integers, Integers]]:
         yield np.arange(self.domain), np.arange(self.domain) + 1
 

@@ -92,10 +92,7 @@ def records_of_csv(path: Path, type_: Type) -> list[Value]:
         _parse_column(list(map(itemgetter(place), rows)), kind, faults, layout.label(i))
         for i, (place, kind) in enumerate(zip(picked, layout.types, strict=True))
     ]
-    records = layout.records(columns, faults)
-    if faults:
-        reject(str(path), faults)
-    return records
+    return layout.sound_records(columns, str(path), faults)
 
 
 def records_of_parquet(path: Path, type_: Type) -> list[Value]:

@@ -24,15 +24,6 @@ class Noise:
     step : float, optional
         In units of the answers, the lattice of double-geometric noise, more than 0; None for Laplace noise.
 
-    Raises
-    ------
-    AnswersError
-        When scale or step is no positive finite number.
-
-    Notes
-    -----
-    Privacy cost: none. This describes noise, and draws it for simulations only.
-
     Examples
     --------
     >>> Noise(10.0).variance, round(Noise(10.0, step=5.0).variance, 1)

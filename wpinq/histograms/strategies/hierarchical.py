@@ -13,8 +13,9 @@ from wpinq.arrays import Floats, Integers
 from wpinq.expr import functions as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.checks import is_one_of
+from wpinq.histograms.inference.consistency import tree_least_squares
 from wpinq.histograms.inference.nonnegative import project_tree, zero_subtrees
-from wpinq.histograms.inference.tree import Tree, tree_least_squares
+from wpinq.histograms.inference.tree import Tree
 from wpinq.histograms.inference.variances import least_squares_spread, range_variances
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
 

@@ -14,7 +14,7 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.expr import functions as wp
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.checks import MOST_RECORDS, array_of, is_one_of, sequence_of
+from wpinq.histograms.inference.checks import MOST_RECORDS, array_of, integer_row, is_one_of, sequence_of
 from wpinq.histograms.inference.matching import consistent_sizes
 from wpinq.histograms.inference.tree import Tree, check_tree
 from wpinq.histograms.strategies.count_of_counts import CountingMethod, CountOfCounts
@@ -71,12 +71,8 @@ class HierarchicalCounts:
     def __post_init__(self) -> None:
         if not isinstance(self.tree, Tree):
             raise PlanError(f"locations form a Tree, not a {type(self.tree).__name__}")
-        try:
-            counts = np.asarray(self.groups)
-        except ValueError:
-            counts = np.zeros(0)
-        leaves = self.tree.sizes[-1]
-        if counts.shape != (leaves,) or not np.issubdtype(counts.dtype, np.integer) or (counts < 1).any():
+        counts, leaves = integer_row(self.groups), self.tree.sizes[-1]
+        if counts is None or len(counts) != leaves:
             raise PlanError(
                 f"the numbers of groups must be public: an integer of at least 1 for each of the {leaves} leaves"
             )
@@ -84,7 +80,7 @@ class HierarchicalCounts:
         methods = [given] * count if isinstance(given, str) else sequence_of(given, "methods", PlanError)
         if len(methods) != count or not all(is_one_of(each, _METHODS) for each in methods):
             raise PlanError(f"methods are 'cumulative' or 'unattributed', for each of the {count} levels")
-        pairs = zip(self.tree.totals(counts), methods, strict=True)
+        pairs = zip(self.tree.totals(counts.astype(np.float64)), methods, strict=True)
         nodes = tuple(
             tuple(CountOfCounts(int(total), self.largest, method, self.p) for total in level) for level, method in pairs
         )

@@ -31,16 +31,11 @@ class MatrixMechanism(LinearStrategy):
     Parameters
     ----------
     matrix : numpy array, scipy sparse matrix or scipy LinearOperator, shape (m, n)
-        The strategy. An operator is applied to every bin once and held as a sparse matrix. Coefficients that are no
-        integers are rounded to 48 bits below ‖A‖₁, so that sums are exact: `matrix` is what is asked.
+        The strategy: finite, real, not all 0. An operator is applied to every bin once and held as a sparse matrix.
+        Coefficients that are no integers are rounded to 48 bits below ‖A‖₁, so that sums are exact: `matrix` is what
+        is asked.
     workload : Workload or matrix, optional
         Checked to lie in the row space of A.
-
-    Raises
-    ------
-    PlanError
-        When the matrix is not finite, or all 0, or the workload has queries that the strategy does not determine;
-        when an operator is complex, cannot be applied, or gives arrays of another shape than it says.
 
     Notes
     -----

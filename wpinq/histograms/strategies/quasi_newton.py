@@ -25,24 +25,9 @@ def minimise(
 ) -> tuple[Floats, float]:
     """A local minimum of a smooth function by limited-memory BFGS with backtracking (Armijo).
 
-    Parameters
-    ----------
-    objective : callable
-        From a point to the value and the gradient there.
-    start : numpy array of float64
-        The first point.
-    iterations : int
-        The most steps.
-    tolerance : float
-        Stop when a step gains less than this share of the value.
+    `objective` gives the value and the gradient at a point. At most `iterations` steps, until one gains less than the
+    share `tolerance` of the value. The last point and its value, at most that of the start, are given back.
 
-    Returns
-    -------
-    point, value : numpy array of float64, float
-        The last point; its value is at most that of the start.
-
-    Notes
-    -----
     Source: Nocedal and Wright, *Numerical optimization*, algorithm 7.5.
 
     Examples

@@ -177,4 +177,6 @@ class Wavelet(LinearStrategy):
 
 
 def _interleaved(left: Floats, right: Floats) -> Floats:
-    return np.stack((left, right), axis=1).reshape(-1, *left.shape[1:])
+    both = np.empty((2 * len(left), *left.shape[1:]))
+    both[0::2], both[1::2] = left, right
+    return both
