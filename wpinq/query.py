@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from wpinq.display.explain import explain_plan
+from wpinq.display.explanation import explain_plan
 from wpinq.engines.choice import DEFAULT_ENGINE
 from wpinq.errors import PlanError
 from wpinq.expr.facts import FACTS

@@ -10,8 +10,8 @@ from typing import Any
 
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
-from wpinq.ingest.columns import Layout
 from wpinq.ingest.promises import check_facts
+from wpinq.ingest.typed_columns import Layout
 
 _WHAT = "the Spark frame"
 _UNREADABLE = "cannot be read by Spark: show it yourself to see why"

@@ -1,6 +1,7 @@
 """Plots of histograms: an estimate with its intervals, the error by the size of ranges, the tree.
 
-matplotlib is an optional extra, `pip install 'wpinq[plots]'`, and is imported when a plot is drawn.
+matplotlib is an optional extra, `pip install 'wpinq[plots]'`, and is imported when a plot is drawn; AnswersError where
+it is missing. Plots are drawn on `axes`, or on a new figure outside of pyplot, and these axes are given back.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from wpinq.arrays import Floats
 from wpinq.display.plots import axes_or_new, plain_text, provenance
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.inference.arrays import vector
+from wpinq.histograms.inference.checks import integer_row, vector
 from wpinq.histograms.inference.intervals import Bootstrap
 from wpinq.histograms.inference.tree import Tree
 from wpinq.histograms.strategies.hierarchical import Hierarchical
@@ -36,6 +37,9 @@ def plot_estimate(
 ) -> Axes:
     """The estimated count of each bin, with intervals, and the true histogram where it is public.
 
+    Bin i spans i − ½ to i + ½. AnswersError when the numbers are not finite, are not one a bin, or a lower end lies
+    above its upper end.
+
     Parameters
     ----------
     estimate : array-like
@@ -47,23 +51,6 @@ def plot_estimate(
         PUBLIC data only: the true counts are drawn as they are. For experiments; never give it protected counts.
     answers : Answers, optional
         What the estimate was made from. The plot then says so, and is stamped when they are simulated.
-    axes : matplotlib Axes, optional
-        Where to draw. A new figure, outside of pyplot, when left out.
-
-    Returns
-    -------
-    matplotlib Axes
-        Bin i spans i − ½ to i + ½.
-
-    Raises
-    ------
-    AnswersError
-        When the numbers are not finite, are not one a bin, or a lower end lies above its upper end; when matplotlib
-        is missing.
-
-    Notes
-    -----
-    Privacy cost: none of the estimate and its intervals, which are post-processing.
 
     Examples
     --------
@@ -115,37 +102,21 @@ def plot_error_by_range_size(
 ) -> Axes:
     """The expected squared error of a range, by its number of bins, for strategies side by side. No data.
 
-    At size s, `expected_error(all n − s + 1 ranges of s bins, ε) / (n − s + 1)`: an exact average over all places.
+    A line for each strategy, both scales logarithmic. At size s, `expected_error(all n − s + 1 ranges of s bins, ε) /
+    (n − s + 1)`: an exact average over all places.
 
     Parameters
     ----------
     strategies : mapping from names to linear strategies, or sequence of them
-        Over the same number n of bins.
+        One at least, over the same number n of bins: PlanError elsewhere.
     epsilon : number
         More than 0; what a source used once pays.
     sizes : sequence of int, optional
         Between 1 and n. 1, 2, 4, … up to n when left out.
-    axes : matplotlib Axes, optional
-        Where to draw. A new figure, outside of pyplot, when left out.
-
-    Returns
-    -------
-    matplotlib Axes
-        A line for each strategy, both scales logarithmic.
-
-    Raises
-    ------
-    PlanError
-        When there are no strategies, they are not linear, have different domains, or a size is out of range.
-    EpsilonError
-        When epsilon is not a positive number.
-    AnswersError
-        When matplotlib is missing.
 
     Notes
     -----
-    Privacy cost: none: the error is known before anything is spent. Time grows with n² for each size, and is about
-    a second a size at n = 4096. Source: Hay et al. 2010, figure 6.
+    Time grows with n² for each size, and is about a second a size at n = 4096. Source: Hay et al. 2010, figure 6.
 
     Examples
     --------
@@ -191,9 +162,8 @@ def _named(strategies: Any) -> list[tuple[str, LinearStrategy]]:
 
 
 def _sizes(sizes: Any, domain: int) -> list[int]:
-    row = np.asarray(sizes)
-    whole = row.ndim == 1 and len(row) > 0 and np.issubdtype(row.dtype, np.integer)
-    if not whole or (row < 1).any() or (row > domain).any():
+    row = integer_row(sizes)
+    if row is None or (row > domain).any():
         raise PlanError(f"sizes of ranges are integers from 1 to the {domain} bins of the domain")
     return sorted({int(size) for size in row})
 
@@ -201,36 +171,19 @@ def _sizes(sizes: Any, domain: int) -> list[int]:
 def plot_tree(values: Any, branching: int, answers: Answers | None = None, axes: Axes | None = None) -> Axes:
     """The tree of ranges: a rectangle for each node, over the bins that it sums, the root on top.
 
-    The colour is the node's value per bin, so that a node and its children have one colour where the counts are even,
-    and noise stands out at the leaves. Levels of at most 10 nodes have their values written in.
+    Node i of height h spans the bins from `i · k^h` on. The colour is the node's value per bin, so that a node and its
+    children have one colour where the counts are even, and noise stands out at the leaves. Levels of at most 10 nodes
+    have their values written in.
 
     Parameters
     ----------
     values : Answers or array-like
         Answers of `Hierarchical.measure`, drawn as measured; or numbers of the nodes, root first, in one row or in
-        levels: `strategy.nodes(answers)` draws the consistent tree.
+        levels: `strategy.nodes(answers)` draws the consistent tree. AnswersError when no tree has that many nodes.
     branching : int
         The branching factor k, at least 2.
     answers : Answers, optional
         What estimated values were made from. The plot then says so, and is stamped when they are simulated.
-    axes : matplotlib Axes, optional
-        Where to draw. A new figure, outside of pyplot, when left out.
-
-    Returns
-    -------
-    matplotlib Axes
-        Node i of height h spans the bins from `i · k^h` on.
-
-    Raises
-    ------
-    AnswersError
-        When no tree of this branching has that many nodes, the numbers are not finite, or matplotlib is missing.
-    PlanError
-        When the branching factor is not an integer of at least 2.
-
-    Notes
-    -----
-    Privacy cost: none of released answers and estimates.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import BOOL, FLOAT, INT, INT_MAX, INT_MIN, STR, ListOf, TupleOf, Type
 from wpinq.expr.values import UnfitValue, Value, normalize
-from wpinq.ingest.rejection import Faults
+from wpinq.ingest.rejection import Faults, reject
 
 if TYPE_CHECKING:
     import numpy
@@ -75,6 +75,15 @@ class Layout:
             for i, (column, type_) in enumerate(zip(columns, self.types, strict=True))
         ]
         return typed[0] if self.bare else list(zip(*typed, strict=True))
+
+    def sound_records(
+        self, columns: Sequence[Column], what: str, faults: Faults, notes: Sequence[str] = ()
+    ) -> list[Value]:
+        """`records`, or a refusal of `what` as a whole where anything is unfit, by now or before."""
+        records = self.records(columns, faults, notes)
+        if faults:
+            reject(what, faults)
+        return records
 
 
 def normalize_column(column: Column, type_: Type, faults: Faults, label: str) -> list[Value]:

@@ -5,41 +5,32 @@ None of these libraries is imported unless a table of it is offered: a table nam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
-from wpinq.ingest.columns import Layout
-from wpinq.ingest.rejection import Faults, reject
+from wpinq.ingest.typed_columns import Layout
 
 if TYPE_CHECKING:
-    from wpinq.ingest.columns import Column
-
-_LIBRARIES = {"numpy", "pandas", "polars", "pyarrow"}
+    from wpinq.ingest.typed_columns import Column
 
 
 def library_of(data: object) -> str | None:
     """The table library that an object comes from, or None; "" for a table of a library not known here."""
     for base in type(data).__mro__:
         root = base.__module__.partition(".")[0]
-        if root in _LIBRARIES:
+        if root in _READERS:
             return root
     return "" if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__") else None
 
 
 def records_of_table(data: Any, library: str, type_: Type) -> list[Value]:
     """The records that the rows of a table hold."""
-    if library == "pandas":
-        return _records_of_pandas(data, type_)
-    if library == "polars":
-        return _records_of_polars(data, type_)
-    if library == "pyarrow":
-        return _records_of_pyarrow(data, type_)
-    if library == "numpy":
-        return _records_of_numpy(data, type_)
-    raise _unsupported(data)
+    if library not in _READERS:
+        raise _unsupported(data)
+    return _READERS[library](data, type_)
 
 
 def _unsupported(data: object) -> SourceRejected:
@@ -47,14 +38,6 @@ def _unsupported(data: object) -> SourceRejected:
         f"a {type(data).__module__}.{type(data).__qualname__} cannot be read: offer a pandas or polars frame, an "
         "Arrow table or batches, a numpy array without mask, or plain rows"
     )
-
-
-def _finish(layout: Layout, columns: Sequence[Column], what: str, notes: list[str] | None = None) -> list[Value]:
-    faults: Faults = {}
-    records = layout.records(columns, faults, notes or ())
-    if faults:
-        reject(what, faults)
-    return records
 
 
 def _records_of_numpy(data: Any, type_: Type) -> list[Value]:
@@ -78,7 +61,7 @@ def _records_of_numpy(data: Any, type_: Type) -> list[Value]:
     else:
         raise SourceRejected(f"the array has {data.ndim} dimensions: offer rows and columns")
     notes = [f" (dtype {column.dtype})" for column in columns]
-    return _finish(layout, columns, what, notes)
+    return layout.sound_records(columns, what, {}, notes)
 
 
 def _records_of_pandas(data: Any, type_: Type) -> list[Value]:
@@ -101,7 +84,7 @@ def _records_of_pandas(data: Any, type_: Type) -> list[Value]:
         else:
             pairs = zip(series.tolist(), missing.tolist(), strict=True)
             columns.append([None if absent else value for value, absent in pairs])
-    return _finish(layout, columns, "the data frame", notes)
+    return layout.sound_records(columns, "the data frame", {}, notes)
 
 
 def _records_of_polars(data: Any, type_: Type) -> list[Value]:
@@ -115,7 +98,7 @@ def _records_of_polars(data: Any, type_: Type) -> list[Value]:
         frame = data.lazy().select([names[place] for place in layout.pick(names, "the data frame")]).collect()
     except polars.exceptions.PolarsError:  # its message may quote values
         raise SourceRejected("the polars frame cannot be computed: collect it yourself to see why") from None
-    return _finish(layout, [series.to_list() for series in frame.get_columns()], "the data frame")
+    return layout.sound_records([series.to_list() for series in frame.get_columns()], "the data frame", {})
 
 
 def _records_of_pyarrow(data: Any, type_: Type) -> list[Value]:
@@ -143,4 +126,12 @@ def records_of_arrow(table: Any, type_: Type, what: str) -> list[Value]:
         column = table.column(place)
         numeric = types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)
         columns.append(column.to_numpy() if numeric and not column.null_count else column.to_pylist())
-    return _finish(layout, columns, what)
+    return layout.sound_records(columns, what, {})
+
+
+_READERS: dict[str, Callable[[Any, Type], list[Value]]] = {
+    "numpy": _records_of_numpy,
+    "pandas": _records_of_pandas,
+    "polars": _records_of_polars,
+    "pyarrow": _records_of_pyarrow,
+}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wpinq.arrays import Floats
-from wpinq.histograms.inference.arrays import positive
+from wpinq.histograms.inference.checks import positive
 from wpinq.histograms.inference.geometric_sums import geometric_half_widths, geometric_variance
 from wpinq.histograms.inference.laplace_sums import linear_half_widths
 
@@ -23,15 +23,6 @@ class Noise:
         In units of the answers, more than 0.
     step : float, optional
         In units of the answers, the lattice of double-geometric noise, more than 0; None for Laplace noise.
-
-    Raises
-    ------
-    AnswersError
-        When scale or step is no positive finite number.
-
-    Notes
-    -----
-    Privacy cost: none. This describes noise, and draws it for simulations only.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats
+from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, WpinqError
 
 MOST_BINS = 2**30
@@ -139,26 +139,18 @@ def matrix_of(matrix: Any, rows: int) -> Any:
     return matrix
 
 
+def integer_row(values: Any) -> Integers | None:
+    """Integers of at least 1 in one row, at least one of them; None for anything else."""
+    try:
+        row = np.asarray(values)
+    except ValueError:
+        return None
+    whole = row.ndim == 1 and len(row) > 0 and np.issubdtype(row.dtype, np.integer)
+    return row if whole and not (row < 1).any() else None
+
+
 def vector(values: Any, what: str, length: int | None = None) -> Floats:
-    """One row of finite numbers, as float64.
-
-    Parameters
-    ----------
-    values : array-like
-        The numbers.
-    what : str
-        What they are, for the error.
-    length : int, optional
-        How many there must be.
-
-    Raises
-    ------
-    AnswersError
-        When they are not that.
-
-    Notes
-    -----
-    Privacy cost: none. The numbers are public.
+    """One row of finite numbers, as many as asked, as float64; or AnswersError, which says what they are.
 
     Examples
     --------

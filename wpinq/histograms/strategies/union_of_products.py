@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
@@ -14,10 +15,10 @@ from wpinq.arrays import Floats
 from wpinq.errors import PlanError
 from wpinq.expr import functions as wp
 from wpinq.expr.values import Value
-from wpinq.histograms.composite import Kronecker, Stacked, along_axes
-from wpinq.histograms.strategies.linear import Element, LinearStrategy, listed
+from wpinq.histograms.composite import Kronecker, Stacked
+from wpinq.histograms.inference.axes import along, along_axes, flat_product
+from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy, listed
 from wpinq.histograms.strategies.product import Product, attributes_of, combined, grouped, replaced, times
-from wpinq.histograms.strategies.strategy import Function
 from wpinq.histograms.workload import Workload
 from wpinq.query import Query
 
@@ -37,11 +38,6 @@ class UnionOfProducts(LinearStrategy):
         Of strategies over the same numbers of bins; all of the first's determine every bin.
     share : float
         The first's share of the weight, strictly between 0 and 1, rounded to 12 bits.
-
-    Raises
-    ------
-    PlanError
-        When they are not that.
 
     Notes
     -----
@@ -71,10 +67,7 @@ class UnionOfProducts(LinearStrategy):
         self.products = (first, second)
         self.share = min(max(round(share * 2**_SHARE_BITS), 1), 2**_SHARE_BITS - 1) / 2**_SHARE_BITS
         self.domain = first.domain
-        self._factors = [
-            self.share / float(first.sensitivity),
-            (1 - self.share) / float(second.sensitivity),
-        ]
+        self._factors = self._factors_of(self.share)
 
     def __repr__(self) -> str:
         first, second = self.products
@@ -84,10 +77,6 @@ class UnionOfProducts(LinearStrategy):
     def sizes(self) -> tuple[int, ...]:
         """The number of bins of each attribute."""
         return self.products[0].sizes
-
-    @property
-    def sensitivity(self) -> Fraction:
-        return Fraction(1)
 
     @property
     def size(self) -> int:
@@ -101,14 +90,14 @@ class UnionOfProducts(LinearStrategy):
             for places in product(*(range(strategy.size) for strategy in part.strategies))
         )
 
-    def query(self, source: Query, bin: Function | None = None) -> Query:
+    def query(self, source: Query, bin: Callable[..., Any] | None = None) -> Query:
         """The query program: a SelectMany over both columns. `bin` gives a record of bins."""
         current = attributes_of(source, bin, self.sizes)
         for group in grouped([part.strategies for part in self.products]):
             current = current.select_many(lambda r, group=group: listed(self._exchanged(r, group)))
         return current
 
-    def _exchanged(self, record: Any, group: range) -> list[Element]:
+    def _exchanged(self, record: Any, group: range) -> list[Coefficient]:
         """The elements of both products for a group of attributes; from the second group on, of the record's own."""
         first, count, found = group.start == 0, len(self.sizes), []
         norms = [prod((part.strategies[i].norm for i in group), start=Fraction(1)) for part in self.products]
@@ -124,7 +113,7 @@ class UnionOfProducts(LinearStrategy):
                     found.append(((record[0], *fields), wp.where(record[0] == number, weight, 0.0)))
         return found
 
-    def elements(self, bin: Any) -> list[Element]:
+    def elements(self, bin: Any) -> list[Coefficient]:
         raise PlanError("a union has no single column: list its products instead")
 
     def apply(self, histogram: Floats) -> Floats:
@@ -132,17 +121,16 @@ class UnionOfProducts(LinearStrategy):
         return np.concatenate([factor * part.apply(histogram) for factor, part in pairs])
 
     def transpose(self, answers: Floats) -> Floats:
-        first, second = np.split(np.asarray(answers), [self.products[0].size])
-        return np.asarray(
-            self._factors[0] * self.products[0].transpose(first) + self._factors[1] * self.products[1].transpose(second)
-        )
+        parts = np.split(np.asarray(answers), [self.products[0].size])
+        first, second = (one.transpose(part) for one, part in zip(self.products, parts, strict=True))
+        return np.asarray(self._factors[0] * first + self._factors[1] * second)
 
     @cached_property
     def _eigen(self) -> tuple[list[Floats], Floats]:
         """For each attribute the T with `Tᵀ G T = I` and `Tᵀ H T` diagonal; and the product of these diagonals."""
         from scipy.linalg import LinAlgError, eigh
 
-        vectors, values = [], np.ones(1)
+        vectors, values = [], []
         for one, other in zip(*(part.strategies for part in self.products), strict=True):
             unit = np.eye(one.domain)
             try:
@@ -150,19 +138,23 @@ class UnionOfProducts(LinearStrategy):
             except LinAlgError:
                 raise PlanError(f"{one!r} does not determine every bin: put it in the second product") from None
             vectors.append(t)
-            values = np.outer(values, np.maximum(found, 0.0)).ravel()
-        return vectors, values
+            values.append(np.maximum(found, 0.0))
+        return vectors, flat_product(values)
+
+    def _factors_of(self, share: float) -> tuple[float, float]:
+        first, second = self.products
+        return share / float(first.sensitivity), (1 - share) / float(second.sensitivity)
 
     def _diagonal(self, share: float) -> Floats:
-        a, b = share / float(self.products[0].sensitivity), (1 - share) / float(self.products[1].sensitivity)
+        a, b = self._factors_of(share)
         return np.asarray(1 / (a**2 + b**2 * self._eigen[1]))
 
     def _solve(self, vectors: Floats) -> Floats:
         """`(AᵀA)⁻¹ v`."""
-        turns, sizes = self._eigen[0], list(self.sizes)
-        inner = along_axes(np.asarray(vectors), sizes, [lambda x, t=t: t.T @ x for t in turns])
-        inner = inner * np.reshape(self._diagonal(self.share), (-1,) + (1,) * (inner.ndim - 1))
-        return along_axes(inner, sizes, [lambda x, t=t: t @ x for t in turns])
+        turns = self._eigen[0]
+        inner = along_axes(np.asarray(vectors), ((len(t), t.T.__matmul__) for t in turns))
+        inner = inner * along(self._diagonal(self.share), inner)
+        return along_axes(inner, ((len(t), t.__matmul__) for t in turns))
 
     def estimate(self, answers: Floats) -> Floats:
         return self._solve(self.transpose(answers))
@@ -179,12 +171,10 @@ class UnionOfProducts(LinearStrategy):
         parts = workload.workloads if isinstance(workload, Stacked) else (workload,)
         total = np.zeros(self.domain)
         for part in parts:
-            if not isinstance(part, Kronecker) or tuple(factor.domain for factor in part.factors) != self.sizes:
+            if not isinstance(part, Kronecker) or part.sizes != self.sizes:
                 return None
-            diagonal = np.ones(1)
-            for factor, t in zip(part.factors, self._eigen[0], strict=True):
-                diagonal = np.outer(diagonal, (t * factor.gram(t)).sum(axis=0)).ravel()
-            total += diagonal
+            pairs = zip(part.factors, self._eigen[0], strict=True)
+            total += flat_product((t * factor.gram(t)).sum(axis=0) for factor, t in pairs)
         return total
 
     def with_best_share(self, workload: Workload) -> UnionOfProducts:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.arrays import is_one_of
-from wpinq.histograms.inference.noise import Noise
+from wpinq.histograms.inference.checks import is_one_of
+from wpinq.histograms.inference.noise_law import Noise
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import GeometricCount, Measurement, NoisyCount
@@ -23,35 +23,12 @@ Mechanism = Literal["laplace", "geometric", "automatic"]
 
 
 def noisy(query: Query, epsilon: object, keys: Iterable[Value], mechanism: Mechanism) -> Measurement:
-    """The noisy count or the geometric count of a query.
+    """The noisy count or the geometric count of a query over public keys.
 
-    Parameters
-    ----------
-    query : Query
-        What is counted.
-    epsilon : number
-        More than 0.
-    keys : iterable
-        The public keys.
-    mechanism : {"laplace", "geometric", "automatic"}
-        "automatic" is "geometric" where the plan proves a lattice, and evaluation in floats is exact on it. It looks
-        at the plan and at epsilon alone, so that the choice tells nothing of the data.
-
-    Returns
-    -------
-    Measurement
-        Of sink NoisyCount or GeometricCount.
-
-    Raises
-    ------
-    PlanError
-        When the mechanism is none of these; for "geometric", when the plan proves no lattice: it names the step that
-        breaks it.
-
-    Notes
-    -----
-    Privacy cost: the same for both. The promise of GeometricCount is for neighbours whose outputs lie on the same
-    lattice: it is narrower, and so is that of "automatic" where it comes to that.
+    "automatic" is "geometric" where the plan proves a lattice, and evaluation in floats is exact on it. It looks at the
+    plan and at epsilon alone, so that the choice tells nothing of the data. Both cost the same privacy; the promise of
+    GeometricCount is for neighbours whose outputs lie on the same lattice. PlanError for "geometric" where the plan
+    proves none: it names the step that breaks it.
 
     Examples
     --------
@@ -97,25 +74,7 @@ def noise_of(known: Any, sensitivity: Fraction, keys: tuple[Value, ...] | None =
     sensitivity : Fraction
         What a weight is multiplied by.
     keys : tuple, optional
-        What a measurement must be over.
-
-    Returns
-    -------
-    Noise
-        Its law.
-
-    Raises
-    ------
-    AnswersError
-        When answers or measurement are of another sink than NoisyCount and GeometricCount.
-    PlanError
-        When a measurement is over other keys.
-    EpsilonError
-        When a number is no epsilon.
-
-    Notes
-    -----
-    Privacy cost: none.
+        What a measurement must be over, or PlanError. AnswersError for sinks that count nothing.
 
     Examples
     --------
