@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from wpinq.commands import budget, explain, run, synthesize
-from wpinq.commands.errors import Interrupted, NotSaved, UsageError
+from wpinq.commands.exits import Interrupted, NotSaved, UsageError
 from wpinq.errors import (
     BudgetExceeded,
     EvaluationFailed,

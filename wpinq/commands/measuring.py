@@ -11,13 +11,13 @@ from typing import Any
 
 from wpinq.commands.arguments import is_new
 from wpinq.errors import EvaluationFailed, WpinqError
-from wpinq.graphs.synthesis.folder import Told, holds_answers, prepare_folder, save_answers, save_run
+from wpinq.graph_measuring import measure_graph
+from wpinq.graphs.synthesis.folder import FittingOptions, holds_answers, prepare_folder, save_answers, save_run
 from wpinq.graphs.synthesis.method import Bounds
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.synthesis.checkpoint import CheckpointError, write_atomically
 from wpinq.synthesis.settings import MOST_STEPS, STEPS_AN_EDGE
-from wpinq.workflows import measure_graph
 
 FORMAT, FORMAT_VERSION = "wpinq synthesis measuring", 1
 _NOTE = "measuring.json"
@@ -25,7 +25,7 @@ _NODES: dict[str, type] = {"int": int, "str": str}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MeasuringOptions:
     """What is to be measured, as the command line says it; see `measure_graph`. Paths are absolute."""
 
     graph: str
@@ -40,9 +40,9 @@ class Asked:
     engine: str
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Asked:
+    def from_json(data: Mapping[str, Any]) -> MeasuringOptions:
         """What `asdict` gave; ValueError or TypeError when it is not."""
-        asked = Asked(**data)
+        asked = MeasuringOptions(**data)
         words = (asked.graph, asked.epsilon, asked.engine, *(asked.split or {}).values())
         optional = [word for word in (asked.ledger, asked.budget, asked.version) if word is not None]
         numbers = [number for number in (asked.nodes, asked.degree) if number is not None]
@@ -62,7 +62,7 @@ def is_measuring(folder: Path) -> bool:
     return (folder / _NOTE).exists()
 
 
-def measure(asked: Asked, told: Told, folder: Path, notice: str = "") -> dict[str, Answers]:
+def measure(asked: MeasuringOptions, told: FittingOptions, folder: Path, notice: str = "") -> dict[str, Answers]:
     """Measure into a folder, from which the run can go on whatever happens once this has begun.
 
     The bill is printed when all is checked that can be without the graph, and a notice on stderr.
@@ -85,7 +85,7 @@ def measure(asked: Asked, told: Told, folder: Path, notice: str = "") -> dict[st
         raise
 
 
-def go_on_measuring(folder: Path) -> tuple[Told, dict[str, Answers]]:
+def go_on_measuring(folder: Path) -> tuple[FittingOptions, dict[str, Answers]]:
     """Measure what a run asked for that ended while it measured. The ledger gives back what was paid for.
 
     Raises
@@ -97,7 +97,7 @@ def go_on_measuring(folder: Path) -> tuple[Told, dict[str, Answers]]:
         known = json.loads((folder / _NOTE).read_text(encoding="utf-8"))
         if (known["format"], known["version"]) != (FORMAT, FORMAT_VERSION):
             raise CheckpointError("another version")
-        asked, told = Asked.from_json(known["asked"]), Told.from_json(known["told"])
+        asked, told = MeasuringOptions.from_json(known["asked"]), FittingOptions.from_json(known["told"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, WpinqError):
         raise CheckpointError(f"the run in {folder} cannot be read: it is damaged, or of another version") from None
     if not asked.replays:
@@ -116,7 +116,9 @@ def go_on_measuring(folder: Path) -> tuple[Told, dict[str, Answers]]:
     return told, _measure(asked, told, folder, set(), notice)
 
 
-def _measure(asked: Asked, told: Told, folder: Path, paid: set[str], notice: str = "") -> dict[str, Answers]:
+def _measure(
+    asked: MeasuringOptions, told: FittingOptions, folder: Path, paid: set[str], notice: str = ""
+) -> dict[str, Answers]:
     def on_bill(bill: Bill) -> None:
         print(f"The bill:\n{bill}\n\n{_plan(told)}\n", flush=True)
         if notice:
@@ -146,7 +148,7 @@ def _measure(asked: Asked, told: Told, folder: Path, paid: set[str], notice: str
     return answers
 
 
-def _plan(told: Told) -> str:
+def _plan(told: FittingOptions) -> str:
     steps, chains = told.settings.steps, told.settings.chains
     by_edges = f"{STEPS_AN_EDGE} steps for each edge of the seed graph, at most {MOST_STEPS:,}"
     each = by_edges if steps is None else f"{steps:,} steps"

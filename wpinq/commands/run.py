@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.commands.arguments import add_engine, add_parameters, is_new, load_program, pairs
-from wpinq.commands.errors import NotSaved, UsageError
+from wpinq.commands.exits import NotSaved, UsageError
 from wpinq.display.table import answers_table
 from wpinq.engines.choice import find_engine
 from wpinq.ingest import EdgeList

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.commands.arguments import is_new, pairs
-from wpinq.commands.errors import Interrupted, NotSaved, UsageError
-from wpinq.commands.measuring import Asked, go_on_measuring, is_measuring, measure
+from wpinq.commands.exits import Interrupted, NotSaved, UsageError
+from wpinq.commands.measuring import MeasuringOptions, go_on_measuring, is_measuring, measure
 from wpinq.commands.progress import Progress
 from wpinq.display.plots import axes_or_new
 from wpinq.engines.choice import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import SourceRejected
 from wpinq.graphs.synthesis.degrees import import_igraph
-from wpinq.graphs.synthesis.folder import Told, holds_run, load_run
+from wpinq.graphs.synthesis.folder import FittingOptions, holds_run, load_run
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, method_names
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.workflow import SyntheticGraph, synthesize, traced_statistics
 from wpinq.measure.answers import Answers
-from wpinq.synthesis.schedule import Constant, Geometric, Linear, Schedule
+from wpinq.synthesis.schedule import ConstantSchedule, GeometricSchedule, LinearSchedule, Schedule
 from wpinq.synthesis.settings import MOST_STEPS, POWER, STEPS_AN_EDGE, Settings
 
 _DEFAULTS: dict[str, Any] = {
@@ -133,7 +133,7 @@ def _check_places(options: argparse.Namespace, report_file: Path) -> None:
 
 def _gone_on(
     options: argparse.Namespace, folder: Path, told_by: list[argparse.Action]
-) -> tuple[Told, dict[str, Answers]]:
+) -> tuple[FittingOptions, dict[str, Answers]]:
     given = [(*a.option_strings, "FILE")[0] for a in told_by if getattr(options, a.dest) is not None]
     if given:
         raise UsageError(f"--resume goes on as the run in the folder was told: leave out {', '.join(given)}")
@@ -144,7 +144,7 @@ def _gone_on(
     return told, answers
 
 
-def _begun(options: argparse.Namespace, folder: Path) -> tuple[Told, dict[str, Answers]]:
+def _begun(options: argparse.Namespace, folder: Path) -> tuple[FittingOptions, dict[str, Answers]]:
     if options.graph is None or options.epsilon is None:
         raise UsageError("give FILE and --epsilon, or --resume")
     if not options.graph.is_file() or not os.access(options.graph, os.R_OK):
@@ -173,10 +173,10 @@ def _print_measured(folder: Path) -> None:
     print(f"Measured; the graph is closed. Answers are in {folder}", flush=True)
 
 
-def _told(options: argparse.Namespace) -> Told:
-    schedule: Schedule = Constant(options.power)
+def _told(options: argparse.Namespace) -> FittingOptions:
+    schedule: Schedule = ConstantSchedule(options.power)
     if options.anneal_from is not None:
-        made = Geometric if options.schedule == "geometric" else Linear
+        made = GeometricSchedule if options.schedule == "geometric" else LinearSchedule
         schedule = made(options.anneal_from, options.power)
     settings = Settings(
         options.steps,
@@ -187,11 +187,13 @@ def _told(options: argparse.Namespace) -> Told:
         options.stop_at_noise,
         options.checkpoint_every,
     )
-    return Told(options.query, options.bucket, options.closing, settings, options.outside, not options.no_statistics)
+    return FittingOptions(
+        options.query, options.bucket, options.closing, settings, options.outside, not options.no_statistics
+    )
 
 
-def _asked(options: argparse.Namespace) -> Asked:
-    return Asked(
+def _asked(options: argparse.Namespace) -> MeasuringOptions:
+    return MeasuringOptions(
         graph=str(options.graph.absolute()),
         epsilon=options.epsilon,
         node=options.node,
@@ -211,7 +213,7 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
         graph.write(options.out)
         report_file.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
         if options.plots is not None:
-            from wpinq.graphs.synthesis.plots import save_plots
+            from wpinq.graphs.synthesis.graph_plots import save_plots
 
             save_plots(graph, options.plots)
     except (OSError, SourceRejected):

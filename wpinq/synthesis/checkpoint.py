@@ -18,7 +18,7 @@ import numpy as np
 
 from wpinq.errors import WpinqError
 from wpinq.synthesis.chain import State
-from wpinq.synthesis.trace import Trace
+from wpinq.synthesis.chain_trace import Trace
 
 FORMAT, FORMAT_VERSION = "wpinq chain", 1
 _HEADER, _STATE = "header", "state."

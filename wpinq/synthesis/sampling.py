@@ -18,12 +18,12 @@ import numpy as np
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
 from wpinq.synthesis.chain import Chain
+from wpinq.synthesis.chain_trace import Trace
 from wpinq.synthesis.checkpoint import Checkpoint
 from wpinq.synthesis.convergence import split_r_hat
 from wpinq.synthesis.settings import Settings
 from wpinq.synthesis.start import Start, begin
 from wpinq.synthesis.target import NO_NOISE_LEVEL, Target, noise_level
-from wpinq.synthesis.trace import Trace
 from wpinq.synthesis.walks import Walk
 
 Statistics = Callable[[Chain], Mapping[str, float]]

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from wpinq.errors import PlanError
-from wpinq.synthesis.schedule import SCHEDULES, Constant, Schedule
+from wpinq.synthesis.schedule import SCHEDULES, ConstantSchedule, Schedule
 
 POWER = 10_000.0
 """The power that the paper takes."""
@@ -45,7 +45,7 @@ class Settings:
     """
 
     steps: int | None = None
-    schedule: Schedule = field(default_factory=lambda: Constant(POWER))
+    schedule: Schedule = field(default_factory=lambda: ConstantSchedule(POWER))
     chains: int = 1
     seed: int = 0
     chunk: int | None = None

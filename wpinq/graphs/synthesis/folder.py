@@ -20,7 +20,7 @@ _RUN, _ANSWERS = "run.json", "answers"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FittingOptions:
     """What a run was told beside its answers: enough to run it again.
 
     Attributes
@@ -51,9 +51,9 @@ class Told:
         return {**asdict(self), "settings": self.settings.to_json()}
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Told:
+    def from_json(data: Mapping[str, Any]) -> FittingOptions:
         """What plain data hold."""
-        return Told(**{**data, "settings": Settings.from_json(data["settings"])})
+        return FittingOptions(**{**data, "settings": Settings.from_json(data["settings"])})
 
 
 def holds_run(folder: Path) -> bool:
@@ -85,7 +85,7 @@ def save_answers(folder: Path, name: str, table: Answers) -> None:
     write_atomically(folder / _ANSWERS / f"{name}.json", json.dumps(table.to_json()).encode())
 
 
-def save_run(folder: Path, told: Told, answers: Mapping[str, Answers]) -> None:
+def save_run(folder: Path, told: FittingOptions, answers: Mapping[str, Answers]) -> None:
     """Put a run into a prepared folder; once this returns, it can go on from there."""
     for name, table in answers.items():
         save_answers(folder, name, table)
@@ -98,7 +98,7 @@ def save_run(folder: Path, told: Told, answers: Mapping[str, Answers]) -> None:
     write_atomically(folder / _RUN, json.dumps(known, indent=1).encode())
 
 
-def load_run(folder: Path) -> tuple[Told, dict[str, Answers]]:
+def load_run(folder: Path) -> tuple[FittingOptions, dict[str, Answers]]:
     """The run in a folder.
 
     Raises
@@ -111,7 +111,7 @@ def load_run(folder: Path) -> tuple[Told, dict[str, Answers]]:
         if (known["format"], known["version"]) != (FORMAT, FORMAT_VERSION):
             raise CheckpointError("another version")
         answers = {name: Answers.load(folder / _ANSWERS / f"{name}.json") for name in known["answers"]}
-        return Told.from_json(known["told"]), answers
+        return FittingOptions.from_json(known["told"]), answers
     except FileNotFoundError:
         raise CheckpointError(f"there is no run in {folder} that could go on") from None
     except (OSError, ValueError, KeyError, TypeError, WpinqError):

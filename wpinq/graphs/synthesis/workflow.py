@@ -91,7 +91,7 @@ def synthesize(
 
     Each chain begins from a graph of its own that the method draws, and swaps edges with stationary distribution
     `exp(−power · Σ_i ε_i · ‖Q_i(A) − m_i‖_1)` over the graphs A of its degrees, where m_i are the answers, or what the
-    method makes of them (`Method.targets`).
+    method makes of them (`Method.estimate`).
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ def synthesize(
 
     Notes
     -----
-    Privacy cost: none. It reads answers and nothing else, and imports nothing that holds data: `wpinq.workflows` and
-    the command `wpinq synthesize` measure first. Source: paper, section 5.1.
+    Privacy cost: none. It reads answers and nothing else, and imports nothing that holds data: `measure_graph` and the
+    command `wpinq synthesize` measure first. Source: paper, section 5.1.
 
     Examples
     --------
@@ -148,10 +148,11 @@ def synthesize(
     """
     chosen = find_method(method) if isinstance(method, str) else method
     chosen.check(settings)
-    targets = chosen.targets(answers, outside)
+    estimates = chosen.estimate(answers)
+    targets = estimates.targets(outside)
     source = _source(targets)
     generators = [np.random.default_rng(s) for s in np.random.SeedSequence((settings.seed, 1)).spawn(settings.chains)]
-    seeds = tuple(_array(chosen.seed(answers, rng)) for rng in generators)
+    seeds = tuple(_array(estimates.seed(rng)) for rng in generators)
     if min(map(len, seeds)) < 2:
         raise AnswersError(LOST)
     settled = settings.settled(max(map(len, seeds)))
