@@ -1,8 +1,8 @@
-"""Errors of the command line alone."""
+"""Errors of the command line alone, and what the process ends with, by error."""
 
 from __future__ import annotations
 
-from wpinq.errors import WpinqError
+from wpinq.errors import BudgetExceeded, EvaluationFailed, LanguageError, LedgerError, SourceRejected, WpinqError
 
 
 class UsageError(WpinqError):
@@ -15,3 +15,16 @@ class NotSaved(WpinqError):
 
 class Interrupted(WpinqError):
     """The user stopped a run that can go on."""
+
+
+EXIT_CODES: tuple[tuple[type[WpinqError], int], ...] = (
+    (UsageError, 2),
+    (BudgetExceeded, 3),
+    (SourceRejected, 4),
+    (EvaluationFailed, 5),
+    (LedgerError, 6),
+    (LanguageError, 7),
+    (NotSaved, 8),
+    (Interrupted, 130),
+)
+"""1 is any other error of ours."""
