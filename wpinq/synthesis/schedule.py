@@ -41,7 +41,16 @@ class ConstantSchedule:
 
 
 @dataclass(frozen=True, slots=True)
-class GeometricSchedule:
+class _Annealing:
+    start: float
+    end: float
+
+    def __post_init__(self) -> None:
+        _check(self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricSchedule(_Annealing):
     """Annealing: `start · (end/start)^done`, equal factors for equal numbers of steps.
 
     Examples
@@ -50,18 +59,12 @@ class GeometricSchedule:
     100.0
     """
 
-    start: float
-    end: float
-
-    def __post_init__(self) -> None:
-        _check(self.start, self.end)
-
     def at(self, done: float) -> float:
         return float(self.start * (self.end / self.start) ** done)
 
 
 @dataclass(frozen=True, slots=True)
-class LinearSchedule:
+class LinearSchedule(_Annealing):
     """Annealing: `start + (end − start) · done`.
 
     Examples
@@ -69,12 +72,6 @@ class LinearSchedule:
     >>> LinearSchedule(0.5, 1.5).at(0.5)
     1.0
     """
-
-    start: float
-    end: float
-
-    def __post_init__(self) -> None:
-        _check(self.start, self.end)
 
     def at(self, done: float) -> float:
         return self.start + (self.end - self.start) * done

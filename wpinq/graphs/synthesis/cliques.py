@@ -14,12 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
 from wpinq.arrays import Floats, Integers
 from wpinq.graphs.synthesis.degrees import import_igraph, random_graph
 from wpinq.graphs.synthesis.estimates.mixing import DegreeClasses, balanced
-
-Generator = np.random.Generator
 
 SPREADS = (50.0, 6.0, 2.0, 0.7)
 """From hardly any spread of clustering among nodes of one degree to nearly all or none."""

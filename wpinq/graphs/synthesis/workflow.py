@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
+from wpinq.arrays import Integers
 from wpinq.errors import AnswersError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
@@ -26,7 +27,7 @@ from wpinq.synthesis.settings import Settings
 from wpinq.synthesis.target import Target
 from wpinq.synthesis.walks import Swaps
 
-Statistics = Callable[[npt.NDArray[np.int64]], Mapping[str, float]]
+EdgeStatistics = Callable[[Integers], Mapping[str, float]]
 
 
 def traced_statistics(edges: Any) -> dict[str, float]:
@@ -56,12 +57,12 @@ class SyntheticGraph:
         The graph that each chain began from.
     """
 
-    edges: npt.NDArray[np.int64]
+    edges: Integers
     method: Method
     settings: Settings
     answers: Mapping[str, Answers]
     samples: Samples
-    seeds: tuple[npt.NDArray[np.int64], ...]
+    seeds: tuple[Integers, ...]
 
     def r_hat(self) -> dict[str, float]:
         """Split R-hat of the score and the traced statistics; see `wpinq.synthesis.split_r_hat`."""
@@ -82,7 +83,7 @@ def synthesize(
     settings: Settings,
     *,
     outside: bool = False,
-    statistics: Statistics | None = traced_statistics,
+    statistics: EdgeStatistics | None = traced_statistics,
     checkpoints: str | os.PathLike[str] | None = None,
     on_update: Callable[[Update], None] | None = None,
     compiled: bool = True,
@@ -181,7 +182,7 @@ def _source(targets: list[Target]) -> str:
     return next(iter(names))
 
 
-def _edges(chain: Chain) -> npt.NDArray[np.int64]:
+def _edges(chain: Chain) -> Integers:
     """The edges of a chain's graph in canonical order."""
     held = getattr(chain, "edge_array", None)
     if held is None:
@@ -190,12 +191,12 @@ def _edges(chain: Chain) -> npt.NDArray[np.int64]:
     return _array(held)
 
 
-def _array(edges: Any) -> npt.NDArray[np.int64]:
+def _array(edges: Any) -> Integers:
     pairs = np.sort(np.asarray(edges).astype(np.int64).reshape(-1, 2), axis=1)
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
-def _labelled(edges: npt.NDArray[np.int64], record: Any) -> npt.NDArray[Any]:
+def _labelled(edges: Integers, record: Any) -> NDArray[Any]:
     """The edges with nodes of the type that the source declares: numbers, or their texts."""
     if isinstance(record, TupleOf) and record.elements[0] == STR:
         return edges.astype(str).astype(object)
