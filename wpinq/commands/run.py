@@ -101,7 +101,9 @@ def run(options: argparse.Namespace) -> None:
     answers = dict(zip(measurements, cast("list[Answers]", released), strict=True))
     try:
         if options.json:
-            print(json.dumps(_run_as_json(bill, answers, remaining), indent=1), flush=True)
+            tables = {name: table.to_json() for name, table in answers.items()}
+            costs, left = ({name: str(cost) for name, cost in costs.items()} for costs in (bill, remaining))
+            print(json.dumps({"bill": costs, "answers": tables, "remaining": left}, indent=1), flush=True)
         else:
             _print_answers(answers, remaining, budgets, options.rows)
     finally:  # also when the reader of the output went away: the answers are paid for
@@ -137,14 +139,6 @@ def _save(answers: Mapping[str, Answers], folder: Path) -> None:
             unsaved.append(name)
     if unsaved:
         raise NotSaved(f"cannot write to {folder}, so not saved: {', '.join(unsaved)}; keep what was printed")
-
-
-def _run_as_json(bill: Bill, answers: Mapping[str, Answers], remaining: Mapping[str, Fraction]) -> dict[str, Any]:
-    return {
-        "bill": {name: str(cost) for name, cost in bill.items()},
-        "answers": {name: table.to_json() for name, table in answers.items()},
-        "remaining": {name: str(left) for name, left in remaining.items()},
-    }
 
 
 def _named_steps(options: argparse.Namespace) -> Callable[[str], None] | None:

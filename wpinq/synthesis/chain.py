@@ -178,8 +178,8 @@ class GenericChain:
 
     def _load(self) -> None:
         """Evaluate the candidate afresh, in the order of its records."""
-        make = _CompiledScore if self._compiled else _PythonScore
-        self._scored: _PythonScore | _CompiledScore = make(self._targets, self._candidate)
+        make = _compiled_score if self._compiled else _PythonScore
+        self._scored: _PythonScore | CompiledEvaluator = make(self._targets, self._candidate)
 
 
 class _PythonScore:
@@ -223,29 +223,11 @@ class _PythonScore:
         self.score = self._committed
 
 
-class _CompiledScore:
-    """The score of a candidate in the compiled evaluator, which keeps it itself."""
-
-    def __init__(self, targets: Sequence[Target], candidate: Mapping[str, Dataset]) -> None:
-        self._evaluator = CompiledEvaluator([target.plan for target in targets], candidate)
-        self._evaluator.set_targets([Aim(t.epsilon, t.values, t.outside, t.width) for t in targets])
-
-    @property
-    def score(self) -> float:
-        return self._evaluator.score
-
-    @property
-    def outputs(self) -> list[dict[Value, float]]:
-        return self._evaluator.outputs
-
-    def propose(self, changes: Changes) -> None:
-        self._evaluator.propose(changes)
-
-    def commit(self) -> None:
-        self._evaluator.commit()
-
-    def rollback(self) -> None:
-        self._evaluator.rollback()
+def _compiled_score(targets: Sequence[Target], candidate: Mapping[str, Dataset]) -> CompiledEvaluator:
+    """The compiled evaluator, which keeps the score itself."""
+    evaluator = CompiledEvaluator([target.plan for target in targets], candidate)
+    evaluator.set_targets([Aim(t.epsilon, t.values, t.outside, t.width) for t in targets])
+    return evaluator
 
 
 def _floats(weights: Mapping[Value, Any]) -> dict[Any, float]:

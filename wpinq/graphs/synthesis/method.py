@@ -201,9 +201,7 @@ def edge_source(symmetric: bool, node: type = int) -> Query:
 
 
 def spend(
-    queries: Mapping[str, tuple[Query, Iterable[Any] | None]],
-    epsilon: object,
-    shares: Mapping[str, object],
+    queries: Mapping[str, tuple[Query, Iterable[Any] | None]], epsilon: object, shares: Mapping[str, object]
 ) -> dict[str, Measurement]:
     """Noisy counts of queries that together cost epsilon, each its share.
 

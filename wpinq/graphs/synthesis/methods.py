@@ -88,11 +88,7 @@ class DegreesThen(Method):
         return {**SEED_SHARES, **dict.fromkeys(self.fits, left)}
 
     def measurements(
-        self,
-        source: Query,
-        epsilon: object,
-        split: Mapping[str, object] | None = None,
-        bounds: Bounds = UNBOUNDED,
+        self, source: Query, epsilon: object, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
     ) -> dict[str, Measurement]:
         wanted: dict[str, tuple[Query, Iterable[Value] | None]] = {
             CCDF: (degree_ccdf(source), None if bounds.degree is None else range(bounds.degree)),
@@ -109,12 +105,7 @@ class DegreesThen(Method):
             )
         return made
 
-    def keys(
-        self,
-        name: str,
-        answers: Mapping[str, Answers],
-        bounds: Bounds = UNBOUNDED,
-    ) -> Iterable[Value]:
+    def keys(self, name: str, answers: Mapping[str, Answers], bounds: Bounds = UNBOUNDED) -> Iterable[Value]:
         """As `Method.keys`.
 
         Of the CCDF, keys 0, 1, … until the upper half of them shows, at two standard errors, less than half a node
