@@ -24,7 +24,6 @@ from wpinq.synthesis.chain import Chain
 from wpinq.synthesis.checkpoint import make_folder
 from wpinq.synthesis.sampling import Samples, Update, sample
 from wpinq.synthesis.settings import Settings
-from wpinq.synthesis.target import Target
 from wpinq.synthesis.walks import Swaps
 
 EdgeStatistics = Callable[[Integers], Mapping[str, float]]
@@ -151,14 +150,16 @@ def synthesize(
     chosen.check(settings)
     estimates = chosen.estimate(answers)
     targets = estimates.targets(outside)
-    source = _source(targets)
+    declared = sources([target.plan for target in targets])
+    if len(declared) != 1:
+        raise AnswersError(f"the targets of a method are over one source of edges, not {len(declared)}")
+    ((source, declaration),) = declared.items()
     generators = [np.random.default_rng(s) for s in np.random.SeedSequence((settings.seed, 1)).spawn(settings.chains)]
     seeds = tuple(_array(estimates.seed(rng)) for rng in generators)
     if min(map(len, seeds)) < 2:
         raise AnswersError(LOST)
     settled = settings.settled(max(map(len, seeds)))
-    named = sources([target.plan for target in targets])[source].record
-    starts = [{source: _labelled(seed, named)} for seed in seeds]
+    starts = [{source: _labelled(seed, declaration.record)} for seed in seeds]
     folder = None if checkpoints is None else Path(checkpoints)
     if folder is not None:
         make_folder(folder)
@@ -173,13 +174,6 @@ def synthesize(
         compiled=compiled,
     )
     return SyntheticGraph(_edges(samples.chains[samples.best]), chosen, settled, dict(answers), samples, seeds)
-
-
-def _source(targets: list[Target]) -> str:
-    names = sources([target.plan for target in targets])
-    if len(names) != 1:
-        raise AnswersError(f"the targets of a method are over one source of edges, not {len(names)}")
-    return next(iter(names))
 
 
 def _edges(chain: Chain) -> Integers:
