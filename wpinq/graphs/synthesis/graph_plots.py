@@ -31,10 +31,7 @@ def plot_degrees(graph: SyntheticGraph, axes: Any = None) -> Axes:
     drawn = axes_or_new(axes)
     degrees = np.sort(_degrees(graph.edges))[::-1]
     drawn.step(degrees, np.arange(1, len(degrees) + 1), where="post")
-    drawn.set_xscale("log")
-    drawn.set_yscale("log")
-    drawn.set_xlabel("degree")
-    drawn.set_ylabel("nodes of at least this degree")
+    drawn.set(xscale="log", yscale="log", xlabel="degree", ylabel="nodes of at least this degree")
     return _named(drawn, graph, "degrees")
 
 
@@ -58,10 +55,7 @@ def plot_joint_degrees(graph: SyntheticGraph, axes: Any = None) -> Axes:
     held = np.ma.masked_equal(counts.T, 0)
     mesh = drawn.pcolormesh(bounds, bounds, held, norm=LogNorm(vmin=1, vmax=max(2.0, counts.max())))
     drawn.figure.colorbar(mesh, ax=drawn, label="directed edges")
-    drawn.set_xscale("log")
-    drawn.set_yscale("log")
-    drawn.set_xlabel("degree of one end")
-    drawn.set_ylabel("degree of the other end")
+    drawn.set(xscale="log", yscale="log", xlabel="degree of one end", ylabel="degree of the other end")
     return _named(drawn, graph, "joint degrees")
 
 
@@ -90,8 +84,7 @@ def plot_trace(graph: SyntheticGraph, quantity: str = "score", axes: Any = None)
         drawn.plot(trace.steps, lines[quantity], marker=".", label=f"chain {number}")
     if quantity == "score" and math.isfinite(graph.samples.noise):
         drawn.axhline(graph.samples.noise, color="0.5", linestyle="--", label="noise alone")
-    drawn.set_xlabel("steps")
-    drawn.set_ylabel(quantity.replace("_", " "))
+    drawn.set(xlabel="steps", ylabel=quantity.replace("_", " "))
     drawn.legend()
     return _named(drawn, graph, quantity.replace("_", " ") + " along the chains")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from typing import Any
 
 from wpinq.engines.incremental.compiled import Progress
@@ -46,23 +47,12 @@ class Trace:
     @property
     def acceptance(self) -> list[float]:
         """The share of each chunk's steps that were kept."""
-        steps, accepted = [0, *self.steps], [0, *self.accepted]
-        return [
-            (accepted[i + 1] - accepted[i]) / (steps[i + 1] - steps[i]) if steps[i + 1] > steps[i] else 0.0
-            for i in range(len(self.steps))
-        ]
+        chunks = zip(pairwise([0, *self.accepted]), pairwise([0, *self.steps]), strict=True)
+        return [(kept - before) / (end - start) if end > start else 0.0 for (before, kept), (start, end) in chunks]
 
     def to_json(self) -> dict[str, Any]:
         """The trace as plain data."""
-        return {
-            "steps": self.steps,
-            "evaluated": self.evaluated,
-            "accepted": self.accepted,
-            "power": self.power,
-            "score": self.score,
-            "statistics": self.statistics,
-            "stopped": self.stopped,
-        }
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Trace:
