@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from wpinq.expr.catalogue import FUNCTIONS, LIST_LIMIT, SORT_LIMIT, SUBSET_LIMIT
-from wpinq.expr.primitives import TEXT_LIMIT
+from wpinq.expr.catalogue import FUNCTIONS
+from wpinq.expr.definition import LIST_LIMIT, TEXT_LIMIT
+from wpinq.expr.derived.enumeration import SUBSET_LIMIT
+from wpinq.expr.derived.rearranging import SORT_LIMIT
 from wpinq.expr.types import PARTS_LIMIT, TYPE_DEPTH_LIMIT, VALUES_LIMIT
 
 PAGE = (Path(__file__).parents[2] / "docs" / "expressions.md").read_text(encoding="utf-8")

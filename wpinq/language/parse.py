@@ -8,7 +8,7 @@ from typing import Any
 from wpinq.errors import LanguageError, WpinqError
 from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.expr.facts import FACTS
-from wpinq.expr.format import RESERVED
+from wpinq.expr.printing import RESERVED
 from wpinq.language.chains import Chains
 from wpinq.language.program import Program
 from wpinq.language.read import read

@@ -10,8 +10,8 @@ from inspect import Parameter, Signature
 
 from wpinq.errors import ExpressionError
 from wpinq.expr import build, catalogue
-from wpinq.expr.format import DEPTH_LIMIT
 from wpinq.expr.nodes import Expr
+from wpinq.expr.printing import DEPTH_LIMIT
 from wpinq.expr.trace import lift, trace
 from wpinq.expr.types import INT, NULL, ListOf, TupleOf
 from wpinq.language.read import SCALARS

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.errors import EpsilonError, LanguageError
-from wpinq.expr.format import DEPTH_LIMIT
+from wpinq.expr.printing import DEPTH_LIMIT
 from wpinq.language.syntax import Call, Infix, List, Literal, Name, Prefix, Syntax, Table, Tuple
 from wpinq.language.text import Text, shorten, suggest
 from wpinq.measure.epsilon import parse_epsilon

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from wpinq.errors import PlanError
-from wpinq.expr.format import show
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda
+from wpinq.expr.printing import show
 from wpinq.expr.types import ListOf, Weighted
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import (

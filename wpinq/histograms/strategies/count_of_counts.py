@@ -10,7 +10,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.arrays import MOST_BINS, MOST_RECORDS, count_of, is_one_of, vector
 from wpinq.histograms.inference.isotonic import isotonic, pool_sizes

@@ -10,7 +10,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.histograms.inference.arrays import is_one_of, vector
 from wpinq.histograms.inference.nonnegative import nonnegative_least_squares, project_tree
 from wpinq.histograms.inference.tree import Tree

@@ -12,7 +12,7 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker, Stacked, along_axes
 from wpinq.histograms.strategies.linear import Element, LinearStrategy, listed

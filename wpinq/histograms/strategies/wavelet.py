@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.arrays import Floats, Integers
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.tree import Tree
 from wpinq.histograms.inference.variances import Spread, range_variances
