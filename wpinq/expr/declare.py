@@ -16,14 +16,14 @@ from wpinq.expr import build
 from wpinq.expr.catalogue import FUNCTIONS, Function, apply
 from wpinq.expr.definition import Attributes, Meaning, TypingRule, WorkRule, define
 from wpinq.expr.nodes import Expr
-from wpinq.expr.trace import Symbol, lift, trace
+from wpinq.expr.trace import Symbol, UserFunction, lift, trace
 from wpinq.expr.types import ListOf
 
 P = ParamSpec("P")
 
 
-class Declaration(Protocol):
-    """What a decorator does to a `def`: its signature stays."""
+class Decorator(Protocol):
+    """What is done to a `def`: its signature stays."""
 
     def __call__(self, declared: Callable[P, Any], /) -> Callable[P, Any]: ...
 
@@ -42,7 +42,7 @@ def primitive(
     call: Callable[..., Expr] | None = None,
     takes_function: bool = False,
     in_python: bool = True,
-) -> Declaration:
+) -> Decorator:
     """A primitive that queries can name: see `definition.define` for what it must say.
 
     `call` makes the call where arguments have to be converted first; for the rest, see `function`.
@@ -51,14 +51,15 @@ def primitive(
     def declare(declared: Callable[P, Any]) -> Callable[P, Any]:
         name = declared.__name__
         arity = len(inspect.signature(declared).parameters)
-        define(name, arity, typing, meaning, work=work, implement=implement, lazy=lazy)
+        place = declared.__module__
+        define(name, arity, typing, meaning, work=work, implement=implement, lazy=lazy, place=place)
         made = call or functools.partial(build.call, name)
         return function(made, takes_function=takes_function, in_python=in_python)(declared)
 
     return declare
 
 
-def derived(rule: Callable[..., Expr], *, takes_function: bool = False) -> Declaration:
+def derived(rule: Callable[..., Expr], *, takes_function: bool = False) -> Decorator:
     """A function that prints under its own name and means what `rule` gives in primitives: no engine has to know."""
 
     def declare(declared: Callable[P, Any]) -> Callable[P, Any]:
@@ -74,7 +75,7 @@ def function(
     counts: tuple[int, int] | None = None,
     takes_function: bool = False,
     in_python: bool = True,
-) -> Declaration:
+) -> Decorator:
     """A function that `made` makes, from expressions to an expression.
 
     `counts` are the least and the most arguments of one that takes any number; where it `takes_function`, the second
@@ -127,7 +128,7 @@ def _is_function(value: object) -> bool:
     return callable(value) and not isinstance(value, (Symbol, Expr))
 
 
-def _over_elements(name: str, items: object, function: Callable[..., Any] | None) -> tuple[Expr, ...]:
+def _over_elements(name: str, items: object, function: UserFunction | None) -> tuple[Expr, ...]:
     expr = lift(items)
     if function is None:
         return (expr,)

@@ -58,6 +58,7 @@ def define(
     work: WorkRule | None = None,
     implement: Callable[[Attributes], Meaning] | None = None,
     lazy: bool = False,
+    place: str = "wpinq.expr.primitives",
 ) -> None:
     """Enter a primitive. One whose meaning depends on its attributes gives `implement` instead.
 
@@ -70,14 +71,11 @@ def define(
             return plain
 
     if typing is None or implement is None or work is None:
-        missing = [
-            what
-            for what, given in (("typing rule", typing), ("meaning", implement), ("bound on its work", work))
-            if given is None
-        ]
-        raise ExpressionError(f"the definition of the primitive {name!r} has no {' and no '.join(missing)}")
+        parts = {"typing rule": typing, "meaning": implement, "bound on its work": work}
+        missing = " and no ".join(what for what, given in parts.items() if given is None)
+        raise ExpressionError(f"the primitive {name!r} is not fully defined in {place}: it has no {missing}")
     if name in PRIMITIVES:
-        raise ExpressionError(f"the primitive {name!r} is defined twice")
+        raise ExpressionError(f"the primitive {name!r} is defined twice, the second time in {place}")
     PRIMITIVES[name] = Primitive(name, arity, typing, implement, work, lazy)
 
 

@@ -20,6 +20,9 @@ from wpinq.expr.pitfalls import warn_about
 from wpinq.expr.printing import show
 from wpinq.expr.types import STR, TYPE_DEPTH_LIMIT, TupleOf, Type
 
+UserFunction = Callable[..., Any]
+"""A lambda of a query as its writer gives it: called once, with symbols."""
+
 _level: ContextVar[int] = ContextVar("level", default=0)
 
 
@@ -180,7 +183,7 @@ def _lift_parts(value: tuple[Any, ...] | list[Any] | dict[Any, Any], depth: int,
     return build.record(tuple(value), tuple(_lift(item, depth + 1, lifted) for item in value.values()))
 
 
-def trace(function: Callable[..., Any] | Lambda, types: tuple[Type, ...]) -> Lambda:
+def trace(function: UserFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
     """Call a lambda once with symbols of these types; the Lambda node of what it returns.
 
     A lambda of several parameters over one record takes the record's fields, in order.
@@ -227,7 +230,7 @@ def trace(function: Callable[..., Any] | Lambda, types: tuple[Type, ...]) -> Lam
     return make_lambda(variables, body, level)
 
 
-def _parameter_names(function: Callable[..., Any]) -> list[str]:
+def _parameter_names(function: UserFunction) -> list[str]:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

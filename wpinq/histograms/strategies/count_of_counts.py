@@ -11,12 +11,13 @@ import numpy as np
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr import library as wp
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.arrays import MOST_BINS, MOST_RECORDS, count_of, is_one_of, vector
 from wpinq.histograms.inference.isotonic import isotonic, pool_sizes
 from wpinq.histograms.inference.nonnegative import project_to_total
 from wpinq.histograms.inference.rounding import round_to_total
-from wpinq.histograms.strategies.strategy import Function, Strategy
+from wpinq.histograms.strategies.strategy import Strategy
 from wpinq.measure.answers import Answers
 from wpinq.query import Query
 
@@ -91,7 +92,7 @@ class CountOfCounts(Strategy):
             return tuple(range(self.largest))
         return tuple(range(self.groups - 1, -1, -1))
 
-    def query(self, source: Query, bin: Function | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program over items; `bin` gives an item's group, of any type. Uses of the source: 1."""
         if not isinstance(source, Query):
             raise PlanError(f"a strategy is a program over a query, not over a {type(source).__name__}")

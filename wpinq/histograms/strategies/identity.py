@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from wpinq.arrays import Floats
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.linear import Element, LinearStrategy
-from wpinq.histograms.strategies.strategy import Function, bins_of
+from wpinq.histograms.strategies.strategy import bins_of
 from wpinq.histograms.workload import Workload, check_domain_size
 from wpinq.query import Query
 
@@ -49,7 +50,7 @@ class Identity(LinearStrategy):
     def keys(self) -> tuple[Value, ...]:
         return tuple(range(self.domain))
 
-    def query(self, source: Query, bin: Function | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: `Select(bin)`, bins outside of the domain left out. Uses of the source: 1."""
         return bins_of(source, bin, self.domain)
 

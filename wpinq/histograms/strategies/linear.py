@@ -11,10 +11,11 @@ import numpy as np
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr import library as wp
+from wpinq.expr.trace import UserFunction
 from wpinq.histograms.inference.arrays import is_one_of, vector
 from wpinq.histograms.inference.nonnegative import nonnegative_least_squares, project_tree
 from wpinq.histograms.inference.tree import Tree
-from wpinq.histograms.strategies.strategy import Function, Strategy, bins_of
+from wpinq.histograms.strategies.strategy import Strategy, bins_of
 from wpinq.histograms.workload import Workload, as_workload
 from wpinq.query import Query
 
@@ -64,7 +65,7 @@ class LinearStrategy(Strategy):
     def coefficients(self, queries: Floats) -> Floats:
         """What the estimate of each query takes of each answer: `(A⁺)ᵀ w`."""
 
-    def query(self, source: Query, bin: Function | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: `SelectMany(bin → its column of A)`. Every record's weight goes to its bin's column.
 
         Parameters

@@ -12,6 +12,7 @@ import numpy as np
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr import library as wp
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.arrays import MOST_RECORDS, array_of, is_one_of, sequence_of
@@ -19,7 +20,6 @@ from wpinq.histograms.inference.matching import consistent_sizes
 from wpinq.histograms.inference.tree import Tree, check_tree
 from wpinq.histograms.strategies.count_of_counts import CountOfCounts, Method
 from wpinq.histograms.strategies.mechanism import Mechanism, noise_of, noisy
-from wpinq.histograms.strategies.strategy import Function
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
@@ -103,7 +103,7 @@ class HierarchicalCounts:
         self._check_level(level)
         return tuple((i, key) for i, node in enumerate(self.nodes[level]) for key in node.keys)
 
-    def query(self, source: Query, level: int, group: Function, location: Function) -> Query:
+    def query(self, source: Query, level: int, group: UserFunction, location: UserFunction) -> Query:
         """The query program of one level: the strategy of all its nodes side by side. Uses of the source: 1.
 
         Parameters
@@ -147,8 +147,8 @@ class HierarchicalCounts:
         self,
         source: Query,
         epsilons: Sequence[object],
-        group: Function,
-        location: Function,
+        group: UserFunction,
+        location: UserFunction,
         mechanism: Mechanism = "laplace",
     ) -> tuple[Measurement, ...]:
         """A measurement for each level with its own epsilon. Privacy cost: the sum of the epsilons a use.

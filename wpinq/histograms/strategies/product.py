@@ -13,11 +13,11 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT, TupleOf
 from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker, along_axes
 from wpinq.histograms.strategies.linear import Element, LinearStrategy, listed
-from wpinq.histograms.strategies.strategy import Function
 from wpinq.histograms.workload import Workload, check_domain_size
 from wpinq.query import Query
 
@@ -89,7 +89,7 @@ class Product(LinearStrategy):
     def keys(self) -> tuple[Value, ...]:
         return tuple(product(*(strategy.keys for strategy in self.strategies)))
 
-    def query(self, source: Query, bin: Function | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: a SelectMany over the product of the columns. `bin` gives a record of bins."""
         current = attributes_of(source, bin, self.sizes)
         for group in grouped([self.strategies]):
@@ -158,7 +158,7 @@ def grouped(products: Sequence[Sequence[LinearStrategy]]) -> list[range]:
     return groups
 
 
-def attributes_of(source: Query, bin: Function | None, sizes: tuple[int, ...]) -> Query:
+def attributes_of(source: Query, bin: UserFunction | None, sizes: tuple[int, ...]) -> Query:
     """The query of each record's bins, one an attribute, those outside of the domain left out."""
     if not isinstance(source, Query):
         raise PlanError(f"a strategy is a program over a query, not over a {type(source).__name__}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.arrays import vector
@@ -19,8 +19,6 @@ from wpinq.histograms.strategies.mechanism import Mechanism, noise_of, noisy
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
-
-Function = Callable[..., Any]
 
 
 class Strategy(ABC):
@@ -53,7 +51,7 @@ class Strategy(ABC):
         return len(self.keys)
 
     @abstractmethod
-    def query(self, source: Query, bin: Function | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program over any query whose records `bin` maps to 0 … domain − 1; other bins are left out."""
 
     @abstractmethod
@@ -61,7 +59,7 @@ class Strategy(ABC):
         """The estimate, from Answers of `measure` or from a vector of noisy answers in the order of `keys`."""
 
     def measure(
-        self, source: Query, epsilon: object, bin: Function | None = None, mechanism: Mechanism = "laplace"
+        self, source: Query, epsilon: object, bin: UserFunction | None = None, mechanism: Mechanism = "laplace"
     ) -> Measurement:
         """The measurement to release: the query over the strategy's public keys.
 
@@ -134,7 +132,7 @@ class Strategy(ABC):
         return np.asarray(values * float(self.sensitivity), dtype=np.float64)
 
 
-def bins_of(source: Query, bin: Function | None, domain: int) -> Query:
+def bins_of(source: Query, bin: UserFunction | None, domain: int) -> Query:
     """The query of each record's bin, those outside of the domain left out; PlanError when bins are no ints."""
     if not isinstance(source, Query):
         raise PlanError(f"a strategy is a program over a query, not over a {type(source).__name__}")

@@ -13,11 +13,11 @@ import numpy as np
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
 from wpinq.expr import library as wp
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker, Stacked, along_axes
 from wpinq.histograms.strategies.linear import Element, LinearStrategy, listed
 from wpinq.histograms.strategies.product import Product, attributes_of, combined, grouped, replaced, times
-from wpinq.histograms.strategies.strategy import Function
 from wpinq.histograms.workload import Workload
 from wpinq.query import Query
 
@@ -101,7 +101,7 @@ class UnionOfProducts(LinearStrategy):
             for places in product(*(range(strategy.size) for strategy in part.strategies))
         )
 
-    def query(self, source: Query, bin: Function | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: a SelectMany over both columns. `bin` gives a record of bins."""
         current = attributes_of(source, bin, self.sizes)
         for group in grouped([part.strategies for part in self.products]):
