@@ -28,22 +28,18 @@ from wpinq.expr.values import UnfitValue, normalize
 
 def constant(value: object) -> Constant:
     """A public value as an expression."""
-    type_: Type
     if value is None:
         return Constant(NULL, None)
-    if isinstance(value, bool):
-        type_ = BOOL
-    elif isinstance(value, int):
-        type_ = INT
-    elif isinstance(value, float):
-        type_ = FLOAT
-    elif isinstance(value, str):
-        type_ = STR
-    else:
-        raise ExpressionError(
-            f"a {type(value).__name__} cannot stand in an expression: use int, float, bool, str, None, "
-            "tuples, lists, or wp.record(...)"
-        )
+    for python, type_ in ((bool, BOOL), (int, INT), (float, FLOAT), (str, STR)):
+        if isinstance(value, python):
+            return _checked(value, type_)
+    raise ExpressionError(
+        f"a {type(value).__name__} cannot stand in an expression: use int, float, bool, str, None, "
+        "tuples, lists, or wp.record(...)"
+    )
+
+
+def _checked(value: object, type_: Type) -> Constant:
     try:
         return Constant(type_, normalize(value, type_))
     except UnfitValue as reason:
@@ -55,13 +51,9 @@ def numbers(values: Sequence[object]) -> Constant | None:
     kinds = set(map(type, values))
     if not kinds or not kinds <= {int, float}:
         return None
-    type_ = ListOf(INT if kinds == {int} else FLOAT, bound=len(values))
-    try:
-        if len(kinds) == 2:
-            values = [value if type(value) is float else float(normalize(value, INT)) for value in values]
-        return Constant(type_, normalize(values, type_))
-    except UnfitValue as reason:
-        raise ExpressionError(f"a constant cannot be {reason}") from None
+    if len(kinds) == 2:
+        values = [value if type(value) is float else float(_checked(value, INT).value) for value in values]
+    return _checked(values, ListOf(INT if kinds == {int} else FLOAT, bound=len(values)))
 
 
 def listed(*items: Expr) -> Expr:

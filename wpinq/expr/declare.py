@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, Protocol
 from wpinq.errors import ExpressionError
 from wpinq.expr import build
 from wpinq.expr.catalogue import FUNCTIONS, Function, apply
-from wpinq.expr.definition import Attributes, Meaning, TypingRule, WorkRule, define
+from wpinq.expr.definition import Meaning, TypingRule, WorkRule, define
 from wpinq.expr.nodes import Expr
 from wpinq.expr.trace import Symbol, UserFunction, lift, trace
 from wpinq.expr.types import ListOf
@@ -37,7 +37,6 @@ def primitive(
     meaning: Meaning | None = None,
     *,
     work: WorkRule | None = None,
-    implement: Callable[[Attributes], Meaning] | None = None,
     lazy: bool = False,
     call: Callable[..., Expr] | None = None,
     takes_function: bool = False,
@@ -51,8 +50,7 @@ def primitive(
     def declare(declared: Callable[P, Any]) -> Callable[P, Any]:
         name = declared.__name__
         arity = len(inspect.signature(declared).parameters)
-        place = declared.__module__
-        define(name, arity, typing, meaning, work=work, implement=implement, lazy=lazy, place=place)
+        define(name, arity, typing, meaning, work=work, lazy=lazy, place=declared.__module__)
         made = call or functools.partial(build.call, name)
         return function(made, takes_function=takes_function, in_python=in_python)(declared)
 

@@ -11,7 +11,7 @@ from inspect import Parameter, Signature
 from wpinq.errors import ExpressionError
 from wpinq.expr import build, catalogue
 from wpinq.expr.nodes import Expr
-from wpinq.expr.printing import DEPTH_LIMIT
+from wpinq.expr.printing import DEPTH_LIMIT, INFIX
 from wpinq.expr.trace import lift, trace
 from wpinq.expr.types import INT, NULL, ListOf, TupleOf
 from wpinq.language.public_values import PublicScalar
@@ -38,20 +38,7 @@ from wpinq.language.text import Text, shorten, suggest
 STEP_LIMIT = 50_000
 """The most steps that all lambdas of a program take to build, functions expanded at each use."""
 
-_INFIX = {
-    "||": "or",
-    "&&": "and",
-    "==": "equal",
-    "!=": "not_equal",
-    "<": "less",
-    "<=": "less_equal",
-    ">": "greater",
-    ">=": "greater_equal",
-    "+": "add",
-    "-": "subtract",
-    "*": "multiply",
-    "%": "modulo",
-}
+_INFIX = {sign: name for name, (sign, _) in reversed(INFIX.items())}
 _KEEPS_NAME = frozenset({"rotate", "reverse", "sort"})
 _ELEMENT_TYPES = {**SCALARS, "string": SCALARS["str"], "double": SCALARS["float"]}
 
