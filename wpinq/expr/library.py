@@ -5,7 +5,7 @@ They live here and not on symbols, so that a field may be called `count`, `index
 """
 
 import importlib
-import pkgutil
+from pathlib import Path
 
 from wpinq.expr import derived, primitives
 from wpinq.expr.declare import IN_PYTHON
@@ -21,8 +21,8 @@ from wpinq.expr.primitives.records import record
 from wpinq.expr.primitives.strings import concatenate, find, lower, split, substring
 
 for _package in (primitives, derived):
-    for _module in pkgutil.iter_modules(_package.__path__, f"{_package.__name__}."):
-        importlib.import_module(_module.name)
+    for _file in sorted(Path(_package.__path__[0]).glob("[!_]*.py")):
+        importlib.import_module(f"{_package.__name__}.{_file.stem}")
 
 __all__ = [
     "absolute",
