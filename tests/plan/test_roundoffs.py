@@ -11,7 +11,7 @@ import pytest
 import wpinq as wp
 from tests.support.plans import distance
 from wpinq.engines import reference
-from wpinq.engines.relational.duckdb import Database
+from wpinq.engines.relational.duckdb.database import Database
 from wpinq.histograms import (
     CountOfCounts,
     Hierarchical,

@@ -16,7 +16,7 @@ from typing import Any
 from wpinq.commands.arguments import add_engine, add_parameters, is_new, load_program, pairs
 from wpinq.commands.errors import NotSaved, UsageError
 from wpinq.display.table import answers_table
-from wpinq.engines.choice import find_engine
+from wpinq.engines.contract import find_engine
 from wpinq.ingest import EdgeList
 from wpinq.ingest.source import format_of
 from wpinq.kernel.charge import budget_to_nano

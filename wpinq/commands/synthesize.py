@@ -16,7 +16,7 @@ from wpinq.commands.errors import Interrupted, NotSaved, UsageError
 from wpinq.commands.measuring import Asked, go_on_measuring, is_measuring, measure
 from wpinq.commands.progress import Progress
 from wpinq.display.plots import axes_or_new
-from wpinq.engines.choice import DEFAULT_ENGINE, ENGINES
+from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import SourceRejected
 from wpinq.graphs.synthesis.degrees import import_igraph
 from wpinq.graphs.synthesis.folder import Told, holds_run, load_run

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
 
+from wpinq.dataset import EngineDataset
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import INT, STR, TupleOf, Type
 from wpinq.expr.values import Value
@@ -17,6 +18,7 @@ from wpinq.ingest.files import records_of_csv, records_of_parquet
 from wpinq.ingest.promises import check_facts, enforce, norm
 from wpinq.ingest.rejection import Faults, reject
 from wpinq.ingest.rows import read_weights, records_of_rows
+from wpinq.ingest.spark import read_frame
 from wpinq.ingest.tables import library_of, records_of_table
 
 _EDGE_LISTS = (".txt", ".tsv", ".edges")
@@ -29,7 +31,7 @@ def read_source(
     unit_weight: Fraction,
     cap: Fraction,
     facts: frozenset[str] = frozenset(),
-) -> dict[Value, float]:
+) -> dict[Value, float] | EngineDataset:
     """The weighted dataset that a curator offers, checked against what its source declares.
 
     Each row weighs 1.0 and repeated rows add up: A(x) = number of rows equal to x. In a mapping each item is one
@@ -43,6 +45,7 @@ def read_source(
         batch or reader, a numpy array (structured or two-dimensional). An `EdgeList`, or the path of a file:
         `.csv`, `.parquet`, or an edge list (`.txt`, `.tsv`, `.edges`), the text formats also with `.gz`. The path
         of an edge list is read as `EdgeList(path)` is: directed, and refused where an edge stands there twice.
+        An `EngineDataset`, which an engine has made of what is there already: checked there.
 
         Columns are matched by the field names where all fields have one, else by place. Columns and keys that
         the type does not name are ignored. Missing values of pandas (NaN, NA, None) are null.
@@ -57,7 +60,7 @@ def read_source(
 
     Returns
     -------
-    dict
+    dict or EngineDataset
         Record -> weight, in order of first appearance, without zero weights.
 
     Raises
@@ -83,6 +86,8 @@ def read_source(
     if unit_weight <= 0 or cap <= 0:
         raise PlanError("unit_weight and cap are positive numbers")
     check_facts(facts, type_)
+    if isinstance(data, EngineDataset):
+        return read_frame(data.frame, type_, unit_weight=unit_weight, cap=cap, facts=facts)
     if isinstance(data, Mapping):
         noun = "item"
         records, weights, dataset = _read_mapping(data, type_, unit_weight)

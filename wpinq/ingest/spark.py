@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from wpinq.dataset import EngineDataset, Extremes
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
 from wpinq.ingest.columns import Layout
-from wpinq.ingest.promises import check_facts
 
 _WHAT = "the Spark frame"
 _UNREADABLE = "cannot be read by Spark: show it yourself to see why"
@@ -22,18 +21,10 @@ _KINDS: dict[Type, tuple[str, ...]] = {
     STR: ("string",),
 }
 
-Bounds = tuple[float | None, float | None]
 
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class SparkFrame:
-    """A weighted dataset in Spark: a frame of columns `c0`, `c1`, … and `w`, and its least and greatest weight."""
-
-    frame: Any
-    bounds: Bounds
-
-
-def read_frame(frame: Any, type_: Type, *, unit_weight: Fraction, cap: Fraction, facts: frozenset[str]) -> SparkFrame:
+def read_frame(
+    frame: Any, type_: Type, *, unit_weight: Fraction, cap: Fraction, facts: frozenset[str]
+) -> EngineDataset:
     """The dataset that the rows of a Spark frame are, checked by Spark against what its source declares.
 
     Each row weighs 1.0 and repeated rows add up. Columns are found as those of any table.
@@ -49,7 +40,7 @@ def read_frame(frame: Any, type_: Type, *, unit_weight: Fraction, cap: Fraction,
 
     Returns
     -------
-    SparkFrame
+    EngineDataset
         Record -> weight, still in Spark, which holds these rows from now on: a later change of what the frame reads
         changes nothing, and rows that Spark loses it does not read again (`localCheckpoint`).
 
@@ -62,7 +53,6 @@ def read_frame(frame: Any, type_: Type, *, unit_weight: Fraction, cap: Fraction,
     -----
     Costs no privacy: nothing is released.
     """
-    check_facts(facts, type_)
     if unit_weight < 1:
         raise SourceRejected(f"a row weighs 1, above the unit weight {unit_weight}: declare a larger unit_weight")
     layout = Layout.of(type_)
@@ -91,7 +81,7 @@ def _columns(frame: Any) -> tuple[list[str], list[str]]:
 
 def _checked(
     frame: Any, layout: Layout, places: Sequence[int], cap: Fraction, facts: frozenset[str]
-) -> tuple[str, SparkFrame | None]:
+) -> tuple[str, EngineDataset | None]:
     """The dataset, or what is wrong with it. What Spark says of a failure quotes rows: it ends here.
 
     The rows are read once and held, and what is held is checked: what the frame reads may change at any moment.
@@ -99,8 +89,8 @@ def _checked(
     held, fault, read = None, "", None
     with contextlib.suppress(Exception):
         held = _weighed(frame, layout, places).localCheckpoint(eager=True)
-        fault, bounds = _first_fault(held, layout, cap, facts)
-        read = None if fault else SparkFrame(held, bounds)
+        fault, extremes = _first_fault(held, layout, cap, facts)
+        read = None if fault else EngineDataset(held, extremes)
     if read is None and held is not None:
         with contextlib.suppress(Exception):
             held._jdf.queryExecution().analyzed().rdd().unpersist(False)
@@ -138,8 +128,8 @@ def _unfit(layout: Layout) -> dict[str, Any]:
     return unfit
 
 
-def _first_fault(held: Any, layout: Layout, cap: Fraction, facts: frozenset[str]) -> tuple[str, Bounds]:
-    """What is wrong with the dataset, if anything is; and its bounds."""
+def _first_fault(held: Any, layout: Layout, cap: Fraction, facts: frozenset[str]) -> tuple[str, Extremes]:
+    """What is wrong with the dataset, if anything is; and its extremes."""
     from pyspark.sql import functions as sql
 
     unfit = _unfit(layout)

@@ -1,0 +1,48 @@
+"""The tables that the statements of one plan make in Spark: views, and rows that are read more than once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wpinq.dataset import Extremes
+from wpinq.engines.relational.rewrites.equal_weights import weights_sql
+from wpinq.engines.relational.spark.frames import let_go
+from wpinq.engines.relational.sql.script import SqlStatement
+
+
+class SparkViews:
+    """What `running.run` asks of Spark. A table is a view; its rows are kept if they are read more than once."""
+
+    def __init__(self, spark: Any, weights: Mapping[str, Extremes]) -> None:
+        self._spark, self._weights = spark, weights
+        self._made: dict[str, Any] = {}
+        self._kept: list[Any] = []
+
+    def create(self, statement: SqlStatement, shared: bool) -> None:
+        """Name the query of a statement. Its rows are made when they are first asked for."""
+        frame = self._spark.sql(statement.query)
+        if shared:
+            frame = frame.localCheckpoint(eager=False)
+            self._kept.append(frame)
+        frame.createOrReplaceTempView(statement.creates)
+        self._made[statement.creates] = frame
+
+    def drop(self, table: str) -> None:
+        """Nothing yet: rows that are made late may come from it."""
+
+    def drop_all(self) -> None:
+        """Let go of all tables."""
+        for table in self._made:
+            self._spark.catalog.dropTempView(table)
+        for frame in self._kept:
+            let_go(frame)
+        self._made.clear()
+        self._kept.clear()
+
+    def weights(self, table: str) -> Extremes:
+        """The least and the greatest weight in a table."""
+        if table in self._weights:
+            return self._weights[table]
+        (row,) = self._spark.sql(weights_sql(table)).collect()
+        return row[0], row[1]
