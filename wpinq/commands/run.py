@@ -18,7 +18,7 @@ from wpinq.commands.errors import NotSaved, UsageError
 from wpinq.display.table import answers_table
 from wpinq.engines.contract import find_engine
 from wpinq.ingest import EdgeList
-from wpinq.ingest.source import format_of
+from wpinq.ingest.reading import format_of
 from wpinq.kernel.charge import budget_to_nano
 from wpinq.kernel.release import Release
 from wpinq.kernel.session import Session

@@ -51,15 +51,19 @@ class Total:
     sql: str | None = None
 
 
+Addend = tuple[Block, tuple[SqlTerm, ...]]
+"""A block, and the weights that one of its rows adds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Addends:
-    """Rows that are added up: blocks that exclude each other, each with the weights that one of its rows adds."""
+    """Rows that are added up, as blocks that exclude each other."""
 
-    parts: tuple[tuple[Block, tuple[SqlTerm, ...]], ...]
+    parts: tuple[Addend, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class QueryRows:
     """The rows of a query: blocks that exclude each other, and whether where they start was chosen before."""
 
     blocks: tuple[Block, ...]

@@ -5,7 +5,7 @@ switched on is a selection of the tuple; its order counts for rules of one kind.
 """
 
 from wpinq.engines.relational.blocks.block import Block, SqlTable
-from wpinq.engines.relational.blocks.subjects import Addends, KeyNorm, Minimum, Reuse, Rows, Total
+from wpinq.engines.relational.blocks.subjects import Addends, KeyNorm, Minimum, QueryRows, Reuse, Total
 from wpinq.engines.relational.rewrites.equal_weights import read_equal_weights
 from wpinq.engines.relational.rewrites.fuse import fuse
 from wpinq.engines.relational.rewrites.intersect_as_join import intersect_as_join
@@ -25,9 +25,9 @@ REWRITES = (
     Rewrite("unique_norms", KeyNorm, read_own_norm),
     Rewrite("late_aggregation", Total, count_rows),
     Rewrite("symmetry", Addends, one_an_orbit),
-    Rewrite("fold_lookups", Rows, fold_lookups),
-    Rewrite("join_order", Rows, order_tables),
-    Rewrite("join_order_by_row", Rows, order_by_row),
+    Rewrite("fold_lookups", QueryRows, fold_lookups),
+    Rewrite("join_order", QueryRows, order_tables),
+    Rewrite("join_order_by_row", QueryRows, order_by_row),
     Rewrite("equal_weights", SqlTable, read_equal_weights),
 )
 """All of them; the default everywhere but in tests and measurements."""

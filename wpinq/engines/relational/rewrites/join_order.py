@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from wpinq.engines.relational.blocks.block import Block, SqlTable, classes, closure, equalities
 from wpinq.engines.relational.blocks.shape import map_shape
-from wpinq.engines.relational.blocks.subjects import Rows
+from wpinq.engines.relational.blocks.subjects import QueryRows
 from wpinq.engines.relational.blocks.term import SqlTerm, both, column, conjuncts, same, substitute
 from wpinq.engines.relational.sql.script import Script
 
 
-def order_tables(script: Script, rows: Rows) -> Rows:
+def order_tables(script: Script, rows: QueryRows) -> QueryRows:
     """The blocks with their tables in the order to join them, and no equality that others imply."""
     return replace(rows, blocks=tuple(spanning(replace(block, tables=_order(block))) for block in rows.blocks))
 

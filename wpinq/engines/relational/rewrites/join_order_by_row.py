@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wpinq.engines.relational.blocks.block import Block, SqlTable, classes, closure
-from wpinq.engines.relational.blocks.subjects import Rows
+from wpinq.engines.relational.blocks.subjects import QueryRows
 from wpinq.engines.relational.blocks.term import SqlTerm, both, call, column, same
 from wpinq.engines.relational.rewrites.join_order import spanning
 from wpinq.engines.relational.sql.script import Script
@@ -25,7 +25,7 @@ Pairs = list[tuple[SqlTerm, str]]
 """Columns of the first table, each with the column of another that it must equal."""
 
 
-def order_by_row(script: Script, rows: Rows) -> Rows:
+def order_by_row(script: Script, rows: QueryRows) -> QueryRows:
     """The blocks, each with its tables in order, as one block each or as two; left alone where their start is set."""
     if rows.started:
         return rows

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from wpinq.engines.relational.blocks.block import Block, SqlTable, classes
 from wpinq.engines.relational.blocks.shape import RecordShape, leaves, map_shape
-from wpinq.engines.relational.blocks.subjects import Rows
+from wpinq.engines.relational.blocks.subjects import QueryRows
 from wpinq.engines.relational.blocks.term import (
     SqlTerm,
     both,
@@ -38,7 +38,7 @@ class _Group:
     keys: tuple[tuple[str, ...], ...]
 
 
-def fold_lookups(script: Script, rows: Rows) -> Rows:
+def fold_lookups(script: Script, rows: QueryRows) -> QueryRows:
     """The blocks with their lookups by one key folded, key by key."""
     return replace(rows, blocks=tuple(_folded(script, block) for block in rows.blocks))
 

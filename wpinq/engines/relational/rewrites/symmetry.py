@@ -29,12 +29,10 @@ from dataclasses import replace
 
 from wpinq.engines.relational.blocks.block import Block, JoinedTables, SqlTable, grows
 from wpinq.engines.relational.blocks.shape import RecordShape
-from wpinq.engines.relational.blocks.subjects import Addends
+from wpinq.engines.relational.blocks.subjects import Addend, Addends
 from wpinq.engines.relational.blocks.term import SqlTerm, both, call, column, same
 from wpinq.engines.relational.rewrites.automorphisms import Automorphism, automorphisms, core_tables, places
 from wpinq.engines.relational.sql.script import Script
-
-Part = tuple[Block, tuple[SqlTerm, ...]]
 
 
 def one_an_orbit(script: Script, addends: Addends) -> Addends:
@@ -42,7 +40,7 @@ def one_an_orbit(script: Script, addends: Addends) -> Addends:
     return Addends(tuple(part for block, _ in addends.parts for part in _parts(script, block)))
 
 
-def _parts(script: Script, block: Block) -> list[Part]:
+def _parts(script: Script, block: Block) -> list[Addend]:
     found = max(automorphisms(script, block), key=lambda one: one.order, default=None) if grows(block) else None
     if found is None:
         return [(block, (block.weight,))]
@@ -51,7 +49,7 @@ def _parts(script: Script, block: Block) -> list[Part]:
         weights.append(found.image(weights[-1]))
     condition = both([found.block.condition, *missing])
     first = replace(found.block, tables=_from_first(script, found), condition=condition)
-    parts: list[Part] = [(first, tuple(weights))]
+    parts: list[Addend] = [(first, tuple(weights))]
     for number, unequal in enumerate(missing):
         (equality,) = unequal.arguments
         condition = both([block.condition, *missing[:number], equality])

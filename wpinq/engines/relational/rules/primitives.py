@@ -82,7 +82,7 @@ def _floor_divide(node: Call, shapes: tuple[Shape, ...]) -> Shape:
 
 
 def _floor_quotient(left: SqlTerm, right: SqlTerm) -> SqlTerm:
-    return call("floor_divide_128", call("turned", left, right), call("divisor", right))
+    return call("floor_divide_128", call("signed_dividend", left, right), call("divisor", right))
 
 
 @_rule("modulo")

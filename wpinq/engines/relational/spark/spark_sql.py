@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wpinq.engines.relational.sql.dialect import DUCKDB, FLOAT_TEXT, INT_TEXT, Dialect
+from wpinq.engines.relational.sql.dialect import FLOAT_TEXT, INT_TEXT, STANDARD, Dialect, Unsupported
 
 _WIDE = "DECIMAL(38,0)"
 _TWO_64 = f"{2**64}BD"
@@ -68,8 +68,7 @@ _TEMPLATES: dict[str, str] = {
     # a decimal quotient is rounded to some digits: exact where the remainder was taken away
     "floor_divide_128": f"CASE WHEN {{0}} >= 0 THEN CAST(({{0}} - {{0}} % {{1}}) / {{1}} AS {_WIDE}) "
     f"ELSE -CAST(((-1 - {{0}}) - (-1 - {{0}}) % {{1}}) / {{1}} AS {_WIDE}) - 1 END",
-    "int128": "CAST({0} AS DECIMAL(20,0))",
-    "turned": "CASE WHEN {1} < 0 THEN -CAST({0} AS DECIMAL(20,0)) ELSE CAST({0} AS DECIMAL(20,0)) END",
+    "signed_dividend": "CASE WHEN {1} < 0 THEN -CAST({0} AS DECIMAL(20,0)) ELSE CAST({0} AS DECIMAL(20,0)) END",
     "divisor": "nullif(abs(CAST({0} AS DECIMAL(20,0))), CAST(0 AS DECIMAL(20,0)))",
     # below 2^63, which Spark would let pass as 2^63 - 1
     "float_to_int": "CASE WHEN {0} < 9.223372036854775808E18D THEN TRY_CAST({0} AS BIGINT) END",
@@ -122,6 +121,8 @@ def _grid_sum(values: int) -> str:
 
 
 def _parametrised(name: str, argument: str) -> str:
+    if name == "sql":
+        raise Unsupported(f"there is no text for {argument!r} in the SQL of spark")
     if name == "grid_sum":
         return _grid_sum(int(argument))
     if name == "struct":
@@ -192,7 +193,7 @@ class SparkDialect(Dialect):
 
 SPARK = SparkDialect(
     "spark",
-    {**DUCKDB.templates, **_TEMPLATES},
+    {**STANDARD, **_TEMPLATES},
     _parametrised,
     "{name} -> {body}",
     frozenset(("float_list_sum",)),

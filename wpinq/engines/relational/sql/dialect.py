@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from wpinq.errors import PlanError
 
 INT_TEXT = r"[+-]?[0-9]{1,19}"
 FLOAT_TEXT = r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,5})?"
 
-_TEMPLATES: dict[str, str] = {
-    # comparison, logic, choice
+STANDARD: dict[str, str] = {
     "equal": "({0} = {1})",
     "same": "({0} IS NOT DISTINCT FROM {1})",
     "less": "({0} < {1})",
@@ -21,43 +20,52 @@ _TEMPLATES: dict[str, str] = {
     "if_valid": "CASE WHEN {0} THEN {1} END",
     "is_null": "({0} IS NULL)",
     "is_present": "({0} IS NOT NULL)",
+    "float_add": "({0} + {1})",
+    "float_subtract": "({0} - {1})",
+    "float_multiply": "({0} * {1})",
+    "divide_float": "({0} / nullif({1}, CAST(0 AS DOUBLE)))",
+    "modulo_by": "CASE WHEN {0} >= 0 THEN {0} % {1} ELSE {1} - 1 - ((-1 - {0}) % {1}) END",
+    "bool_to_int": "CAST({0} AS BIGINT)",
+    "int_to_float": "CAST({0} AS DOUBLE)",
+    "concatenate": "CASE WHEN length({0}) + length({1}) <= {2} THEN {0} || {1} END",
+    "lower": "translate({0}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')",
+    "text_start": "least(greatest({0}, 0), 2147483647)",
+    "float_list_sum": "wpinq_sum({0})",
+    "multiply_weights": "({0} * {1})",
+    "add_weights": "({0} + {1})",
+    "divide_weights": "({0} / greatest({1}, CAST(1e-300 AS DOUBLE)))",
+    "least": "least({0}, {1})",
+    "greatest": "greatest({0}, {1})",
+    "absolute": "abs({0})",
+    "negate_weight": "(-{0})",
+    "shares": "wpinq_share({0}, {1})",
+}
+"""What every database here reads alike. What is written for DuckDB is none of another's until that says so."""
+
+_DUCKDB: dict[str, str] = {
     # arithmetic: in 128 bits, where no sum or product of two 64-bit integers overflows
     "int_add": "(CAST({0} AS HUGEINT) + {1})",
     "int_subtract": "(CAST({0} AS HUGEINT) - {1})",
     "int_multiply": "(CAST({0} AS HUGEINT) * CAST({1} AS HUGEINT))",
     "fit_int": "TRY_CAST({0} AS BIGINT)",
-    "float_add": "({0} + {1})",
-    "float_subtract": "({0} - {1})",
-    "float_multiply": "({0} * {1})",
-    "divide_float": "({0} / nullif({1}, CAST(0 AS DOUBLE)))",
     # + 0.0 turns -0.0 into 0.0
     "fit_float": "(nullif(nullif({0}, CAST('inf' AS DOUBLE)), CAST('-inf' AS DOUBLE)) + CAST(0 AS DOUBLE))",
     "floor_divide_by": "CASE WHEN {0} >= 0 THEN {0} // {1} ELSE -((-1 - {0}) // {1}) - 1 END",
-    "modulo_by": "CASE WHEN {0} >= 0 THEN {0} % {1} ELSE {1} - 1 - ((-1 - {0}) % {1}) END",
-    "int128": "CAST({0} AS HUGEINT)",
     "floor_divide_128": "CASE WHEN {0} >= 0 THEN {0} // {1} ELSE -((-1 - {0}) // {1}) - 1 END",
-    "turned": "CASE WHEN {1} < 0 THEN -CAST({0} AS HUGEINT) ELSE CAST({0} AS HUGEINT) END",
+    "signed_dividend": "CASE WHEN {1} < 0 THEN -CAST({0} AS HUGEINT) ELSE CAST({0} AS HUGEINT) END",
     "divisor": "nullif(abs(CAST({0} AS HUGEINT)), 0)",
-    # casts
-    "bool_to_int": "CAST({0} AS BIGINT)",
     "float_to_int": "TRY_CAST(trunc({0}) AS BIGINT)",
     "str_to_int": f"CASE WHEN regexp_full_match({{0}}, '{INT_TEXT.replace('{', '{{').replace('}', '}}')}') "
     "THEN TRY_CAST({0} AS BIGINT) END",
-    "int_to_float": "CAST({0} AS DOUBLE)",
     "str_to_float": f"CASE WHEN regexp_full_match({{0}}, '{FLOAT_TEXT.replace('{', '{{').replace('}', '}}')}') "
     "THEN TRY_CAST({0} AS DOUBLE) END",
     "to_text": "CAST({0} AS VARCHAR)",
-    # strings, by code point
-    "concatenate": "CASE WHEN length({0}) + length({1}) <= {2} THEN {0} || {1} END",
     "find": "(instr({0}, {1}) - 1)",
-    "lower": "translate({0}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')",
-    "text_start": "least(greatest({0}, 0), 2147483647)",
     "text_stop": "CAST(least(greatest({0}, 0, CAST({0} AS HUGEINT) + {1}), 2147483647) AS BIGINT)",
     "text_between": "CASE WHEN ({0} || CAST({3} AS VARCHAR) || CAST({4} AS VARCHAR)) IS NOT NULL "
     "THEN substring({0}, {1} + 1, {2} - {1}) END",
     "split": "CASE WHEN {1} = '' THEN list_value({0}) WHEN ({0} || {1}) IS NOT NULL THEN string_split({0}, {1}) END",
     "text_length": "length({0})",
-    # lists
     "list_length": "len({0})",
     "element": "CASE WHEN {1} >= 0 AND {1} < len({0}) THEN list_extract({0}, {1} + 1) END",
     "table_element": "CASE WHEN {1} >= 0 AND {1} < {2} THEN list_extract({0}, {1} + 1) END",
@@ -68,42 +76,30 @@ _TEMPLATES: dict[str, str] = {
     "flatten": "flatten({0})[1:{1}]",
     "sort": "list_sort({0}, 'ASC', 'NULLS FIRST')",
     "int_list_sum": "CASE WHEN {0} IS NOT NULL THEN TRY_CAST(coalesce(list_sum({0}), 0) AS BIGINT) END",
-    "float_list_sum": "wpinq_sum({0})",
     "list_min": "list_min({0})",
     "list_max": "list_max({0})",
     "first": "{0}[1:{1}]",
-    # weights
-    "multiply_weights": "({0} * {1})",
-    "add_weights": "({0} + {1})",
-    "divide_weights": "({0} / greatest({1}, CAST(1e-300 AS DOUBLE)))",
-    "halve": "({0} / CAST(2 AS DOUBLE))",
-    "least": "least({0}, {1})",
-    "greatest": "greatest({0}, {1})",
-    "absolute": "abs({0})",
-    "negate_weight": "(-{0})",
-    "count_to_weight": "CAST({0} AS DOUBLE)",
     # sums and numbers on a grid: see `sums`
     "ceil": "ceil({0})",
     "trunc": "trunc({0})",
     "to_grid": "CAST({0} AS HUGEINT)",
     "from_grid": "CAST({0} AS DOUBLE)",
-    # groups
     "sum_of_ints": "sum({0})",
     "collect": "list({0})",
     "collect_all": "flatten(list({0}) OVER p)",
     "collected": "{0}",
-    # lists made into rows
     "numbers_below": "range({0})",
     "first_item": "{0}[1]",
     # the search for repeats takes the square of the length: not where there are none
     "places": "CASE WHEN list_unique({0}) = len({0}) THEN range(1, len({0}) + 1) "
     "ELSE list_transform({0}, lambda x: list_position({0}, x)) END",
-    "shares": "wpinq_share({0}, {1})",
 }
 
 
 def _parametrised(name: str, argument: str) -> str:
-    """Templates with a static part, written `name:part`."""
+    """Templates with a static part, written `name:part`; `sql:text` is DuckDB's own text of a rule."""
+    if name == "sql":
+        return argument
     if name == "grid_sum":
         return f"CAST(sum({' + '.join(f'CAST({{{i}}} AS HUGEINT)' for i in range(int(argument)))}) AS DOUBLE)"
     if name == "struct":
@@ -141,9 +137,9 @@ class Dialect:
         Whether the query of the output puts it in canonical order, where SQL can; else who reads it must.
     """
 
-    name: str = "duckdb"
-    templates: Mapping[str, str] = field(default_factory=lambda: _TEMPLATES)
-    parametrised: Callable[[str, str], str] = _parametrised
+    name: str
+    templates: Mapping[str, str]
+    parametrised: Callable[[str, str], str]
     lambda_: str = "lambda {name}: {body}"
     outer_only: frozenset[str] = frozenset()
     sorts: bool = True
@@ -151,7 +147,11 @@ class Dialect:
     def template(self, name: str) -> str:
         """The text of a template."""
         stem, colon, argument = name.partition(":")
-        return self.parametrised(stem, argument) if colon else self.templates[name]
+        if name in self.templates:
+            return self.templates[name]
+        if not colon:
+            raise Unsupported(f"there is no text for {name!r} in the SQL of {self.name}")
+        return self.parametrised(stem, argument)
 
     def write(self, name: str, *arguments: str) -> str:
         """A template filled with texts."""
@@ -187,4 +187,4 @@ class Dialect:
         return f"CAST('[{', '.join(numbers)}]' AS {type_name})"
 
 
-DUCKDB = Dialect()
+DUCKDB = Dialect("duckdb", {**STANDARD, **_DUCKDB}, _parametrised)

@@ -15,7 +15,7 @@ from wpinq.engines.relational.blocks.block import (
 )
 from wpinq.engines.relational.blocks.relation import WEIGHT, Relation, column_names, reads
 from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaf_types, leaves, shape_of
-from wpinq.engines.relational.blocks.subjects import Addends, Rows, Total
+from wpinq.engines.relational.blocks.subjects import Addends, QueryRows, Total
 from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, column, number
 from wpinq.engines.relational.sql import sums
 from wpinq.engines.relational.sql.emit import Emitter
@@ -95,7 +95,7 @@ class Script:
         """The query of terms over the rows of a block, rewritten for speed; and the tables that it reads."""
         *shown, last = outputs
         block = replace(block, output=RecordShape(None, tuple(shown)), weight=last)
-        blocks = self.rewritten(Rows((block,), started)).blocks
+        blocks = self.rewritten(QueryRows((block,), started)).blocks
         queries = [self.emitter.select(one, [*leaves(one.output), one.weight], names) for one in blocks]
         return " UNION ALL ".join(queries), reads(blocks)
 
