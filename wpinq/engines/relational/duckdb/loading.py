@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -17,28 +17,26 @@ from wpinq.plan.arithmetic import Weights
 from wpinq.plan.operators.source import Source
 
 _CHUNK = 20_000
-_KEYS = "keys_asked_for"
 
 
 def load(connection: Any, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
     """Put a source's dataset into a table; records of weight 0 are left out."""
     import numpy as np
 
+    type_ = source.record
+    names, types = column_names(type_), _column_types(type_)
+    columns = ", ".join(f"{name} {sql}" for name, sql in zip([*names, "w"], [*types, "DOUBLE"], strict=True))
+    connection.execute(f"CREATE TEMP TABLE {table} ({columns})")
     numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
     check_norm(source, numbers)
-    _create(connection, table, source.record, weights, numbers)
-
-
-def _create(connection: Any, table: str, type_: Type, records: Collection[Any], numbers: Any) -> None:
-    """A table of records with their weights."""
-    names, types = column_names(type_), [leaf for leaf, _ in leaf_types(type_)]
-    sql_types = ["BOOLEAN" if leaf is None else type_name(leaf) for leaf in types]
-    columns = ", ".join(f"{name} {sql}" for name, sql in zip([*names, "w"], [*sql_types, "DOUBLE"], strict=True))
-    connection.execute(f"CREATE TEMP TABLE {table} ({columns})")
     if isinstance(type_, TupleOf) and not type_.nullable and all(isinstance(leaf, Scalar) for leaf in type_.elements):
-        _load_columns(connection, table, type_.elements, records, numbers)
+        _load_columns(connection, table, type_.elements, weights, numbers)
     else:
-        _load_any(connection, table, type_, sql_types, zip(records, numbers.tolist(), strict=True))
+        _load_any(connection, table, type_, types, zip(weights, numbers.tolist(), strict=True))
+
+
+def _column_types(type_: Type) -> list[str]:
+    return ["BOOLEAN" if leaf is None else type_name(leaf) for leaf, _ in leaf_types(type_)]
 
 
 def _load_columns(connection: Any, table: str, types: tuple[Type, ...], records: Iterable[Any], numbers: Any) -> None:
@@ -95,9 +93,9 @@ def _load_any(
             connection.execute(insert, [packed])
 
 
-def fetch(connection: Any, query: str, type_: Type) -> Weights:
-    """The output of a query: record to weight, in canonical order."""
-    connection.execute(query)
+def fetch(connection: Any, query: str, type_: Type, given: Sequence[Any] = ()) -> Weights:
+    """The output of a query with some parameters: record to weight, in canonical order."""
+    connection.execute(query, given)
     if not has_lists(type_):
         return _fetch_columns(connection, type_)
     read = reader(type_)
@@ -109,17 +107,29 @@ def fetch(connection: Any, query: str, type_: Type) -> Weights:
 
 
 def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Value]) -> Weights:
-    """The weights of some records in what a query may read from: a semi-join, which finds nulls as it finds values."""
-    import numpy as np
+    """The weights of some records in what a query may read from: a semi-join with a table of them.
 
-    possible = [key for key in keys if key is not None or type_.nullable]
-    _create(connection, _KEYS, type_, possible, np.ones(len(possible)))
-    try:
-        on = " AND ".join(f"q.{name} IS NOT DISTINCT FROM k.{name}" for name in column_names(type_)) or "TRUE"
-        found = fetch(connection, f"SELECT q.* FROM {read_from} AS q SEMI JOIN {_KEYS} AS k ON {on}", type_)
-    finally:
-        connection.execute(f"DROP TABLE {_KEYS}")
-    return at_keys(found, keys)
+    Nulls are found as values are. One record, as a Release is asked for most, takes no join.
+    """
+    flatten = flattener(type_)
+    records = [flatten(key) for key in keys if key is not None or type_.nullable]
+    if not records:
+        return {}
+    names, types = column_names(type_), _column_types(type_)
+    if len(records) == 1:
+        found = [f"CAST(${i} AS {sql})" for i, sql in enumerate(types, 1)]
+        given, joined = records[0], "WHERE"
+    else:
+        found = [f"k.{name}" for name in names]
+        given = [list(column) for column in zip(*records, strict=True)]
+        table = ", ".join(
+            f"unnest(CAST(${i} AS {sql}[])) AS {name}"
+            for i, (name, sql) in enumerate(zip(names, types, strict=True), 1)
+        )
+        joined = f"SEMI JOIN (SELECT {table}) AS k ON"
+    on = " AND ".join(f"q.{name} IS NOT DISTINCT FROM {value}" for name, value in zip(names, found, strict=True))
+    query = f"SELECT q.* FROM {read_from} AS q {joined} {on or 'TRUE'}"
+    return at_keys(fetch(connection, query, type_, given), keys)
 
 
 def _fetch_columns(connection: Any, type_: Type) -> Weights:
