@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from importlib import import_module
 from itertools import accumulate
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value, order_key
@@ -48,11 +48,14 @@ class Engine(ABC):
     @classmethod
     def once(cls, root: Node, data: Mapping[str, Any], arithmetic: Arithmetic = FLOAT) -> Weights:
         """The output of a plan on public data, of which nothing is kept."""
-        engine = cls()
-        try:
+        with cls() as engine:
             return engine.evaluate(root, data, arithmetic)
-        finally:
-            engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     def open(self) -> object:
         """Get ready before the first evaluation, so that what is wrong with the options shows."""

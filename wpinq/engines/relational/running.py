@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from wpinq.dataset import Extremes
 from wpinq.engines.relational.compiler import Compiled, compile_anew, compile_plan
 from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect
 from wpinq.engines.relational.sql.script import Equal, Rewrite, SqlStatement
 from wpinq.errors import PlanError
-from wpinq.plan.node import Node
+from wpinq.plan.arithmetic import FLOAT, Arithmetic
+from wpinq.plan.node import Node, sources
+from wpinq.plan.operators.source import Source
 
 Compile = Callable[[Node, tuple[Rewrite, ...], Equal, Dialect], Compiled]
 """What compiles with found weights. Whoever remembers programs with them forgets them with the data."""
@@ -27,6 +29,17 @@ class TableStore(Protocol):
 
     def weights(self, table: str) -> Extremes:
         """The least and the greatest weight in a table; None where it has no rows."""
+
+
+def check_given(engine: str, root: Node, data: Mapping[str, Any], arithmetic: Arithmetic = FLOAT) -> dict[str, Source]:
+    """The sources of a plan, each of which must have data; refused too is what is not computed in floats."""
+    if arithmetic.name != FLOAT.name:
+        raise PlanError(f'the engine "{engine}" computes in floats; for exact=True use engine="reference"')
+    declared = sources([root])
+    for name in declared:
+        if name not in data:
+            raise PlanError(f"no data for the source {name!r}")
+    return declared
 
 
 def run(

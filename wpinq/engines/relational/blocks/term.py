@@ -6,7 +6,7 @@ dialect. Equal terms have equal digests, so sharing survives substitution and ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -179,17 +179,20 @@ def conjuncts(condition: SqlTerm) -> list[SqlTerm]:
     return found
 
 
-def substitute(replace: Callable[[SqlTerm], SqlTerm | None]) -> Callable[[SqlTerm], SqlTerm]:
-    """The function that puts `replace(column)` for each column for which it gives a term; work is shared."""
+def substitute(
+    replace: Callable[[SqlTerm], SqlTerm | None], kinds: Container[Kind] = ("column",)
+) -> Callable[[SqlTerm], SqlTerm]:
+    """The function that puts `replace(term)` for each term of some kinds for which it gives one; work is shared."""
     done: dict[bytes, SqlTerm] = {}
 
     def rewrite(root: SqlTerm) -> SqlTerm:
         for term in walk([root]):
             if term.digest in done:
                 continue
-            if term.kind == "column":
-                done[term.digest] = replace(term) or term
-            elif term.arguments:
+            found = replace(term) if term.kind in kinds else None
+            if found is not None or not term.arguments:
+                done[term.digest] = found or term
+            else:
                 arguments = tuple(done[argument.digest] for argument in term.arguments)
                 if arguments == term.arguments:
                     done[term.digest] = term
@@ -197,8 +200,6 @@ def substitute(replace: Callable[[SqlTerm], SqlTerm | None]) -> Callable[[SqlTer
                     done[term.digest] = function(term.text, *arguments)
                 else:
                     done[term.digest] = call(term.text, *arguments)
-            else:
-                done[term.digest] = term
         return done[root.digest]
 
     return rewrite

@@ -8,7 +8,6 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import count
-from types import TracebackType
 from typing import Any
 
 from wpinq.engines.contract import Engine
@@ -18,7 +17,7 @@ from wpinq.engines.relational.duckdb.loading import fetch, fetch_keys, load
 from wpinq.engines.relational.duckdb.warm_tables import WarmTables
 from wpinq.engines.relational.nesting import check_nesting
 from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.running import run
+from wpinq.engines.relational.running import check_given, run
 from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.expr.values import Value
@@ -71,12 +70,6 @@ class Database(Engine):
         self._closed = False
         self._lock = threading.RLock()
         _databases.add(self)
-
-    def __enter__(self) -> Database:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
-        self.close()
 
     @staticmethod
     @lru_cache(maxsize=1024)
@@ -175,12 +168,8 @@ class Database(Engine):
         EvaluationFailed
             When DuckDB failed; with a constant message, for its own could show data.
         """
-        if arithmetic.name != FLOAT.name:
-            raise PlanError('the engine "duckdb" computes in floats; for exact=True use engine="reference"')
-        for name in sources([root]):
-            if name not in data:
-                raise PlanError(f"no data for the source {name!r}")
-        work = _Work(root, data, on_step, keys, rewrites)
+        declared = check_given(self.name, root, data, arithmetic)
+        work = _Work(root, declared, data, on_step, keys, rewrites)
         with self._lock:
             if self._closed:
                 raise PlanError("this database is closed")
@@ -235,24 +224,18 @@ class Database(Engine):
     def _run(self, connection: Any, work: _Work) -> Weights:
         for name, table in work.sources.items():
             self._load(connection, table, work.declared[name], work.data[name])
-        if work.keys is None:
-            tables = self._warm.on(connection)
-            compiled = run(work.root, work.rewrites, tables, work.announcer(), compile_found=self._compile_found)
-            result = fetch(connection, compiled.query, compiled.type)
-            tables.release(compiled.reads)
-            return result
-        return fetch_keys(connection, self._result(connection, work), work.root.type, work.keys)
-
-    def _result(self, connection: Any, work: _Work) -> str:
-        """What holds the output, to read keys from: found where it stands since it was last asked for."""
         asked_for = work.root, work.rewrites
-        found = self._warm.result(connection, asked_for)
+        found = None if work.keys is None else self._warm.result(connection, asked_for)
         if found is None:
             tables = self._warm.on(connection)
             compiled = run(work.root, work.rewrites, tables, work.announcer(), compile_found=self._compile_found)
+            if work.keys is None:
+                whole = fetch(connection, compiled.query, compiled.type)
+                tables.release(compiled.reads)
+                return whole
             found = tables.keep_result(asked_for, compiled)
             tables.release(compiled.reads)
-        return found
+        return fetch_keys(connection, found, work.root.type, work.keys or ())
 
     def _load(self, connection: Any, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
         held = self._held.pop(table, None)
@@ -269,13 +252,13 @@ class _Work:
     def __init__(
         self,
         root: Node,
+        declared: Mapping[str, Source],
         data: Mapping[str, Any],
         on_step: Callable[[str], None] | None,
         keys: Sequence[Value] | None,
         rewrites: tuple[Rewrite, ...],
     ) -> None:
-        self.root, self.data, self.keys, self.rewrites = root, data, keys, rewrites
-        self.declared = sources([root])
+        self.root, self.declared, self.data, self.keys, self.rewrites = root, declared, data, keys, rewrites
         check_nesting(root, rewrites)
         self.sources = compile_plan(root, rewrites).sources
         self._on_step, self._announced = on_step, 0

@@ -19,10 +19,8 @@ from wpinq.engines.relational.blocks.subjects import QueryRows
 from wpinq.engines.relational.blocks.term import (
     SqlTerm,
     both,
-    call,
     column,
     conjuncts,
-    function,
     same,
     substitute,
     walk,
@@ -132,29 +130,15 @@ def _fold(script: Script, block: Block, group: _Group) -> tuple[Block, str]:
     alias = script.alias()
     found = {term: column(alias, n, term.nullable) for n, term in zip(names, outputs, strict=True)}
     found |= {term: column(alias, key_name, keys[int(key_name[1:])].nullable) for term, key_name in key_of.items()}
-    done: dict[bytes, SqlTerm] = {}
-    for term in walk(roots):
-        if pure[term.digest] or (term.kind == "column" and term.scope in {a for a, _ in group.tables}):
-            if term in found:
-                done[term.digest] = found[term]
-        elif term.arguments:
-            arguments = tuple(done[argument.digest] for argument in term.arguments)
-            if arguments == term.arguments:
-                done[term.digest] = term
-            else:
-                done[term.digest] = (
-                    function(term.text, *arguments) if term.kind == "function" else call(term.text, *arguments)
-                )
-        else:
-            done[term.digest] = term
+    rewrite = substitute(found.get, ("column", "call"))
     members = {a for a, _ in group.tables}
     tables = (*((a, t) for a, t in block.tables if a not in members), (alias, table))
-    conditions = dict.fromkeys(done[part.digest] for part in outside)
+    conditions = dict.fromkeys(map(rewrite, outside))
     folded = Block(
         tables,
         both(conditions),
-        map_shape(lambda term: done[term.digest], block.output),
-        done[block.weight.digest],
+        map_shape(rewrite, block.output),
+        rewrite(block.weight),
     )
     return folded, alias
 

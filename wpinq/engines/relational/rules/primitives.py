@@ -63,8 +63,15 @@ def _arithmetic(name: str) -> PrimitiveRule:
     return rule
 
 
-for _name in ("add", "subtract", "multiply"):
-    RULES[_name] = _arithmetic(_name)
+def _plain(template: str, type_: Type | None = None) -> PrimitiveRule:
+    """A template of the arguments, all of one type where it is named."""
+    return lambda node, shapes: call(template, *(map(as_term, shapes) if type_ is None else _as(node, shapes, type_)))
+
+
+RULES |= {name: _arithmetic(name) for name in ("add", "subtract", "multiply")}
+RULES |= {name: _plain(name, BOOL) for name in ("and", "not")}
+RULES |= {name: _plain(name, STR) for name in ("find", "lower", "split")}
+RULES |= {"min_list": _plain("list_min"), "max_list": _plain("list_max")}
 
 
 @_rule("divide")
@@ -115,16 +122,6 @@ def _less(node: Call, shapes: tuple[Shape, ...]) -> Shape:
     return call("less", *_as(node, shapes, common))
 
 
-@_rule("and")
-def _and(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return call("and", *_as(node, shapes, BOOL))
-
-
-@_rule("not")
-def _not(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return call("not", *_as(node, shapes, BOOL))
-
-
 @_rule("where")
 def _where(node: Call, shapes: tuple[Shape, ...]) -> Shape:
     condition, yes, no = node.arguments
@@ -170,16 +167,6 @@ def _concatenate(node: Call, shapes: tuple[Shape, ...]) -> Shape:
     return call("concatenate", *_as(node, shapes, STR), literal(str(TEXT_LIMIT)))
 
 
-@_rule("find")
-def _find(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return call("find", *_as(node, shapes, STR))
-
-
-@_rule("lower")
-def _lower(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return call("lower", *_as(node, shapes, STR))
-
-
 @_rule("substring")
 def _substring(node: Call, shapes: tuple[Shape, ...]) -> Shape:
     types = (STR, INT, INT)
@@ -188,11 +175,6 @@ def _substring(node: Call, shapes: tuple[Shape, ...]) -> Shape:
         for shape, argument, type_ in zip(shapes, node.arguments, types, strict=True)
     )
     return call("text_between", text, call("text_start", start), call("text_stop", start, length), start, length)
-
-
-@_rule("split")
-def _split(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return call("split", *_as(node, shapes, STR))
 
 
 @_rule("record")
@@ -274,16 +256,6 @@ def _sort_list(node: Call, shapes: tuple[Shape, ...]) -> Shape:
 @_rule("sum_list")
 def _sum_list(node: Call, shapes: tuple[Shape, ...]) -> Shape:
     return call("float_list_sum" if node.type == FLOAT else "int_list_sum", as_term(shapes[0]))
-
-
-@_rule("min_list")
-def _min_list(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return call("list_min", as_term(shapes[0]))
-
-
-@_rule("max_list")
-def _max_list(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return call("list_max", as_term(shapes[0]))
 
 
 def canonical(items: SqlTerm, element: Type) -> SqlTerm:

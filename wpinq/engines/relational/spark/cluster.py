@@ -16,7 +16,7 @@ from wpinq.engines.contract import Engine, Sides
 from wpinq.engines.relational.compiler import Compiled, compile_plan
 from wpinq.engines.relational.nesting import check_nesting
 from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.running import run
+from wpinq.engines.relational.running import check_given, run
 from wpinq.engines.relational.spark.fetching import fetch_all, fetch_keys, fetch_sides
 from wpinq.engines.relational.spark.frames import frame_of, let_go
 from wpinq.engines.relational.spark.spark_sql import SPARK
@@ -26,7 +26,7 @@ from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.errors import EvaluationFailed, PlanError, SourceRejected
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
-from wpinq.plan.node import Node, sources
+from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
 
 FAILED = 'the engine "spark" could not evaluate the plan; the reason cannot be shown'
@@ -65,12 +65,6 @@ class SparkDatabase(Engine):
         self._kept: list[tuple[weakref.ref[EngineDataset], Any]] = []
         self._closed = False
         self._lock = threading.RLock()
-
-    def __enter__(self) -> SparkDatabase:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     @staticmethod
     @lru_cache(maxsize=1024)
@@ -154,11 +148,9 @@ class SparkDatabase(Engine):
         EvaluationFailed
             When Spark failed; with a constant message, for its own could show data.
         """
-        if arithmetic.name != FLOAT.name:
-            raise PlanError('the engine "spark" computes in floats; for exact=True use engine="reference"')
-        return self._fetched(
-            root, data, on_step, fetch_all if keys is None else partial(fetch_keys, keys=keys), rewrites
-        )
+        check_given(self.name, root, data, arithmetic)
+        fetch = fetch_all if keys is None else partial(fetch_keys, keys=keys)
+        return self._fetched(root, data, on_step, fetch, rewrites)
 
     def sides(
         self,
@@ -215,10 +207,7 @@ class SparkDatabase(Engine):
         fetch: Callable[[Any, Compiled], T],
         rewrites: tuple[Rewrite, ...] = REWRITES,
     ) -> T:
-        declared = sources([root])
-        for name in declared:
-            if name not in data:
-                raise PlanError(f"no data for the source {name!r}")
+        declared = check_given(self.name, root, data)
         self.check(root)
         tables = compile_plan(root, rewrites, dialect=SPARK).sources
         with self._lock:
