@@ -363,3 +363,21 @@ def test_sources_whose_names_differ_in_case_are_two(engine: str) -> None:
             return round(session.release(measurement, fresh=True)[1])
 
         assert [ones(upper), ones(lower), ones(upper), ones(upper.concat(lower))] == [5, 1, 5, 6]
+
+
+def test_no_engine_is_imported_before_it_is_used() -> None:
+    code = (
+        "import sys, wpinq as wp\n"
+        "bits = wp.source('bits', bool)\n"
+        "print([m for m in sys.modules if m.startswith(('wpinq.engines.re', 'duckdb', 'pyspark'))])\n"
+        "print(wp.evaluate(bits, {'bits': [True]}, engine='reference'))\n"
+        "print([m for m in sys.modules if m.startswith('wpinq.engines.re')])\n"
+    )
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([".", *sys.path]))
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "WeightedDataset({True: 1.0})", "['wpinq.engines.reference']"]
+
+
+def test_an_unknown_engine_is_refused() -> None:
+    with pytest.raises(wp.PlanError, match="there is no engine 'dask'; the engines are duckdb, reference, spark"):
+        wp.Session(engine="dask")

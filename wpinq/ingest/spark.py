@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from wpinq.dataset import EngineDataset, Extremes
+from wpinq.dataset import EngineDataset, WeightRange
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
 from wpinq.ingest.columns import Layout
@@ -89,8 +89,8 @@ def _checked(
     held, fault, read = None, "", None
     with contextlib.suppress(Exception):
         held = _weighed(frame, layout, places).localCheckpoint(eager=True)
-        fault, extremes = _first_fault(held, layout, cap, facts)
-        read = None if fault else EngineDataset(held, extremes)
+        fault, weight_range = _first_fault(held, layout, cap, facts)
+        read = None if fault else EngineDataset(held, weight_range)
     if read is None and held is not None:
         with contextlib.suppress(Exception):
             held._jdf.queryExecution().analyzed().rdd().unpersist(False)
@@ -128,8 +128,8 @@ def _unfit(layout: Layout) -> dict[str, Any]:
     return unfit
 
 
-def _first_fault(held: Any, layout: Layout, cap: Fraction, facts: frozenset[str]) -> tuple[str, Extremes]:
-    """What is wrong with the dataset, if anything is; and its extremes."""
+def _first_fault(held: Any, layout: Layout, cap: Fraction, facts: frozenset[str]) -> tuple[str, WeightRange]:
+    """What is wrong with the dataset, if anything is; and the range of its weights."""
     from pyspark.sql import functions as sql
 
     unfit = _unfit(layout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from wpinq.dataset import Extremes
+from wpinq.dataset import WeightRange
 from wpinq.engines.relational.compiler import Compiled, compile_anew, compile_plan
 from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect
 from wpinq.engines.relational.sql.script import Equal, Rewrite, SqlStatement
@@ -27,7 +27,7 @@ class TableStore(Protocol):
     def drop(self, table: str) -> None:
         """Let go of a table that a statement made."""
 
-    def weights(self, table: str) -> Extremes:
+    def weights(self, table: str) -> WeightRange:
         """The least and the greatest weight in a table; None where it has no rows."""
 
 

@@ -224,8 +224,8 @@ class Database(Engine):
     def _run(self, connection: Any, work: _Work) -> Weights:
         for name, table in work.sources.items():
             self._load(connection, table, work.declared[name], work.data[name])
-        asked_for = work.root, work.rewrites
-        found = None if work.keys is None else self._warm.result(connection, asked_for)
+        of_plan = work.root, work.rewrites
+        found = None if work.keys is None else self._warm.result(connection, of_plan)
         if found is None:
             tables = self._warm.on(connection)
             compiled = run(work.root, work.rewrites, tables, work.announcer(), compile_found=self._compile_found)
@@ -233,7 +233,7 @@ class Database(Engine):
                 whole = fetch(connection, compiled.query, compiled.type)
                 tables.release(compiled.reads)
                 return whole
-            found = tables.keep_result(asked_for, compiled)
+            found = tables.keep_result(of_plan, compiled)
             tables.release(compiled.reads)
         return fetch_keys(connection, found, work.root.type, work.keys or ())
 

@@ -15,7 +15,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wpinq.dataset import Extremes
+from wpinq.dataset import WeightRange
 from wpinq.engines.relational.compiler import Compiled
 from wpinq.engines.relational.rewrites.equal_weights import weights_sql
 from wpinq.engines.relational.sql.script import SqlStatement, table_name
@@ -44,7 +44,7 @@ class WarmTables:
         All of them.
     idle : dict of str to None
         Those that no running plan reads, in the order of their last use.
-    found : dict of str to Extremes
+    found : dict of str to WeightRange
         The least and the greatest weight of tables, sources among them.
     results : dict of tuple to (str, str)
         For what was asked for by keys, what to read it from, and the table that this reads.
@@ -54,7 +54,7 @@ class WarmTables:
 
     tables: dict[str, _WarmTable] = field(default_factory=dict)
     idle: dict[str, None] = field(default_factory=dict)
-    found: dict[str, Extremes] = field(default_factory=dict)
+    found: dict[str, WeightRange] = field(default_factory=dict)
     results: dict[Hashable, tuple[str, str]] = field(default_factory=dict)
     last: str = ""
 
@@ -62,11 +62,11 @@ class WarmTables:
         """For one evaluation."""
         return DuckTables(self, connection)
 
-    def result(self, connection: Any, asked_for: Hashable) -> str | None:
+    def result(self, connection: Any, of_plan: Hashable) -> str | None:
         """What to read a result from, where it stands; it is now the last one."""
-        if asked_for not in self.results:
+        if of_plan not in self.results:
             return None
-        read_from, table = self.results[asked_for]
+        read_from, table = self.results[of_plan]
         self.set_last(connection, table)
         return read_from
 
@@ -107,7 +107,7 @@ class WarmTables:
 
     def _forget_found(self, table: str) -> None:
         self.found.pop(table, None)
-        self.results = {asked_for: held for asked_for, held in self.results.items() if held[1] != table}
+        self.results = {of_plan: held for of_plan, held in self.results.items() if held[1] != table}
 
 
 class DuckTables:
@@ -136,18 +136,18 @@ class DuckTables:
             if table in self._warm.tables:
                 self.drop(table)
 
-    def keep_result(self, asked_for: Hashable, compiled: Compiled) -> str:
+    def keep_result(self, of_plan: Hashable, compiled: Compiled) -> str:
         """Store the output of a program whose tables were made, unless it is one of them; what to read it from."""
         if compiled.table is None:
             table = read_from = table_name(compiled.output)
             self.create(SqlStatement(compiled.steps[-1][0], compiled.output, table, compiled.reads), True)
         else:
             table, read_from = compiled.table, f"({compiled.output})"
-        self._warm.results[asked_for] = read_from, table
+        self._warm.results[of_plan] = read_from, table
         self._warm.set_last(self._connection, table)
         return read_from
 
-    def weights(self, table: str) -> Extremes:
+    def weights(self, table: str) -> WeightRange:
         """The least and the greatest weight in a table."""
         found = self._warm.found.get(table)
         if found is None:

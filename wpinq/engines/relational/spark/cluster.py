@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any, TypeVar
 
-from wpinq.dataset import EngineDataset, Extremes
+from wpinq.dataset import EngineDataset, WeightRange
 from wpinq.engines.contract import Engine, Sides
 from wpinq.engines.relational.compiler import Compiled, compile_plan
 from wpinq.engines.relational.nesting import check_nesting
@@ -61,7 +61,7 @@ class SparkDatabase(Engine):
         if memory_limit is not None or threads is not None:
             raise PlanError('the engine "spark" takes memory and threads from the Spark session, not from this one')
         self._started: Started | None = None
-        self._held: dict[str, tuple[Source, object, Extremes]] = {}
+        self._held: dict[str, tuple[Source, object, WeightRange]] = {}
         self._kept: list[tuple[weakref.ref[EngineDataset], Any]] = []
         self._closed = False
         self._lock = threading.RLock()
@@ -247,9 +247,9 @@ class SparkDatabase(Engine):
         if held is not None and held[0] == source and held[1] is weights:
             return
         self._drop(table)
-        frame, extremes = frame_of(spark, source, weights)
+        frame, weight_range = frame_of(spark, source, weights)
         frame.createOrReplaceTempView(table)
-        self._held[table] = (source, weights, extremes)
+        self._held[table] = (source, weights, weight_range)
 
     def _drop(self, table: str) -> None:
         if self._held.pop(table, None) is not None and self._started is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.dataset import EngineDataset, Extremes
+from wpinq.dataset import EngineDataset, WeightRange
 from wpinq.engines.relational.blocks.relation import column_names
 from wpinq.engines.relational.blocks.shape import flattener, leaf_types, plain
 from wpinq.engines.relational.sql.sums import check_norm
@@ -18,18 +18,18 @@ from wpinq.expr.values import Value
 from wpinq.plan.operators.source import Source
 
 
-def frame_of(spark: Any, source: Source, weights: object) -> tuple[Any, Extremes]:
-    """The dataset of a source as a frame (`c0`, `c1`, …, `w`, without records of weight 0), and its extremes."""
+def frame_of(spark: Any, source: Source, weights: object) -> tuple[Any, WeightRange]:
+    """The dataset of a source as a frame (`c0`, `c1`, …, `w`, without records of weight 0), and the range of its weights."""
     if isinstance(weights, EngineDataset):
-        return _adopted(spark, weights.frame), weights.extremes
+        return _adopted(spark, weights.frame), weights.weight_range
     assert isinstance(weights, Mapping)
     numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
     check_norm(source, numbers)
     there = numbers != 0
     records = [record for record, held in zip(weights, there.tolist(), strict=True) if held]
     held = numbers[there]
-    extremes = (float(held.min()), float(held.max())) if len(held) else (None, None)
-    return _frame(spark, source.record, records, {"w": held.tolist()}), extremes
+    weight_range = (float(held.min()), float(held.max())) if len(held) else (None, None)
+    return _frame(spark, source.record, records, {"w": held.tolist()}), weight_range
 
 
 def _adopted(spark: Any, frame: Any) -> Any:

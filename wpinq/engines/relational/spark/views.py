@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wpinq.dataset import Extremes
+from wpinq.dataset import WeightRange
 from wpinq.engines.relational.rewrites.equal_weights import weights_sql
 from wpinq.engines.relational.spark.frames import let_go
 from wpinq.engines.relational.sql.script import SqlStatement
@@ -14,7 +14,7 @@ from wpinq.engines.relational.sql.script import SqlStatement
 class SparkViews:
     """What `running.run` asks of Spark. A table is a view; its rows are kept if they are read more than once."""
 
-    def __init__(self, spark: Any, weights: Mapping[str, Extremes]) -> None:
+    def __init__(self, spark: Any, weights: Mapping[str, WeightRange]) -> None:
         self._spark, self._weights = spark, weights
         self._made: dict[str, Any] = {}
         self._kept: list[Any] = []
@@ -40,7 +40,7 @@ class SparkViews:
         self._made.clear()
         self._kept.clear()
 
-    def weights(self, table: str) -> Extremes:
+    def weights(self, table: str) -> WeightRange:
         """The least and the greatest weight in a table."""
         if table in self._weights:
             return self._weights[table]
