@@ -46,7 +46,7 @@ def run(
     root: Node,
     rewrites: tuple[Rewrite, ...],
     tables: TableStore,
-    on_step: Callable[[str], None],
+    on_step: Callable[[str], None] | None,
     dialect: Dialect = DUCKDB,
     compile_found: Compile = compile_anew,
 ) -> Compiled:
@@ -63,7 +63,8 @@ def run(
     while True:
         steps = running.compiled.steps
         while announced < len(steps) and (steps[announced][1] <= number or number == len(running.compiled.statements)):
-            on_step(steps[announced][0])
+            if on_step is not None:
+                on_step(steps[announced][0])
             announced += 1
         if number == len(running.compiled.statements):
             break

@@ -148,9 +148,8 @@ class SparkDatabase(Engine):
         EvaluationFailed
             When Spark failed; with a constant message, for its own could show data.
         """
-        check_given(self.name, root, data, arithmetic)
         fetch = fetch_all if keys is None else partial(fetch_keys, keys=keys)
-        return self._fetched(root, data, on_step, fetch, rewrites)
+        return self._fetched(root, data, on_step, fetch, arithmetic, rewrites)
 
     def sides(
         self,
@@ -205,9 +204,10 @@ class SparkDatabase(Engine):
         data: Mapping[str, Any],
         on_step: Callable[[str], None] | None,
         fetch: Callable[[Any, Compiled], T],
+        arithmetic: Arithmetic = FLOAT,
         rewrites: tuple[Rewrite, ...] = REWRITES,
     ) -> T:
-        declared = check_given(self.name, root, data)
+        declared = check_given(self.name, root, data, arithmetic)
         self.check(root)
         tables = compile_plan(root, rewrites, dialect=SPARK).sources
         with self._lock:
@@ -219,7 +219,8 @@ class SparkDatabase(Engine):
             try:
                 for name, table in tables.items():
                     self._load(spark, table, declared[name], data[name])
-                output = self._run(spark, root, rewrites, on_step or _silent, fetch)
+                with SparkViews(spark, {table: held[2] for table, held in self._held.items()}) as views:
+                    output = fetch(spark, run(root, rewrites, views, on_step, SPARK))
             except PlanError:
                 raise  # of the caps: it names the source
             except Exception:  # Spark's own say what the data are
@@ -227,20 +228,6 @@ class SparkDatabase(Engine):
         if output is None:
             raise EvaluationFailed(FAILED)
         return output
-
-    def _run(
-        self,
-        spark: Any,
-        root: Node,
-        rewrites: tuple[Rewrite, ...],
-        on_step: Callable[[str], None],
-        fetch: Callable[[Any, Compiled], T],
-    ) -> T:
-        made = SparkViews(spark, {table: held[2] for table, held in self._held.items()})
-        try:
-            return fetch(spark, run(root, rewrites, made, on_step, SPARK))
-        finally:
-            made.drop_all()
 
     def _load(self, spark: Any, table: str, source: Source, weights: object) -> None:
         held = self._held.get(table)
@@ -255,10 +242,6 @@ class SparkDatabase(Engine):
         if self._held.pop(table, None) is not None and self._started is not None:
             with contextlib.suppress(Exception):  # Spark may be gone, and the view with it
                 self._started.session.catalog.dropTempView(table)
-
-
-def _silent(step: str) -> None:
-    """Tells nobody."""
 
 
 def _depth(sql: str) -> int:

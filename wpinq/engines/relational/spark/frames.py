@@ -19,7 +19,7 @@ from wpinq.plan.operators.source import Source
 
 
 def frame_of(spark: Any, source: Source, weights: object) -> tuple[Any, WeightRange]:
-    """The dataset of a source as a frame (`c0`, `c1`, …, `w`, without records of weight 0), and the range of its weights."""
+    """A source's dataset as a frame (`c0`, `c1`, …, `w`, without records of weight 0), and the range of its weights."""
     if isinstance(weights, EngineDataset):
         return _adopted(spark, weights.frame), weights.weight_range
     assert isinstance(weights, Mapping)

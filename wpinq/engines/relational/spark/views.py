@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from wpinq.dataset import WeightRange
 from wpinq.engines.relational.rewrites.equal_weights import weights_sql
@@ -16,7 +16,7 @@ class SparkViews:
 
     def __init__(self, spark: Any, weights: Mapping[str, WeightRange]) -> None:
         self._spark, self._weights = spark, weights
-        self._made: dict[str, Any] = {}
+        self._made: list[str] = []
         self._kept: list[Any] = []
 
     def create(self, statement: SqlStatement, shared: bool) -> None:
@@ -26,19 +26,20 @@ class SparkViews:
             frame = frame.localCheckpoint(eager=False)
             self._kept.append(frame)
         frame.createOrReplaceTempView(statement.creates)
-        self._made[statement.creates] = frame
+        self._made.append(statement.creates)
 
     def drop(self, table: str) -> None:
         """Nothing yet: rows that are made late may come from it."""
 
-    def drop_all(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
         """Let go of all tables."""
         for table in self._made:
             self._spark.catalog.dropTempView(table)
         for frame in self._kept:
             let_go(frame)
-        self._made.clear()
-        self._kept.clear()
 
     def weights(self, table: str) -> WeightRange:
         """The least and the greatest weight in a table."""
