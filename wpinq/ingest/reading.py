@@ -18,7 +18,7 @@ from wpinq.ingest.files import records_of_csv, records_of_parquet
 from wpinq.ingest.promises import check_facts, enforce, norm
 from wpinq.ingest.rejection import Faults, reject
 from wpinq.ingest.rows import read_weights, records_of_rows
-from wpinq.ingest.spark import read_frame
+from wpinq.ingest.spark_frames import read_frame
 from wpinq.ingest.tables import library_of, records_of_table
 
 _EDGE_LISTS = (".txt", ".tsv", ".edges")
