@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.display.explanation import explain_plan
-from wpinq.engines.choice import DEFAULT_ENGINE
+from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError
 from wpinq.expr.facts import FACTS
 from wpinq.expr.nodes import Constant, Lambda, make_lambda

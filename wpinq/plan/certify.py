@@ -66,7 +66,8 @@ class Certificate:
     root : Node
         The plan.
     positive : frozenset of str
-        Sources whose weights are known to be positive besides those that declare it.
+        Sources whose weights are known to be positive besides those that declare it: for an engine that has seen
+        data, and makes a certificate of its own that nothing remembers.
 
     Examples
     --------
@@ -194,15 +195,13 @@ facts=["unit_weights"], or use Laplace noise
 
 
 @lru_cache(maxsize=256)
-def certify(root: Node, positive: frozenset[str] = frozenset()) -> Certificate:
+def certify(root: Node) -> Certificate:
     """The certificate of a plan.
 
     Parameters
     ----------
     root : Node
         The plan.
-    positive : frozenset of str
-        Sources whose weights are known to be positive besides those that declare it.
 
     Returns
     -------
@@ -213,7 +212,7 @@ def certify(root: Node, positive: frozenset[str] = frozenset()) -> Certificate:
     -----
     Privacy cost: none. It depends on the plan and the declarations of its sources alone.
     """
-    return Certificate(root, positive)
+    return Certificate(root)
 
 
 def _step(node: Node, inputs: list[Step], paths: int, positive: frozenset[str]) -> Step:
