@@ -23,7 +23,7 @@ import wpinq as wp
 from wpinq.graphs import triangles_by_degree
 from wpinq.graphs.synthesis import graph_statistics, synthesize
 from wpinq.synthesis import Settings
-from wpinq.synthesis.schedule import Constant
+from wpinq.synthesis.schedule import ConstantSchedule
 
 Trace = dict[str, list[float]]
 EDGES = wp.source("edges", src=int, dst=int)
@@ -36,7 +36,7 @@ def runs(edges: Edges, bucket: int, args: argparse.Namespace) -> tuple[list[Trac
     for seed in range(1, args.seeds + 1):
         answers = measure(edges, method, args.epsilon, seed)
         settings = Settings(
-            steps=args.steps, schedule=Constant(args.power), seed=seed, chunk=max(1, -(-args.steps // 4))
+            steps=args.steps, schedule=ConstantSchedule(args.power), seed=seed, chunk=max(1, -(-args.steps // 4))
         )
         graph = synthesize(answers, method, settings)
         begun, trace = graph_statistics(graph.seeds[0]), graph.samples.traces[0]

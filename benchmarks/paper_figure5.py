@@ -21,7 +21,7 @@ from paper_data import Edges, claim, measure, options, paper_method, random_coun
 
 from wpinq.graphs.synthesis import graph_statistics, synthesize
 from wpinq.synthesis import Settings
-from wpinq.synthesis.schedule import Constant
+from wpinq.synthesis.schedule import ConstantSchedule
 
 EPSILONS = [0.01, 0.1, 1.0, 10.0]
 
@@ -32,7 +32,7 @@ def triangles(edges: Edges, epsilon: float, args: argparse.Namespace) -> tuple[l
     before, after, released = [], [], []
     for seed in range(1, args.seeds + 1):
         answers = measure(edges, method, epsilon, seed)
-        settings = Settings(steps=args.steps, schedule=Constant(args.power), seed=seed)
+        settings = Settings(steps=args.steps, schedule=ConstantSchedule(args.power), seed=seed)
         graph = synthesize(answers, method, settings, statistics=None)
         before.append(graph_statistics(graph.seeds[0])["triangles"])
         after.append(graph.statistics()["triangles"])

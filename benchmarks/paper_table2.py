@@ -29,7 +29,7 @@ from paper_data import EPSILON, PAPER, Edges, bills, claim, measure, options, pa
 from wpinq.graphs.synthesis import graph_statistics, synthesize
 from wpinq.synthesis import Settings
 from wpinq.synthesis.sampling import Update
-from wpinq.synthesis.schedule import Constant
+from wpinq.synthesis.schedule import ConstantSchedule
 
 CLOSING = 0.9
 SETTINGS = {
@@ -55,7 +55,7 @@ def reproduce(name: str, edges: Edges, args: argparse.Namespace) -> dict[str, bo
         method = paper_method("tbi", closing=closing, configurations=configurations)
         rows = []
         for seed, known in enumerate(answers, start=1):
-            settings = Settings(steps=args.steps, schedule=Constant(args.power), seed=seed)
+            settings = Settings(steps=args.steps, schedule=ConstantSchedule(args.power), seed=seed)
             rates: list[float] = []
 
             def told(update: Update, rates: list[float] = rates) -> None:

@@ -34,7 +34,7 @@ from wpinq.graphs.synthesis import find_method, graph_statistics, synthesize
 from wpinq.graphs.synthesis.method import Method
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
-from wpinq.plan.analysis import slack
+from wpinq.plan.certify import certify
 from wpinq.query import Query
 from wpinq.synthesis import Settings
 from wpinq.synthesis.sampling import Update
@@ -95,7 +95,7 @@ def simulated(
     """Answers with simulated noise, over the keys that the method asks for."""
     answers: dict[str, Answers] = {}
     for name, measurement in measurements.items():
-        scale = float((1 + slack(measurement.plan)) / measurement.epsilon)
+        scale = float((1 + certify(measurement.plan).slack()) / measurement.epsilon)
         values: Weights = {}
 
         def asked(keys: Any, name: str = name, scale: float = scale, values: Weights = values) -> list[Any]:

@@ -12,11 +12,11 @@ import sys
 from pathlib import Path
 
 import wpinq as wp
+from wpinq.graph_measuring import measure_graph
 from wpinq.graphs.synthesis import find_method
-from wpinq.graphs.synthesis.plots import save_plots
+from wpinq.graphs.synthesis.graph_plots import save_plots
 from wpinq.graphs.synthesis.report import report
-from wpinq.synthesis import Geometric, Settings
-from wpinq.workflows import measure_graph
+from wpinq.synthesis import GeometricSchedule, Settings
 
 SECRET = Path(__file__).parent / "data" / "les-miserables.txt"
 
@@ -25,7 +25,7 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     method = find_method("tbi")
     answers = measure_graph(SECRET, method, epsilon=2, on_bill=print)  # spends epsilon; the rest costs nothing
-    settings = Settings(steps=100_000, schedule=Geometric(1, 10_000), chains=2, seed=1)
+    settings = Settings(steps=100_000, schedule=GeometricSchedule(1, 10_000), chains=2, seed=1)
     graph = wp.graphs.synthesize(answers, method, settings)
     graph.write(folder / "graph.txt")
     (folder / "report.json").write_text(json.dumps(report(graph), indent=1))

@@ -11,27 +11,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 from wpinq.commands import budget, explain, run, synthesize
-from wpinq.commands.errors import Interrupted, NotSaved, UsageError
-from wpinq.errors import (
-    BudgetExceeded,
-    EvaluationFailed,
-    LanguageError,
-    LedgerError,
-    SourceRejected,
-    WpinqError,
-)
-
-EXIT_CODES: tuple[tuple[type[WpinqError], int], ...] = (
-    (UsageError, 2),
-    (BudgetExceeded, 3),
-    (SourceRejected, 4),
-    (EvaluationFailed, 5),
-    (LedgerError, 6),
-    (LanguageError, 7),
-    (NotSaved, 8),
-    (Interrupted, 130),
-)
-"""What the process ends with, by error; 1 is any other error of ours."""
+from wpinq.commands.exits import EXIT_CODES
+from wpinq.errors import WpinqError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -19,8 +19,8 @@ from wpinq.measure.answers import Answers
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement
 from wpinq.measure.scales import on_lattice
-from wpinq.plan.analysis import slack
 from wpinq.plan.arithmetic import EXACT, FLOAT
+from wpinq.plan.certify import certify
 from wpinq.plan.node import sources
 from wpinq.query import Query
 
@@ -127,17 +127,17 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
     if measurement.domain is None:
         raise PlanError("simulate needs a measurement with public keys: noisy_count(epsilon, over=...)")
     weights = evaluate(Query(measurement.plan), data, engine)
-    sink, widening = measurement.sink, 1 + slack(measurement.plan)
+    sink, certificate = measurement.sink, certify(measurement.plan)
     if isinstance(sink, Choose):
         index = simulate_select(sink.scores(weights, measurement.domain), measurement.epsilon, seed)
         values = [float(i == index) for i in range(len(measurement.domain))]
         return Answers(measurement, 0.0, np.array(values), simulated=True)
     if isinstance(sink, GeometricCount):
         steps = on_lattice([float(weights[key]) for key in measurement.domain], sink.step)
-        scale = float((1 + slack(measurement.plan, exact=True)) / (measurement.epsilon * sink.step))
+        scale = float((1 + certificate.slack(exact=True)) / (measurement.epsilon * sink.step))
         drawn = simulate_geometric(steps, scale, seed)
         return Answers(measurement, scale * float(sink.step), np.array(drawn) * float(sink.step), simulated=True)
-    scale = float(widening / measurement.epsilon)
+    scale = float((1 + certificate.slack()) / measurement.epsilon)
     noisy = simulate_laplace([float(weights[key]) for key in measurement.domain], scale, seed)
     factor = float(sink.factor)
     return Answers(measurement, scale * factor, factor * np.array(noisy), simulated=True)

@@ -16,7 +16,7 @@ import wpinq as wp
 from wpinq import histograms as h
 from wpinq.display.plots import STAMP, plot_answers
 from wpinq.errors import AnswersError, EpsilonError, PlanError
-from wpinq.histograms.plots import plot_error_by_range_size, plot_estimate, plot_tree
+from wpinq.histograms.charts import plot_error_by_range_size, plot_estimate, plot_tree
 from wpinq.measure.answers import Answers
 
 people = wp.source("people", age=int, town=str)
@@ -161,7 +161,7 @@ def test_every_plot_draws_on_the_axes_given_or_on_its_own(plot: Any) -> None:
 
 def test_no_plot_touches_pyplot() -> None:
     code = (
-        "import sys, wpinq.histograms.plots as p; assert 'matplotlib' not in sys.modules;"
+        "import sys, wpinq.histograms.charts as p; assert 'matplotlib' not in sys.modules;"
         "p.plot_tree([2, 1, 1], 2).figure.savefig(sys.stdout.buffer);"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )

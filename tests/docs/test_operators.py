@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import wpinq as wp
+from tests.support.operators import CASES
 from wpinq.plan.operator import REGISTRY
 from wpinq.query import Query
 
@@ -20,20 +21,6 @@ GENERATE = runpy.run_path(str(ROOT / "docs" / "generate.py"))
 
 NO_OPERATOR = {"read_as"}
 """Methods of Query that give a query and are no operator."""
-
-IN_TEXT = {
-    "Concat": ("a.Concat(b)", lambda a, b: a.concat(b)),
-    "Except": ("a.Except(b)", lambda a, b: a.difference(b)),
-    "GroupBy": ("a.GroupBy(r => r.x, g => count(g))", lambda a, b: a.group_by(lambda r: r.x, lambda g: wp.count(g))),
-    "Intersect": ("a.Intersect(b)", lambda a, b: a.intersect(b)),
-    "Join": ("a.Join(b, r => r.x, s => s.y)", lambda a, b: a.join(b, lambda r: r.x, lambda s: s.y)),
-    "Partition": ("a.Partition(r => r.x, 3)", lambda a, b: a.partition(lambda r: r.x, [3])[3]),
-    "Select": ("a.Select(r => r.x)", lambda a, b: a.select(lambda r: r.x)),
-    "SelectMany": ("a.SelectMany(r => [r.x, r.y])", lambda a, b: a.select_many(lambda r: [r.x, r.y])),
-    "Shave": ("a.Shave(0.5)", lambda a, b: a.shave(0.5)),
-    "Union": ("a.Union(b)", lambda a, b: a.union(b)),
-    "Where": ("a.Where(r => r.x < r.y)", lambda a, b: a.where(lambda r: r.x < r.y)),
-}
 
 
 def test_the_pages_are_up_to_date() -> None:
@@ -44,7 +31,8 @@ def test_check_finds_a_changed_a_missing_and_a_surplus_page(tmp_path: Path) -> N
     copy = tmp_path / "docs"
     (copy / "operators").mkdir(parents=True)
     (tmp_path / "wpinq").symlink_to(ROOT / "wpinq")
-    (copy / "generate.py").write_text((ROOT / "docs" / "generate.py").read_text(encoding="utf-8"), encoding="utf-8")
+    for name in ("generate.py", "architecture.md"):
+        (copy / name).write_text((ROOT / "docs" / name).read_text(encoding="utf-8"), encoding="utf-8")
     for name, content in GENERATE["pages"]().items():
         (copy / "operators" / name).write_text(content, encoding="utf-8")
     (copy / "operators" / "where.md").unlink()
@@ -86,15 +74,11 @@ def test_a_method_takes_the_parameters_of_its_operator(name: str) -> None:
     assert {p.name: p.default is not p.empty for p in signature} == declared
 
 
-def test_a_text_example_for_each_operator() -> None:
-    assert IN_TEXT.keys() == REGISTRY.keys()
-
-
-@pytest.mark.parametrize("name", sorted(IN_TEXT))
+@pytest.mark.parametrize("name", sorted(CASES))
 def test_the_text_word_and_the_method_give_one_plan(name: str) -> None:
-    text, chain = IN_TEXT[name]
-    program = wp.parse(f"source a(x: int, y: int); source b(x: int, y: int); var q = {text};")
-    built = chain(wp.source("a", x=int, y=int), wp.source("b", x=int, y=int))
+    case = CASES[name]
+    program = wp.parse(f"source a(x: int, y: int); source b(x: int, y: int); var q = {case.text};")
+    built = case.chain(wp.source("a", x=int, y=int), wp.source("b", x=int, y=int))
     assert program["q"] == built
     assert built.plan.operator.name == name
 

@@ -17,8 +17,8 @@ from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.rules.operators import relation_of
 from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.expr.values import order_key
-from wpinq.plan.analysis import rounding_error
 from wpinq.plan.arithmetic import EXACT
+from wpinq.plan.certify import certify
 from wpinq.plan.node import Node
 from wpinq.plan.operator import REGISTRY
 
@@ -42,7 +42,7 @@ def database() -> Iterator[Database]:
 def agrees(database: Database, plan: Node, data: dict[str, dict[Any, float]], rewrites: tuple[Rewrite, ...]) -> None:
     exact = reference.evaluate(plan, data, EXACT)
     found = database.evaluate(plan, data, rewrites=rewrites)
-    assert distance(exact, found) <= rounding_error(plan)
+    assert distance(exact, found) <= certify(plan).rounding_error
     assert list(found) == sorted(found, key=order_key)
     assert all(Fraction(weight) != 0 for weight in found.values())
 

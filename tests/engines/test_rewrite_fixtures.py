@@ -13,8 +13,8 @@ from tests.support.relational import SWITCHES
 from wpinq.engines import reference
 from wpinq.engines.relational.duckdb.database import Database
 from wpinq.expr.types import TupleOf
-from wpinq.plan.analysis import rounding_error
 from wpinq.plan.arithmetic import EXACT
+from wpinq.plan.certify import certify
 from wpinq.plan.node import sources
 
 FIXTURES = fixtures()
@@ -57,5 +57,5 @@ def test_the_weights_are_kept(fixture: Fixture) -> None:
     with Database(threads=1) as database:
         for on in (False, True):
             found = database.evaluate(plan, data, rewrites=fixture.rewrites(on))
-            assert distance(exact, found) <= rounding_error(plan)
+            assert distance(exact, found) <= certify(plan).rounding_error
             assert found.keys() == exact.keys()

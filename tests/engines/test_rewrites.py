@@ -16,9 +16,8 @@ from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.graphs.recipes import joint_degrees, paths
 from wpinq.graphs.subgraphs import squares_by_degree, triangles_by_degree, triangles_by_intersect
-from wpinq.plan.analysis import rounding_error
 from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.facts import nonnegative
+from wpinq.plan.certify import certify
 from wpinq.query import Query
 
 UNIT = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
@@ -48,7 +47,7 @@ def test_each_rewrite_can_be_left_out(recipe: Any, source: Query) -> None:
     exact = reference.evaluate(query.plan, data, EXACT)
     for switch in SWITCHES:
         found = evaluate(query.plan, data, rewrites=without(switch))
-        assert distance(exact, found) <= rounding_error(query.plan)
+        assert distance(exact, found) <= certify(query.plan).rounding_error
         assert found.keys() == exact.keys()
 
 
@@ -75,7 +74,7 @@ def test_signs_follow_the_operators() -> None:
         UNIT.select_many(lambda e: [wp.weighted(e.src, -1.0)]): False,
         UNIT.join(ANY, lambda x: x.src, lambda y: y.src): False,
     }
-    assert [nonnegative(query.plan)[query.plan.digest] for query in plans] == list(plans.values())
+    assert [certify(query.plan).output.nonnegative for query in plans] == list(plans.values())
 
 
 def test_a_triangle_reads_three_edges_and_not_four() -> None:

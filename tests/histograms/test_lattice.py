@@ -16,8 +16,8 @@ from wpinq.errors import AnswersError, EpsilonError, EvaluationFailed, PlanError
 from wpinq.histograms import CountOfCounts, Hierarchical, HierarchicalCounts, Identity, Sorted, Tree, Wavelet
 from wpinq.kernel.geometric import GeometricNoise
 from wpinq.measure.scales import check_exact, geometric_scale, on_lattice
-from wpinq.plan.analysis import rounding_error
-from wpinq.plan.lattice import common_divisor, lattice, require_lattice
+from wpinq.plan.certify import certify
+from wpinq.plan.lattice import common_divisor
 from wpinq.public import simulate_geometric
 
 items = wp.source("items", group=int, bin=int, facts=["unit_weights"])
@@ -54,7 +54,7 @@ PLANS = {
 @pytest.mark.parametrize("name", PLANS)
 def test_the_lattice_that_is_proven(name):
     query, expected = PLANS[name]
-    assert lattice(query.plan) == expected
+    assert certify(query.plan).lattice == expected
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -82,9 +82,9 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_the_step_that_breaks_it_is_named(name):
     query = BROKEN[name].select(lambda r: 1)  # the step below is named, not this one
-    assert lattice(query.plan) is None
+    assert certify(query.plan).lattice is None
     with pytest.raises(PlanError, match=name):
-        require_lattice(query.plan)
+        certify(query.plan).require_lattice()
 
 
 def test_common_divisor():
@@ -143,6 +143,6 @@ def test_failures_are_silent_and_lattices_too_fine_are_refused():
     assert str(2**70) not in str(caught.value)
     with pytest.raises(EpsilonError):
         GeometricNoise(0.0)
-    check_exact(Fraction(1), rounding_error(PLANS["H_g"][0].plan), Fraction(2**30))
+    check_exact(Fraction(1), certify(PLANS["H_g"][0].plan).rounding_error, Fraction(2**30))
     with pytest.raises(EpsilonError, match="too fine"):
-        check_exact(Fraction(1, 10**9), rounding_error(PLANS["H_g"][0].plan), Fraction(2**30))
+        check_exact(Fraction(1, 10**9), certify(PLANS["H_g"][0].plan).rounding_error, Fraction(2**30))

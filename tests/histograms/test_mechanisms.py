@@ -35,8 +35,8 @@ from wpinq.histograms import (
     simulated_sorted_error,
 )
 from wpinq.histograms.inference.geometric_sums import geometric_half_widths, geometric_variance
-from wpinq.histograms.inference.noise import Noise
-from wpinq.histograms.strategies.mechanism import noise_of
+from wpinq.histograms.inference.noise_law import Noise
+from wpinq.histograms.strategies.noise_choice import noise_of
 from wpinq.kernel.geometric import GeometricNoise
 from wpinq.measure.measurement import GeometricCount, NoisyCount
 from wpinq.measure.scales import geometric_scale

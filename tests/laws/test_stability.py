@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.plans import LEAST_DEPTH, OPERATORS, random_case
 from tests.support.stability import check_stability, ratios
-from wpinq.plan.analysis import path_counts
+from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, topological
 
 CHUNKS, PLANS = 20, 1_000
@@ -45,7 +45,7 @@ def test_random_plans_are_deep_and_use_every_operator_and_shared_nodes() -> None
 
 
 def _has_shared_node(plan: Node) -> bool:
-    counts = path_counts(plan)
+    counts = certify(plan).paths
     inner = [node for node in topological([plan]) if node.inputs]
     return any(counts[node.digest] > 1 for node in inner)
 

@@ -6,12 +6,15 @@ from random import Random
 import pytest
 
 import wpinq as wp
+from tests.support.cases import Table
 from tests.support.floats import shuffled
+from tests.support.operators import TABLES
 from tests.support.plans import distance, norm
-from tests.support.tables import TABLES, Table
-from wpinq.plan.analysis import UNIT_ROUNDOFF, masses, path_counts, roundoffs
+from wpinq.plan.arithmetic import UNIT_ROUNDOFF
+from wpinq.plan.certify import certify
 from wpinq.plan.node import topological
 from wpinq.plan.operator import REGISTRY
+from wpinq.plan.operators import Source
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
@@ -24,8 +27,13 @@ def test_worked_example_in_floats(table: Table) -> None:
     data = {name: {x: Fraction(w) for x, w in weights.items()} for name, weights in table.data.items()}
     exact, rounded = wp.evaluate(table.query, data, exact=True), wp.evaluate(table.query, data)
     plan = table.query.plan
-    held, counts = masses(plan, lambda source: norm(data[source.source])), path_counts(plan)
-    steps = sum(counts[node.digest] * roundoffs(node.operator) * held[node.digest] for node in topological([plan]))
+    held: dict[bytes, Fraction] = {}  # bounds from the data's own norms, where a certificate has caps
+    for node in topological([plan]):
+        inputs = [held[child.digest] for child in node.inputs]
+        source = isinstance(node.operator, Source)
+        held[node.digest] = norm(data[node.operator.source]) if source else node.operator.mass(*inputs)
+    paths = certify(plan).paths
+    steps = sum(paths[node.digest] * node.operator.roundoffs() * held[node.digest] for node in topological([plan]))
     assert distance(rounded, exact) <= UNIT_ROUNDOFF * steps
     rng = Random(3)
     for _ in range(5):

@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 import wpinq as wp
-from wpinq.plan.analysis import demand, masses, rounding_error, slack, uses, weight_left
+from wpinq.plan.certify import certify
+from wpinq.plan.demand import demand
 from wpinq.query import Query
 
 ONE = Fraction(1)
@@ -22,10 +23,10 @@ def owed(*roots: tuple[Query, int]) -> dict[str, Fraction]:
 
 def test_uses_count_paths() -> None:
     twice = PEOPLE.concat(PEOPLE)
-    assert uses(PEOPLE.plan) == {"people": 1}
-    assert uses(twice.plan) == {"people": 2}
-    assert uses(twice.join(twice, lambda p: p.age, lambda p: p.age).plan) == {"people": 4}
-    assert uses(twice.intersect(OTHERS).plan) == {"people": 2, "others": 1}
+    assert certify(PEOPLE.plan).uses == {"people": 1}
+    assert certify(twice.plan).uses == {"people": 2}
+    assert certify(twice.join(twice, lambda p: p.age, lambda p: p.age).plan).uses == {"people": 4}
+    assert certify(twice.intersect(OTHERS).plan).uses == {"people": 2, "others": 1}
 
 
 def test_the_parts_of_one_partition_owe_the_largest() -> None:
@@ -83,11 +84,11 @@ def test_versions_of_the_data_keep_apart() -> None:
 
 
 def mass(query: Query) -> Fraction:
-    return masses(query.plan)[query.plan.digest]
+    return certify(query.plan).output.mass
 
 
 def left(query: Query) -> Fraction:
-    return weight_left(query.plan)[query.plan.digest]
+    return certify(query.plan).output.weight_left
 
 
 def test_masses() -> None:
@@ -110,11 +111,11 @@ def test_masses() -> None:
 def test_rounding_and_slack() -> None:
     step = Fraction(33, 32) / 2**53
     select = PEOPLE.select(lambda p: p.age)
-    assert rounding_error(PEOPLE.plan) == 0
-    assert rounding_error(select.plan) == step * 100
-    assert rounding_error(select.concat(select).plan) == step * (200 + 2 * 100)  # the shared step counts twice
-    assert slack(select.plan) == 2 * step * 100
-    assert slack(select.plan, readouts=3) == 2 * step * (100 + 3 * 100)
-    assert slack(OTHERS.select(lambda p: p.age).plan) == 2 * step * 50 / 2
+    assert certify(PEOPLE.plan).rounding_error == 0
+    assert certify(select.plan).rounding_error == step * 100
+    assert certify(select.concat(select).plan).rounding_error == step * (200 + 2 * 100)  # the shared step counts twice
+    assert certify(select.plan).slack() == 2 * step * 100
+    assert certify(select.plan).slack(readouts=3) == 2 * step * (100 + 3 * 100)
+    assert certify(OTHERS.select(lambda p: p.age).plan).slack() == 2 * step * 50 / 2
     both = PEOPLE.concat(OTHERS)
-    assert slack(both.plan) == 2 * step * 150 / 1, "the smallest unit decides"
+    assert certify(both.plan).slack() == 2 * step * 150 / 1, "the smallest unit decides"

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.cases import HEAVY
+from tests.support.operators import CASES
 from tests.support.plans import distance
 from wpinq.engines import reference
 from wpinq.engines.relational.duckdb.database import Database
@@ -24,14 +26,11 @@ from wpinq.histograms import (
     Wavelet,
 )
 from wpinq.measure.scales import laplace_scale
-from wpinq.plan.analysis import PARTITION_SLACK, UNIT_ROUNDOFF, rounding_error, roundoffs, slack
-from wpinq.plan.arithmetic import EXACT
+from wpinq.plan.arithmetic import EXACT, UNIT_ROUNDOFF
+from wpinq.plan.certify import PARTITION_SLACK, certify
 from wpinq.plan.node import topological
 from wpinq.plan.operator import REGISTRY
-from wpinq.query import Query
 
-NUMBERS = wp.source("numbers", int, cap=2**30)
-OTHERS = wp.source("others", int, cap=2**30)
 ITEMS = wp.source("items", group=int, bin=int)
 
 
@@ -41,33 +40,19 @@ def heavy(rng: Random, records: int, signed: bool = False) -> dict[object, float
     return {i: -w if signed and rng.random() < 0.5 else w for i, w in weights.items()}
 
 
-ONE_STEP: dict[str, Query] = {
-    "Where": NUMBERS.where(lambda x: x % 2 == 0),
-    "Partition": NUMBERS.partition(lambda x: x % 2, [0])[0],
-    "Union": NUMBERS.union(OTHERS),
-    "Intersect": NUMBERS.intersect(OTHERS),
-    "Concat": NUMBERS.concat(OTHERS),
-    "Except": NUMBERS.difference(OTHERS),
-    "Shave": NUMBERS.shave(0.7, limit=5),
-    "Shave by widths of each record": NUMBERS.shave(lambda x: [0.3, 1.7, 1000.1]),
-    "Select": NUMBERS.select(lambda x: x % 3),
-    "SelectMany": NUMBERS.select_many(lambda x: [x % 3, x % 5, x % 7]),
-    "SelectMany of weights": NUMBERS.select_many(lambda x: [wp.weighted(x % 3, 0.1), wp.weighted(x % 5, -1.7)]),
-    "GroupBy": NUMBERS.group_by(lambda x: x % 4),
-    "Join": NUMBERS.join(OTHERS, lambda x: x % 7, lambda y: y % 7, lambda x, y: x % 2),
-}
+ONE_STEP = {name: query for case in CASES.values() for name, query in case.one_step.items()}
 
 
 def test_every_operator_has_a_constant() -> None:
     known = {node.operator.name for query in ONE_STEP.values() for node in topological([query.plan])}
     assert set(REGISTRY) <= known
-    assert all(roundoffs(query.plan.operator) >= 0 for query in ONE_STEP.values())
+    assert all(query.plan.operator.roundoffs() >= 0 for query in ONE_STEP.values())
 
 
 @pytest.mark.parametrize("name", ONE_STEP)
 def test_both_engines_keep_each_operator_within_its_constant(name: str) -> None:
     plan, rng = ONE_STEP[name].plan, Random(name)
-    assert rounding_error(plan) >= roundoffs(plan.operator) * UNIT_ROUNDOFF * 2**29
+    assert certify(plan).rounding_error >= plan.operator.roundoffs() * UNIT_ROUNDOFF * 2**29
     with Database() as database:
         for signed in (False, True):
             data = {"numbers": heavy(rng, 300, signed), "others": heavy(rng, 300, signed)}
@@ -75,12 +60,12 @@ def test_both_engines_keep_each_operator_within_its_constant(name: str) -> None:
             for found in (reference.evaluate(plan, data), database.evaluate(plan, data)):
                 # the mass of these data is less than the caps: the constant is held to what there is
                 present = sum(Fraction(abs(w)) for weights in data.values() for w in weights.values())
-                assert distance(exact, found) <= roundoffs(plan.operator) * UNIT_ROUNDOFF * present
+                assert distance(exact, found) <= plan.operator.roundoffs() * UNIT_ROUNDOFF * present
 
 
 def test_sums_round_close_to_what_they_may() -> None:
     """One roundoff a sum is no slack that could be taken away."""
-    plan = NUMBERS.select(lambda x: 0).plan
+    plan = HEAVY.select(lambda x: 0).plan
     worst = Fraction(0)
     with Database() as database:
         for low in (2.0**-23, 2.0**-24, 3 * 2.0**-25):
@@ -88,7 +73,7 @@ def test_sums_round_close_to_what_they_may() -> None:
             exact = reference.evaluate(plan, data, EXACT)
             for found in (reference.evaluate(plan, data), database.evaluate(plan, data)):
                 worst = max(worst, distance(exact, found) / (UNIT_ROUNDOFF * exact[0]))
-    assert Fraction(9, 10) < worst <= roundoffs(plan.operator)
+    assert Fraction(9, 10) < worst <= plan.operator.roundoffs()
 
 
 # --- the noise of the histogram strategies ---
@@ -117,7 +102,7 @@ QUERIES = {
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1, 3), Fraction(1)])
 def test_noise_is_at_most_a_millionth_above_the_nominal(name: str, epsilon: Fraction) -> None:
     plan = QUERIES[name].plan
-    scale = laplace_scale(epsilon, slack(plan))
+    scale = laplace_scale(epsilon, certify(plan).slack())
     assert 1 / epsilon <= Fraction(scale) <= (1 + Fraction(1, 10**6)) / epsilon
 
 
@@ -125,17 +110,24 @@ def test_noise_is_at_most_a_millionth_above_the_nominal(name: str, epsilon: Frac
 
 
 def test_parts_are_widened_alike() -> None:
-    part = NUMBERS.partition(lambda x: x % 2, [0])[0]
+    part = HEAVY.partition(lambda x: x % 2, [0])[0]
     inner = part.partition(lambda x: x % 3, [0])[0]
     floor = PARTITION_SLACK
-    assert slack(part.plan) == slack(inner.plan) == slack(part.select(lambda x: x).plan) == floor
-    assert slack(part.plan, exact=True) == floor > slack(NUMBERS.select(lambda x: x).plan, exact=True) == 0
+    assert (
+        certify(part.plan).slack()
+        == certify(inner.plan).slack()
+        == certify(part.select(lambda x: x).plan).slack()
+        == floor
+    )
+    assert (
+        certify(part.plan).slack(exact=True) == floor > certify(HEAVY.select(lambda x: x).plan).slack(exact=True) == 0
+    )
     long = part
     for _ in range(400):
         long = long.select(lambda x: x)
-    error = 2 * rounding_error(long.plan)
-    assert slack(long.plan) == (1 + floor) * 4 * error / floor - 1 > floor
-    assert slack(long.partition(lambda x: x, [1])[1].plan) == (1 + floor) * 8 * error / floor - 1
+    error = 2 * certify(long.plan).rounding_error
+    assert certify(long.plan).slack() == (1 + floor) * 4 * error / floor - 1 > floor
+    assert certify(long.partition(lambda x: x, [1])[1].plan).slack() == (1 + floor) * 8 * error / floor - 1
 
 
 def test_the_loss_over_parts_is_what_is_billed() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.measure.measurement import Choose
-from wpinq.plan.analysis import slack
+from wpinq.plan.certify import certify
 
 CUTS = tuple(range(-1, 11))
 VALUES = wp.source("values", x=float | None, group=int)
@@ -199,7 +199,7 @@ def test_scales_are_the_certified_ones() -> None:
                 session.protect(source, [], budget=100)
                 scale = session.release(paths.noisy_count(epsilon, over=[(1, 1)])).scale
                 spent = session.spent("edges" if unit == 1 else "pairs")
-            widening = 1 + slack(paths.plan)
+            widening = 1 + certify(paths.plan).slack()
             assert widening > 1
             with contrib():
                 space = vector_domain(atom_domain(T="f64", nan=False)), l1_distance(T="f64")

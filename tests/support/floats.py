@@ -8,7 +8,8 @@ from random import Random
 
 from tests.support.plans import DYADIC_WEIGHTS, OPERATORS, Case, Data, distance, neighbour, norm, random_case
 from wpinq.engines import reference
-from wpinq.plan import analysis, arithmetic
+from wpinq.plan import arithmetic
+from wpinq.plan.certify import certify
 from wpinq.plan.node import sources, topological
 
 
@@ -47,7 +48,7 @@ def check_floats(seed: int, plans: int, operators: tuple[str, ...] = OPERATORS) 
         declared = sources([case.plan])
         rounded = reference.evaluate(case.plan, case.data, arithmetic.FLOAT)
         exact = reference.evaluate(case.plan, case.data, arithmetic.EXACT)
-        error, bound = distance(rounded, exact), analysis.rounding_error(case.plan)
+        error, bound = distance(rounded, exact), certify(case.plan).rounding_error
         if bound:
             findings.largest = max(findings.largest, error / bound)
         if error > bound:
@@ -55,9 +56,9 @@ def check_floats(seed: int, plans: int, operators: tuple[str, ...] = OPERATORS) 
         again = reference.evaluate(case.plan, shuffled(rng, case.data), arithmetic.FLOAT)
         if again != rounded:
             findings.order.append(case)
-        bounds = analysis.masses(case.plan)
+        bounds = certify(case.plan).steps
         if any(
-            norm(reference.evaluate(node, case.data, arithmetic.EXACT)) > bounds[node.digest]
+            norm(reference.evaluate(node, case.data, arithmetic.EXACT)) > bounds[node.digest].mass
             for node in topological([case.plan])
         ):
             findings.mass.append(case)
@@ -65,9 +66,9 @@ def check_floats(seed: int, plans: int, operators: tuple[str, ...] = OPERATORS) 
         within = all(norm(near[name]) <= source.cap for name, source in declared.items())
         if within and sum(distances.values()) >= 1:
             findings.slack_trials += 1
-            uses = analysis.uses(case.plan)
+            uses = certify(case.plan).uses
             allowed = sum((uses[name] * moved for name, moved in distances.items()), Fraction(0))
             moved = distance(rounded, reference.evaluate(case.plan, near, arithmetic.FLOAT))
-            if moved > allowed * (1 + analysis.slack(case.plan)):
+            if moved > allowed * (1 + certify(case.plan).slack()):
                 findings.slack.append(case)
     return findings

@@ -16,10 +16,11 @@ from typing import Any
 
 import wpinq as wp
 from tests.support import expressions
-from tests.support.expressions import IDENTITY, Recipe, atoms, traced
+from tests.support.expressions import traced
+from tests.support.operators import CASES
 from wpinq.errors import WpinqError
 from wpinq.expr.nodes import Constant
-from wpinq.expr.types import INT, NULL, Type, type_from_annotation, unify
+from wpinq.expr.types import NULL, Type, type_from_annotation, unify
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.node import Node, construct, sources, topological
 from wpinq.plan.operator import REGISTRY
@@ -68,7 +69,9 @@ class Case:
 
 
 @dataclass(frozen=True)
-class _Live:
+class Live:
+    """A dataset of a plan under construction."""
+
     node: Node
     output: Mapping[Any, Fraction]
     depth: int
@@ -140,21 +143,21 @@ def norm(weights: Mapping[Any, Any]) -> Fraction:
     return sum((abs(Fraction(weight)) for weight in weights.values()), Fraction(0))
 
 
-class _Grower:
+class Grower:
     """A plan under construction."""
 
     def __init__(self, rng: Random, weights: tuple[Fraction, ...]) -> None:
         self.rng = rng
         self.data: Data = {}
-        self.live: list[_Live] = []
+        self.live: list[Live] = []
         first = _schema(rng)
         for name in ("a", "b", "c")[: rng.choice([1, 2, 3, 3])]:
             schema = first if rng.random() < 0.6 else _schema(rng)
             self.data[name] = random_dataset(rng, schema, weights)
             node = wp.source(name, schema, cap=norm(self.data[name]) or 1).plan
-            self.live.append(_Live(node, self.data[name], 0))
+            self.live.append(Live(node, self.data[name], 0))
 
-    def grow(self, root: str) -> _Live | None:
+    def grow(self, root: str) -> Live | None:
         """A plan with this operator at its root, deep enough; what is grown next does not build on its root."""
         target = self.rng.choice([LEAST_DEPTH, LEAST_DEPTH, 5, 6])
         while self.deepest().depth < target - 1:
@@ -173,76 +176,38 @@ class _Grower:
         """An operator; those that drop records less often, so that changes reach the root."""
         return self.rng.choices(OPERATORS, [0.5 if name in ("Where", "Partition") else 1 for name in OPERATORS])[0]
 
-    def deepest(self) -> _Live:
+    def deepest(self) -> Live:
         return max(self.live, key=lambda live: live.depth)
 
-    def pick(self) -> _Live:
+    def pick(self) -> Live:
         return self.deepest() if self.rng.random() < 0.7 else self.rng.choice(self.live)
 
-    def step(self, name: str, below: _Live) -> _Live | None:
+    def step(self, name: str, below: Live) -> Live | None:
         try:
             return self.apply(name, below)
         except WpinqError:  # a type that does not fit, such as keys of a join: draw again
             return None
 
-    def add(self, name: str, inputs: tuple[_Live, ...], **arguments: Any) -> _Live | None:
+    def add(self, name: str, inputs: tuple[Live, ...], **arguments: Any) -> Live | None:
         node = construct(REGISTRY[name], tuple(i.node for i in inputs), arguments, traced_already)
         output = node.operator.evaluate(tuple(dict(i.output) for i in inputs), EXACT)
         dropping = ("Where", "Partition", "Shave", "GroupBy")
         least = len(inputs[0].output) / 2 if name in dropping else 1
         if not max(1, least) <= len(output) <= MOST_RECORDS:
             return None
-        grown = _Live(node, output, 1 + max(i.depth for i in inputs))
+        grown = Live(node, output, 1 + max(i.depth for i in inputs))
         self.live.append(grown)
         return grown
 
-    def apply(self, name: str, below: _Live) -> _Live | None:
-        rng, type_ = self.rng, below.node.type
-        types = (type_,)
-        if name == "Select":
-            return self.add(name, (below,), function=traced(expressions.record(rng, types), types))
-        if name == "Where":
-            return self.add(name, (below,), predicate=traced(expressions.predicate(rng, types), types))
-        if name == "SelectMany":
-            function = traced(expressions.elements(rng, types), types)
-            return self.add(name, (below,), function=function, limit=rng.choice([3, 6]))
-        if name == "Shave":
-            drawn = expressions.widths(rng, types)
-            width = drawn if isinstance(drawn, float) else traced(drawn, types)
-            return self.add(name, (below,), widths=width, limit=rng.choice([3, 6, 8]))
-        if name == "GroupBy":
-            key, group = traced(expressions.scalar(rng, types), types), group_of(type_)
-            return self.add(name, (below,), key=key, reduce=traced(expressions.reducer(rng, type_), group))
-        if name == "Partition":
-            key = traced(expressions.scalar(rng, types), types)
-            return self.part(below, key, self.keys(below, key)[0])
-        if name == "Join":
-            return self.join(below)
+    def apply(self, name: str, below: Live) -> Live | None:
+        return CASES[name].draw(self, below)
+
+    def both_ways(self, name: str, below: Live) -> Live | None:
+        """An operator on this dataset and another that fits it, in either order."""
         other = self.fitting(below)
-        return self.add(name, rng.choice([(below, other), (other, below)]))
+        return self.add(name, self.rng.choice([(below, other), (other, below)]))
 
-    def join(self, left: _Live) -> _Live | None:
-        rng, right = self.rng, self.rng.choice([live for live in self.live if live.depth <= self.rng.choice([0, 9])])
-        if rng.random() < 0.5:
-            left, right = right, left
-        types = (left.node.type, right.node.type)
-        recipe, type_ = rng.choice(atoms(types[:1]) or [(("constant", 0), INT)])
-        matching = [atom for atom, other in atoms(types[1:]) if other == type_] or [("constant", 0)]
-        keys: tuple[Recipe, Recipe] = (recipe, rng.choice(matching))
-        if type_ == INT and rng.random() < 0.3:
-            keys = tuple(("modulo", key, ("constant", 2)) for key in keys)  # type: ignore[assignment]
-        result: Recipe = ("tuple", IDENTITY, ("at", 1, ()))
-        if sum(map(expressions.leaves, types)) > 4 or rng.random() < 0.3:
-            result = ("tuple", *(expressions.scalar(rng, types) for _ in range(3)))
-        return self.add(
-            "Join",
-            (left, right),
-            left_key=traced(keys[0], types[:1]),
-            right_key=traced(keys[1], types[1:]),
-            result=traced(result, types),
-        )
-
-    def fitting(self, below: _Live) -> _Live:
+    def fitting(self, below: Live) -> Live:
         """Another dataset with records of the type of this one, made from it if there is none."""
         rng, type_ = self.rng, below.node.type
         if isinstance(below.node.operator, Partition) and rng.random() < 0.6:
@@ -260,12 +225,12 @@ class _Grower:
         changed = self.apply("Where" if rng.random() < 0.5 else "Select", fitting[0])
         return changed if changed is not None and unify(changed.node.type, type_) else fitting[0]
 
-    def mirrored(self, type_: Type) -> _Live | None:
+    def mirrored(self, type_: Type) -> Live | None:
         """The deepest dataset of this type rebuilt on other sources of the same schemas, where there are any."""
         rng = self.rng
         model = max((live for live in self.live if live.node.type == type_), key=lambda live: live.depth)
         bare = {live.node.digest: live for live in self.live if live.depth == 0}
-        built: dict[bytes, _Live] = {}
+        built: dict[bytes, Live] = {}
         for node in topological([model.node]):
             if node.digest in bare:
                 # equality of types leaves out what may be null, which the lambdas depend on
@@ -276,21 +241,21 @@ class _Grower:
             inputs = tuple(built[child.digest] for child in node.inputs)
             rebuilt = Node(node.operator, tuple(i.node for i in inputs))
             output = rebuilt.operator.evaluate(tuple(dict(i.output) for i in inputs), EXACT)
-            built[node.digest] = _Live(rebuilt, output, 1 + max(i.depth for i in inputs))
+            built[node.digest] = Live(rebuilt, output, 1 + max(i.depth for i in inputs))
         mirrored = built[model.node.digest]
         return None if mirrored.node == model.node or not mirrored.output else mirrored
 
-    def keys(self, below: _Live, key: Any) -> list[Any]:
+    def keys(self, below: Live, key: Any) -> list[Any]:
         """The keys that occur, the most common first; they are public, as the data are."""
         from wpinq.expr.compile import compile_lambda
 
         function = compile_lambda(key)
         return [key for key, _ in Counter(map(function, below.output)).most_common()]
 
-    def part(self, below: _Live, key: Any, value: Any) -> _Live | None:
+    def part(self, below: Live, key: Any, value: Any) -> Live | None:
         return self.add("Partition", (below,), key=key, part=Constant(NULL if value is None else key.type, value))
 
-    def sibling(self, part: _Live) -> _Live | None:
+    def sibling(self, part: Live) -> Live | None:
         """Another part of the dataset that this part was split from, by the same key or by another."""
         operator, types = part.node.operator, (part.node.type,)
         assert isinstance(operator, Partition)
@@ -308,17 +273,10 @@ def traced_already(value: Any, types: tuple[Type, ...]) -> Any:
     return value if isinstance(value, Lambda) else make_lambda((), value)
 
 
-def group_of(type_: Type) -> tuple[Type, ...]:
-    """The type of the argument of a reducer."""
-    from wpinq.expr.types import ListOf
-
-    return (ListOf(type_),)
-
-
 def random_operands(rng: Random) -> tuple[Data, tuple[Node, Node, Node]]:
     """Three plans with records of exactly one type, and a dataset for them."""
     while True:
-        grower = _Grower(rng, WEIGHTS)
+        grower = Grower(rng, WEIGHTS)
         for _ in range(rng.choice([1, 3, 5])):
             grower.step(grower.draw(), grower.pick())
         a = grower.deepest()
@@ -330,12 +288,12 @@ def random_operands(rng: Random) -> tuple[Data, tuple[Node, Node, Node]]:
 def random_cases(rng: Random, roots: tuple[str, ...], weights: tuple[Fraction, ...] = WEIGHTS) -> list[Case]:
     """Plans of depth at least four that share what is below their roots, one for each of these operators."""
     for _ in range(TRIES):
-        grower = _Grower(rng, weights)
+        grower = Grower(rng, weights)
         grown = [grower.grow(root) for root in roots]
         if None not in grown:
             nodes = [live.node for live in grown if live is not None]
             return [Case(node, {name: grower.data[name] for name in sources([node])}) for node in nodes]
-    raise AssertionError(f"no plan with {' or '.join(roots)} at its root can be drawn: give it a rule in `apply`")
+    raise AssertionError(f"no plan with {' or '.join(roots)} at its root can be drawn: see `draw` of its case")
 
 
 def random_case(rng: Random, root: str, weights: tuple[Fraction, ...] = WEIGHTS) -> Case:

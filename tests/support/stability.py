@@ -10,8 +10,8 @@ from random import Random
 
 from tests.support.plans import OPERATORS, Case, distance, neighbour, random_cases
 from wpinq.engines import reference
-from wpinq.plan import analysis
 from wpinq.plan.arithmetic import EXACT
+from wpinq.plan.certify import certify
 from wpinq.plan.node import sources
 
 ROOTS = 2
@@ -44,7 +44,7 @@ class Findings:
 def ratios(case: Case, rng: Random) -> Iterable[Fraction]:
     """For some neighbours of a case's dataset, the distance of outputs over the bound."""
     schemas = {name: source.record for name, source in sources([case.plan]).items()}
-    uses = analysis.uses(case.plan)
+    uses = certify(case.plan).uses
     output = reference.evaluate(case.plan, case.data, EXACT)
     for _ in range(NEIGHBOURS):
         near, distances = neighbour(rng, case.data, schemas)

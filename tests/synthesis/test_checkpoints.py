@@ -17,7 +17,7 @@ from wpinq.measure.answers import Answers
 from wpinq.synthesis import (
     CheckpointError,
     EdgeMoves,
-    Geometric,
+    GeometricSchedule,
     ReplaceRecord,
     Settings,
     Swaps,
@@ -38,7 +38,7 @@ def target(query: wp.Query, values: dict[Any, float]) -> Target:
 
 TBI = target(triangles_by_intersect(EDGES), {"triangle!": 12.3})
 DEGREES = target(degrees(EDGES).select(lambda node: node.val), {degree: 5.0 - degree / 2 for degree in range(1, 8)})
-SETTINGS = Settings(3000, Geometric(1.0, 50.0), seed=4, chunk=100, checkpoint_every=3)
+SETTINGS = Settings(3000, GeometricSchedule(1.0, 50.0), seed=4, chunk=100, checkpoint_every=3)
 
 
 class Stop(Exception):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -23,7 +25,7 @@ from wpinq.graphs.synthesis import (
     method_names,
     synthesize,
 )
-from wpinq.graphs.synthesis.degrees import fit_degrees, graphical, is_graphical, random_graph
+from wpinq.graphs.synthesis.degrees import fit_degrees, graphical, random_graph
 from wpinq.graphs.synthesis.report import report
 from wpinq.kernel.charge import budget_to_nano, to_nano
 from wpinq.measure.answers import Answers
@@ -48,6 +50,11 @@ def simulated(name: str, epsilon: float, node: type = int, seed: int = 1) -> dic
 
 
 # --- degrees
+
+
+def is_graphical(degrees: Any) -> bool:
+    """What `graphical` leaves as it is."""
+    return bool((graphical(degrees) == np.sort(degrees)[::-1]).all())
 
 
 def degree_rows() -> Iterator[tuple[int, ...]]:
@@ -184,6 +191,30 @@ def test_with_much_epsilon_the_query_and_the_degrees_come_out_as_they_were() -> 
     assert abs(graph.statistics()["triangles"] - 467) < abs(began - 467) / 2
 
 
+@pytest.mark.parametrize(
+    ("name", "estimates"),
+    [("tags", ["estimate_degrees", "estimate_clustering", "estimate_mixing"]), ("tbi+jdd", ["fit_degrees"])],
+)
+def test_estimates_are_made_once_a_run(name: str, estimates: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the number of chains, for all that they begin from and fit, and for the report."""
+    answers, calls = simulated(name, 20), Counter[str]()
+    module = sys.modules[type(find_method(name)).__module__]
+
+    def counted(estimate: str) -> Callable[..., Any]:
+        made = getattr(module, estimate)
+
+        def call(*given: Any) -> Any:
+            calls[estimate] += 1
+            return made(*given)
+
+        return call
+
+    for estimate in estimates:
+        monkeypatch.setattr(module, estimate, counted(estimate))
+    report(synthesize(answers, name, Settings(100, chains=3), statistics=None))
+    assert calls == dict.fromkeys(estimates, 1)
+
+
 def test_the_graph_depends_on_answers_settings_and_seed_alone() -> None:
     answers = simulated("tbi", 5)
     read_back = {name: Answers.from_json(json.loads(json.dumps(table.to_json()))) for name, table in answers.items()}
@@ -291,7 +322,7 @@ def test_a_report_says_what_was_paid_and_nothing_exact_of_the_secret() -> None:
 
 
 def test_plots_are_drawn(tmp_path: Path) -> None:
-    from wpinq.graphs.synthesis.plots import plot_degrees, plot_trace, save_plots
+    from wpinq.graphs.synthesis.graph_plots import plot_degrees, plot_trace, save_plots
 
     graph = synthesize(simulated("tbi", 5), "tbi", Settings(500, seed=1, chunk=100, chains=2))
     steps = plot_degrees(graph).get_lines()[0].get_xydata()

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import graph_measuring
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import BudgetExceeded, EvaluationFailed, PlanError, SourceRejected
-from wpinq.graphs.synthesis import Bounds, find_method
+from wpinq.graph_measuring import measure_graph
+from wpinq.graphs.synthesis import Bounds, find_method, methods
+from wpinq.graphs.synthesis.degrees import fit_degrees
 from wpinq.graphs.synthesis.methods import DegreesThen, Fit
 from wpinq.kernel.charge import from_nano
 from wpinq.kernel.ledger import Ledger
-from wpinq.workflows import measure_graph, measuring
 
 ROOT = Path(__file__).parents[2]
 GRAPH = ROOT / "examples" / "data" / "les-miserables.txt"
@@ -53,7 +55,7 @@ def test_once_measured_the_session_holds_nothing(monkeypatch: pytest.MonkeyPatch
             super().__init__(*args, **kwargs)
             sessions.append(self)
 
-    monkeypatch.setattr(measuring, "Session", Seen)
+    monkeypatch.setattr(graph_measuring, "Session", Seen)
     measure_graph(RING, find_method("tbi"), 2, bounds=Bounds(nodes=12, degree=8))
     (session,) = sessions
     assert RING[0] not in reachable(session)
@@ -70,7 +72,7 @@ def test_the_session_holds_the_graph_while_it_measures(monkeypatch: pytest.Monke
             seen.append(RING[0] in reachable(self))
             super().close()
 
-    monkeypatch.setattr(measuring, "Session", Seen)
+    monkeypatch.setattr(graph_measuring, "Session", Seen)
     measure_graph(RING, find_method("tbi"), 2, bounds=Bounds(nodes=12, degree=8))
     assert seen[0]
 
@@ -95,8 +97,15 @@ def reachable(root: object) -> set[object]:
 def test_loops_and_repeated_edges_are_one_simple_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "graph.txt"
     path.write_text("1 2\n2 1\n2 2\n2 3\n1 2\n")
-    assert sorted(measuring._records(path, find_method("tbi"), int)) == [(1, 2), (2, 1), (2, 3), (3, 2)]
-    assert sorted(measuring._records([(2, 1), (1, 2), (3, 3)], find_method("tbi"), int)) == [(1, 2), (2, 1)]
+    assert sorted(graph_measuring._records(path, find_method("tbi"), int)) == [(1, 2), (2, 1), (2, 3), (3, 2)]
+    assert sorted(graph_measuring._records([(2, 1), (1, 2), (3, 3)], find_method("tbi"), int)) == [(1, 2), (2, 1)]
+
+
+def test_degrees_are_fitted_once_for_the_keys_of_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[object] = []
+    monkeypatch.setattr(methods, "fit_degrees", lambda answers: (calls.append(answers), fit_degrees(answers))[1])
+    measure_graph(RING, find_method("jdd"), 40, bounds=Bounds(nodes=12, degree=8))
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("edges", [[(1, 2, 3)], [(1, "b")], [4], [(True, False)]])

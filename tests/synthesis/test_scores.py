@@ -13,10 +13,10 @@ import wpinq as wp
 from wpinq.errors import AnswersError, PlanError
 from wpinq.measure.answers import Answers
 from wpinq.synthesis import (
-    Constant,
+    ConstantSchedule,
     GenericChain,
-    Geometric,
-    Linear,
+    GeometricSchedule,
+    LinearSchedule,
     ReplaceRecord,
     Settings,
     Target,
@@ -115,10 +115,10 @@ def test_both_engines_draw_alike_however_a_tie_rounds(seed: int) -> None:
 
 
 def test_schedules() -> None:
-    assert [Geometric(1, 100).at(t) for t in (0, 0.5, 1)] == pytest.approx([1, 10, 100])
-    assert [Linear(1, 3).at(t) for t in (0, 0.5, 1)] == [1, 2, 3]
+    assert [GeometricSchedule(1, 100).at(t) for t in (0, 0.5, 1)] == pytest.approx([1, 10, 100])
+    assert [LinearSchedule(1, 3).at(t) for t in (0, 0.5, 1)] == [1, 2, 3]
     with pytest.raises(PlanError, match="above 0"):
-        Constant(0)
+        ConstantSchedule(0)
 
 
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"chains": 0}, {"seed": -1}, {"stop_at_noise": 0.0}, {"chunk": True}])
@@ -127,7 +127,7 @@ def test_settings_are_checked(wrong: dict[str, Any]) -> None:
         Settings(**{"steps": 10, **wrong})
 
 
-@pytest.mark.parametrize("schedule", [Constant(3.0), Geometric(1.0, 9.0), Linear(2.0, 1.0)])
+@pytest.mark.parametrize("schedule", [ConstantSchedule(3.0), GeometricSchedule(1.0, 9.0), LinearSchedule(2.0, 1.0)])
 def test_settings_are_read_back_as_they_were_written(schedule: Any) -> None:
     settings = Settings(1000, schedule, chains=2, seed=7, chunk=30, stop_at_noise=1.5)
     assert Settings.from_json(settings.to_json()) == settings

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from wpinq.cli import main
+from wpinq.graph_measuring import measure_graph
 from wpinq.graphs import read_edges
 from wpinq.graphs.synthesis import find_method, synthesize
-from wpinq.graphs.synthesis.folder import Told, load_run, save_run
+from wpinq.graphs.synthesis.folder import FittingOptions, load_run, save_run
 from wpinq.synthesis import CheckpointError, Settings
-from wpinq.workflows import measure_graph
 
 ROOT = Path(__file__).parents[2]
 GRAPH = ROOT / "examples" / "data" / "les-miserables.txt"
@@ -144,7 +144,7 @@ def test_a_folder_with_a_run_is_not_written_over(tmp_path: Path, capsys: pytest.
 
 def test_a_run_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
     answers = measure_graph(GRAPH, find_method("tbi"), 2)
-    told = Told("tbi", 20, 0.25, Settings(1000, chains=3, stop_at_noise=2.0), outside=True)
+    told = FittingOptions("tbi", 20, 0.25, Settings(1000, chains=3, stop_at_noise=2.0), outside=True)
     (tmp_path / "answers").mkdir()
     save_run(tmp_path, told, answers)
     again, read_back = load_run(tmp_path)
@@ -164,7 +164,7 @@ def test_a_run_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
 def test_a_run_killed_with_signal_9_ends_as_if_it_had_not_been(query: str, steps: int, tmp_path: Path) -> None:
     answers = measure_graph(GRAPH, find_method(query), 8)
     settings = Settings(steps, chains=2, seed=9, chunk=steps // 200, checkpoint_every=4)
-    told = Told(query, 20, None, settings, trace_statistics=False)
+    told = FittingOptions(query, 20, None, settings, trace_statistics=False)
     (tmp_path / "answers").mkdir()
     save_run(tmp_path, told, answers)
     out = tmp_path / "graph.txt"

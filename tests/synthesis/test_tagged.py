@@ -12,6 +12,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.errors import AnswersError, PlanError
+from wpinq.graph_measuring import measure_graph
 from wpinq.graphs import read_edges
 from wpinq.graphs.limits import tag_weights, wedge_weights
 from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, synthesize, tagged
@@ -20,15 +21,14 @@ from wpinq.graphs.synthesis.degrees import graphical, random_graph
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.clustering import fit_curve
 from wpinq.graphs.synthesis.estimates.mixing import Field, balanced, joint_weights
+from wpinq.graphs.synthesis.graph_plots import plot_trace
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD
-from wpinq.graphs.synthesis.plots import plot_trace
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.tagged import SmoothedTarget, Tagged, coarse_limits, fine_limits
 from wpinq.graphs.tags import joint_degrees_by_tag
 from wpinq.measure.answers import Answers
 from wpinq.query import Query
 from wpinq.synthesis import Settings, Swaps, Target, noise_level, sample
-from wpinq.workflows import measure_graph
 
 ROOT = Path(__file__).parents[2]
 EDGES = read_edges(ROOT / "examples" / "data" / "les-miserables.txt", directed=False)
@@ -263,7 +263,7 @@ def test_a_session_measures_it_without_bounds() -> None:
     answers = measure_graph(EDGES, find_method(DEFAULT_METHOD), 4)
     assert [len(answers[name]) for name in ("degree_mass", "closed_wedges", "joint_degrees")] == [13, 7, 91]
     assert len(answers["degree_ccdf"]) >= 2 * 20 * answers["degree_mass"].scale  # noise is fresh: no exact number
-    assert len(Tagged().seed(answers, np.random.default_rng(1))) == pytest.approx(len(EDGES), rel=0.5)
+    assert len(Tagged().estimate(answers).seed(np.random.default_rng(1))) == pytest.approx(len(EDGES), rel=0.5)
 
 
 @pytest.mark.parametrize("degree", [0, 1])
@@ -276,13 +276,13 @@ def test_degrees_that_make_no_two_edges_are_lost_in_noise(degree: int, monkeypat
 
 def test_missing_answers_are_named() -> None:
     with pytest.raises(AnswersError, match="the answers lack 'degree_mass'"):
-        Tagged().seed({}, np.random.default_rng(1))
+        Tagged().estimate({})
 
 
 def test_the_walk_fits_estimates() -> None:
     """Their sums are near those that the true graph has."""
     answers = simulated(40)
-    closed, joint = Tagged().targets(answers)
+    closed, joint = Tagged().estimate(answers).targets()
     true = wp.evaluate(Query(closed.plan), {"edges": EDGES})
     for target, name, total in (
         (closed, "closed_wedges", sum(true.values())),
@@ -302,7 +302,7 @@ def test_there_is_no_stopping_at_the_noise_level() -> None:
     answers, settings = simulated(2), Settings(1000, stop_at_noise=1.0)
     with pytest.raises(PlanError, match=r"tags cannot stop at the noise level: .* say how many steps"):
         synthesize(answers, "tags", settings)
-    closed, joint = Tagged().targets(answers)
+    closed, joint = Tagged().estimate(answers).targets()
     assert math.isfinite(noise_level([Target(closed.answers)]))
     assert math.isnan(noise_level([Target(closed.answers), joint]))
     with pytest.raises(PlanError, match="say how many steps"):
@@ -325,6 +325,7 @@ def test_with_much_epsilon_all_figures_come_out() -> None:
 
 def test_the_start_depends_on_answers_and_generator_alone() -> None:
     answers = simulated(5)
-    first, again, other = (Tagged().seed(answers, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    estimates = Tagged().estimate(answers)
+    first, again, other = (estimates.seed(np.random.default_rng(seed)).tolist() for seed in (1, 1, 2))
     assert first == again
     assert first != other

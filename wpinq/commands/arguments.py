@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from wpinq.commands.errors import UsageError
+from wpinq.commands.exits import UsageError
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import LedgerError
 from wpinq.language import Program, parse

@@ -10,6 +10,8 @@ from typing import Any
 from wpinq.commands.arguments import pairs
 from wpinq.kernel.charge import budget_to_nano, from_nano
 from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.ledger_history import Entry
+from wpinq.kernel.ledger_tables import Account
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 
 
@@ -35,35 +37,7 @@ def run(options: argparse.Namespace) -> None:
         accounts = ledger.accounts()
         history = [entry for entry in ledger.entries() if entry.kind != "answers"] if options.history else []
     if options.json:
-        print(
-            json.dumps(
-                {
-                    "accounts": [
-                        {
-                            "source": account.name,
-                            "unit": account.unit,
-                            "unit_weight": str(account.unit_weight),
-                            "budget": str(from_nano(account.budget)),
-                            "spent": str(from_nano(account.spent)),
-                            "remaining": str(from_nano(account.remaining)),
-                        }
-                        for account in accounts
-                    ],
-                    "history": [
-                        {
-                            "sequence": entry.sequence,
-                            "time": entry.time,
-                            "kind": entry.kind,
-                            "source": entry.source,
-                            "amount": str(from_nano(entry.amount)),
-                            "description": entry.description,
-                        }
-                        for entry in history
-                    ],
-                },
-                indent=1,
-            )
-        )
+        print(json.dumps({"accounts": list(map(_account, accounts)), "history": list(map(_entry, history))}, indent=1))
         return
     if not accounts:
         print("no source has a budget in this ledger: nothing was protected yet, and nothing is spent")
@@ -78,3 +52,13 @@ def run(options: argparse.Namespace) -> None:
         print(f"  {entry.sequence} {entry.time} {entry.kind} {entry.source} {amount} {entry.description}".rstrip())
     if options.verify:
         print("The ledger is whole: its hash chain and its sums hold.")
+
+
+def _account(account: Account) -> dict[str, str]:
+    numbers = {name: str(from_nano(getattr(account, name))) for name in ("budget", "spent", "remaining")}
+    return {"source": account.name, "unit": account.unit, "unit_weight": str(account.unit_weight), **numbers}
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    known = {name: getattr(entry, name) for name in ("sequence", "time", "kind", "source")}
+    return {**known, "amount": str(from_nano(entry.amount)), "description": entry.description}

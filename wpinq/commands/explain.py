@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.commands.arguments import add_engine, add_parameters, load_program
-from wpinq.display.explain import explain_plan
+from wpinq.display.explanation import explain_plan
 from wpinq.measure.bill import Bill
 
 

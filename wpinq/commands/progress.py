@@ -12,7 +12,7 @@ _EVERY = 5.0
 """Seconds between two lines, where they do not overwrite one another."""
 
 
-class Progress:
+class ProgressLine:
     """Told how chains go, it shows them: on one line that is overwritten on a terminal, else a line every few seconds.
 
     All of it is of synthetic graphs and released answers.
@@ -35,10 +35,8 @@ class Progress:
             return
         self._printed = now
         line = "; ".join(self._said(self._latest[chain]) for chain in sorted(self._latest))
-        if self._terminal:
-            print(f"\r\x1b[K{line}", end="\n" if done else "", file=sys.stderr, flush=True)
-        else:
-            print(line, file=sys.stderr, flush=True)
+        before, after = ("\r\x1b[K", "\n" if done else "") if self._terminal else ("", "\n")
+        print(before + line, end=after, file=sys.stderr, flush=True)
 
     def _said(self, update: Update) -> str:
         share, filled = update.steps / update.total, round(20 * update.steps / update.total)

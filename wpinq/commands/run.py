@@ -10,17 +10,17 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from wpinq.commands.arguments import add_engine, add_parameters, is_new, load_program, pairs
-from wpinq.commands.errors import NotSaved, UsageError
+from wpinq.commands.exits import NotSaved, UsageError
 from wpinq.display.table import answers_table
 from wpinq.engines.contract import find_engine
 from wpinq.ingest import EdgeList
 from wpinq.ingest.reading import format_of
 from wpinq.kernel.charge import budget_to_nano
-from wpinq.kernel.release import Release
 from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
@@ -29,12 +29,7 @@ from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 _EDGE_OPTIONS: dict[str, dict[str, Any]] = {
     "directed": {"directed": True},
     "undirected": {"directed": False},
-    "keep-loops": {"loops": "keep"},
-    "drop-loops": {"loops": "drop"},
-    "refuse-loops": {"loops": "refuse"},
-    "keep-duplicates": {"duplicates": "keep"},
-    "drop-duplicates": {"duplicates": "drop"},
-    "refuse-duplicates": {"duplicates": "refuse"},
+    **{f"{do}-{what}": {what: do} for what in ("loops", "duplicates") for do in ("keep", "drop", "refuse")},
 }
 
 
@@ -42,37 +37,25 @@ def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
     made = commands.add_parser("run", help="run a text program on protected data, under budgets")
     made.add_argument("program", type=Path, metavar="PROGRAM.wpq")
-    made.add_argument("--source", action="append", default=[], metavar="NAME=FILE", help="the data of a source")
-    made.add_argument("--budget", action="append", default=[], metavar="NAME=EPSILON", help="the budget of a source")
-    made.add_argument(
-        "--ledger", type=Path, required=True, metavar="FILE", help="where budgets are kept; made if absent"
-    )
-    made.add_argument(
-        "--edge-list",
-        action="append",
-        default=[],
-        metavar="NAME=OPTION,...",
-        help=f"how to read the edge list of a source, directed or undirected at least: {', '.join(_EDGE_OPTIONS)}",
-    )
-    made.add_argument(
-        "--data-version",
-        action="append",
-        default=[],
-        metavar="NAME=VERSION",
-        help="your word for this state of the data: the same measurement of the same version replays for free",
-    )
+    by_name = partial(made.add_argument, action="append", default=[])
+    by_name("--source", metavar="NAME=FILE", help="the data of a source")
+    by_name("--budget", metavar="NAME=EPSILON", help="the budget of a source")
+    kept = "where budgets are kept; made if absent"
+    made.add_argument("--ledger", type=Path, required=True, metavar="FILE", help=kept)
+    read = f"how to read the edge list of a source, directed or undirected at least: {', '.join(_EDGE_OPTIONS)}"
+    by_name("--edge-list", metavar="NAME=OPTION,...", help=read)
+    state = "your word for this state of the data: the same measurement of the same version replays for free"
+    by_name("--data-version", metavar="NAME=VERSION", help=state)
     add_parameters(made)
     add_engine(made)
     made.add_argument("--memory-limit", metavar="SIZE", help="of duckdb, such as 2GB; beyond it, it spills to disk")
     made.add_argument("--threads", type=int, metavar="N", help="of duckdb; all there are unless given")
     made.add_argument("--json", action="store_true", help="print answers, bill and budgets as JSON")
     made.add_argument("--save", type=Path, metavar="FOLDER", help="save the answers of each measurement there")
-    made.add_argument(
-        "--rows", type=int, default=20, metavar="N", help="rows of a table to print, 0 for all (default 20)"
-    )
-    made.add_argument(
-        "--progress", action="store_true", help="name the steps on stderr, with times, which tell of the data"
-    )
+    printed = "rows of a table to print, 0 for all (default 20)"
+    made.add_argument("--rows", type=int, default=20, metavar="N", help=printed)
+    named = "name the steps on stderr, with times, which tell of the data"
+    made.add_argument("--progress", action="store_true", help=named)
     made.set_defaults(command=run)
 
 
@@ -112,12 +95,15 @@ def run(options: argparse.Namespace) -> None:
             print(f"new ledger: {options.ledger}", file=sys.stderr)
         for name in bill:
             session.protect(program.sources[name], data[name], budget=budgets[name], version=versions.get(name))
-        released = dict(zip(measurements, session.release(list(measurements.values())), strict=True))
+        released = session.release(list(measurements.values()))
         remaining = {name: session.remaining(name) for name in bill}
-    answers = {name: _as_answers(item) for name, item in released.items()}
+    # every measurement has a domain, so that none of them is a Release, which waits for keys
+    answers = dict(zip(measurements, cast("list[Answers]", released), strict=True))
     try:
         if options.json:
-            print(json.dumps(_run_as_json(bill, answers, remaining), indent=1), flush=True)
+            tables = {name: table.to_json() for name, table in answers.items()}
+            costs, left = ({name: str(cost) for name, cost in costs.items()} for costs in (bill, remaining))
+            print(json.dumps({"bill": costs, "answers": tables, "remaining": left}, indent=1), flush=True)
         else:
             _print_answers(answers, remaining, budgets, options.rows)
     finally:  # also when the reader of the output went away: the answers are paid for
@@ -153,19 +139,6 @@ def _save(answers: Mapping[str, Answers], folder: Path) -> None:
             unsaved.append(name)
     if unsaved:
         raise NotSaved(f"cannot write to {folder}, so not saved: {', '.join(unsaved)}; keep what was printed")
-
-
-def _as_answers(released: Answers | Release) -> Answers:
-    assert isinstance(released, Answers)  # every measurement has a domain, checked before anything ran
-    return released
-
-
-def _run_as_json(bill: Bill, answers: Mapping[str, Answers], remaining: Mapping[str, Fraction]) -> dict[str, Any]:
-    return {
-        "bill": {name: str(cost) for name, cost in bill.items()},
-        "answers": {name: table.to_json() for name, table in answers.items()},
-        "remaining": {name: str(left) for name, left in remaining.items()},
-    }
 
 
 def _named_steps(options: argparse.Namespace) -> Callable[[str], None] | None:

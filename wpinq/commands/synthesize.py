@@ -7,40 +7,26 @@ import json
 import math
 import os
 import shlex
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from wpinq.commands.arguments import is_new, pairs
-from wpinq.commands.errors import Interrupted, NotSaved, UsageError
-from wpinq.commands.measuring import Asked, go_on_measuring, is_measuring, measure
-from wpinq.commands.progress import Progress
+from wpinq.commands.exits import Interrupted, NotSaved, UsageError
+from wpinq.commands.measuring import MeasuringOptions, go_on_measuring, is_measuring, measure
+from wpinq.commands.progress import ProgressLine
 from wpinq.display.plots import axes_or_new
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import SourceRejected
 from wpinq.graphs.synthesis.degrees import import_igraph
-from wpinq.graphs.synthesis.folder import Told, holds_run, load_run
+from wpinq.graphs.synthesis.folder import FittingOptions, holds_run, load_run
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, method_names
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.workflow import SyntheticGraph, synthesize, traced_statistics
 from wpinq.measure.answers import Answers
-from wpinq.synthesis.schedule import Constant, Geometric, Linear, Schedule
+from wpinq.synthesis.schedule import ConstantSchedule, GeometricSchedule, LinearSchedule, Schedule
 from wpinq.synthesis.settings import MOST_STEPS, POWER, STEPS_AN_EDGE, Settings
-
-_DEFAULTS: dict[str, Any] = {
-    "query": DEFAULT_METHOD,
-    "bucket": 20,
-    "node": "int",
-    "engine": DEFAULT_ENGINE,
-    "power": POWER,
-    "schedule": "geometric",
-    "chains": 1,
-    "seed": 0,
-    "checkpoint_every": 10,
-    "outside": False,
-    "no_statistics": False,
-}
-"""What a new run is told where the command line is silent; a run that goes on has been told."""
 
 
 def add_parser(commands: Any) -> None:
@@ -49,40 +35,41 @@ def add_parser(commands: Any) -> None:
         "synthesize", help="measure an undirected graph, forget it, and make a public one that fits the answers"
     )
     made.add_argument("--out", type=Path, required=True, metavar="OUT", help="the synthetic edge list")
-    told: list[argparse.Action] = []
+    defaults: dict[argparse.Action, Any] = {}
 
     def tell(group: Any, *names: str, **how: Any) -> None:
-        told.append(group.add_argument(*names, **how))
-        told[-1].default = None
+        action = group.add_argument(*names, **how)
+        defaults[action], action.default = action.default, None  # a run that goes on has been told
 
     tell(made, "graph", type=Path, nargs="?", metavar="FILE", help="the edge list; loops are left out")
     measured = partial(tell, made.add_argument_group("what is measured"))
     measured("--epsilon", metavar="E", help="the whole cost, to one undirected edge; at least 1e-9")
     known = f"{', '.join(method_names())}, or several of the last with + (default {DEFAULT_METHOD})"
-    measured("--query", metavar="NAME", help=known)
-    measured("--bucket", type=int, metavar="K", help="of degrees in tbd (default 20)")
+    measured("--query", metavar="NAME", default=DEFAULT_METHOD, help=known)
+    measured("--bucket", type=int, metavar="K", default=20, help="of degrees in tbd (default 20)")
     measured("--share", action="append", metavar="NAME=SHARE", help="of epsilon; give all measurements or none")
     measured("--max-nodes", type=int, metavar="N", help="a public bound, of use to all but tags")
     measured("--max-degree", type=int, metavar="D", help="a public bound; without, from released degrees")
-    measured("--node", choices=["int", "str"], help="the type of nodes (default int)")
+    measured("--node", choices=["int", "str"], default="int", help="the type of nodes (default int)")
     measured("--ledger", type=Path, metavar="FILE", help="where budgets are kept; made if absent")
     measured("--budget", metavar="EPSILON", help="of the source edges in the ledger; required with it")
     measured("--data-version", metavar="VERSION", help="your word for this state of the data")
-    measured("--engine", choices=list(ENGINES), help=f"default: {DEFAULT_ENGINE}")
+    measured("--engine", choices=list(ENGINES), default=DEFAULT_ENGINE, help=f"default: {DEFAULT_ENGINE}")
     walked = partial(tell, made.add_argument_group("how the graph is fitted"))
     every = f"of each chain (default: {STEPS_AN_EDGE} for each edge of the seed graph, at most {MOST_STEPS:,})"
     walked("--steps", type=int, metavar="N", help=every)
-    walked("--power", type=float, metavar="P", help=f"at the end (default {POWER:g})")
+    walked("--power", type=float, metavar="P", default=POWER, help=f"at the end (default {POWER:g})")
     walked("--anneal-from", type=float, metavar="P0", help="the power at the beginning")
-    walked("--schedule", choices=["geometric", "linear"], help="of annealing (default geometric)")
+    annealing = ["geometric", "linear"]
+    walked("--schedule", choices=annealing, default="geometric", help="of annealing (default geometric)")
     stop = "end at X (1) times the noise level; not with tags"
     walked("--stop-at-noise", type=float, nargs="?", const=1.0, metavar="X", help=stop)
     walked("--closing", type=float, metavar="SHARE", help="of proposals chosen to close a triangle")
     walked("--outside", action="store_true", help="score what was not asked for against zero")
-    walked("--chains", type=int, metavar="N", help="default 1")
-    walked("--seed", type=int, metavar="N", help="of all that is public (default 0)")
+    walked("--chains", type=int, metavar="N", default=1, help="default 1")
+    walked("--seed", type=int, metavar="N", default=0, help="of all that is public (default 0)")
     walked("--chunk", type=int, metavar="N", help="steps between two looks (default: a fiftieth)")
-    walked("--checkpoint-every", type=int, metavar="N", help="chunks (default 10)")
+    walked("--checkpoint-every", type=int, metavar="N", default=10, help="chunks (default 10)")
     walked("--no-statistics", action="store_true", help="do not trace triangles and clustering")
     kept = made.add_argument_group("what is kept")
     kept.add_argument("--report", type=Path, metavar="FILE", help="default: OUT.json")
@@ -90,11 +77,11 @@ def add_parser(commands: Any) -> None:
     kept.add_argument("--resume", action="store_true", help="go on with the run in the folder, as it was told")
     kept.add_argument("--plots", type=Path, metavar="FOLDER", help="draw the synthetic graph and the chains")
     kept.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    made.set_defaults(command=lambda options: run(options, told))
+    made.set_defaults(command=lambda options: run(options, defaults))
 
 
-def run(options: argparse.Namespace, told_by: list[argparse.Action]) -> None:
-    """The command; `told_by` are the options that a run is told once."""
+def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) -> None:
+    """The command; `defaults` are of the options that a run is told once."""
     folder = options.folder or _beside(options.out, ".run")
     report_file = options.report or _beside(options.out, ".json")
     _check_places(options, report_file)
@@ -102,15 +89,15 @@ def run(options: argparse.Namespace, told_by: list[argparse.Action]) -> None:
     if options.plots is not None:
         axes_or_new(None)
     try:
-        told, answers = _gone_on(options, folder, told_by) if options.resume else _begun(options, folder)
+        fitting, answers = (_gone_on if options.resume else _begun)(options, folder, defaults)
         graph = synthesize(
             answers,
-            told.find(),
-            told.settings,
-            outside=told.outside,
-            statistics=traced_statistics if told.trace_statistics else None,
+            fitting.find(),
+            fitting.settings,
+            outside=fitting.outside,
+            statistics=traced_statistics if fitting.trace_statistics else None,
             checkpoints=folder,
-            on_update=None if options.quiet else Progress(told.settings.chains),
+            on_update=None if options.quiet else ProgressLine(fitting.settings.chains),
         )
     except KeyboardInterrupt:
         if not holds_run(folder) and not (is_measuring(folder) and (options.resume or options.data_version)):
@@ -132,19 +119,21 @@ def _check_places(options: argparse.Namespace, report_file: Path) -> None:
 
 
 def _gone_on(
-    options: argparse.Namespace, folder: Path, told_by: list[argparse.Action]
-) -> tuple[Told, dict[str, Answers]]:
-    given = [(*a.option_strings, "FILE")[0] for a in told_by if getattr(options, a.dest) is not None]
+    options: argparse.Namespace, folder: Path, defaults: Mapping[argparse.Action, Any]
+) -> tuple[FittingOptions, dict[str, Answers]]:
+    given = [(*action.option_strings, "FILE")[0] for action in defaults if getattr(options, action.dest) is not None]
     if given:
         raise UsageError(f"--resume goes on as the run in the folder was told: leave out {', '.join(given)}")
     if holds_run(folder) or not is_measuring(folder):
         return load_run(folder)
-    told, answers = go_on_measuring(folder)
+    fitting, answers = go_on_measuring(folder)
     _print_measured(folder)
-    return told, answers
+    return fitting, answers
 
 
-def _begun(options: argparse.Namespace, folder: Path) -> tuple[Told, dict[str, Answers]]:
+def _begun(
+    options: argparse.Namespace, folder: Path, defaults: Mapping[argparse.Action, Any]
+) -> tuple[FittingOptions, dict[str, Answers]]:
     if options.graph is None or options.epsilon is None:
         raise UsageError("give FILE and --epsilon, or --resume")
     if not options.graph.is_file() or not os.access(options.graph, os.R_OK):
@@ -155,43 +144,38 @@ def _begun(options: argparse.Namespace, folder: Path) -> tuple[Told, dict[str, A
         raise UsageError("--data-version replays from a ledger: give --ledger and --budget")
     if holds_run(folder) or is_measuring(folder):
         raise UsageError(f"{folder} holds a run: go on with --resume, or name another --folder")
-    for name, value in _DEFAULTS.items():
-        if getattr(options, name) is None:
-            setattr(options, name, value)
-    told, asked = _told(options), _asked(options)
+    for action, value in defaults.items():
+        if getattr(options, action.dest) is None:
+            setattr(options, action.dest, value)
+    fitting, measuring = _fitting(options), _measuring(options)
     notice = ""
     if options.ledger is None:
         notice = "no ledger: nothing but you remembers what this spends"
     elif is_new(options.ledger):
         notice = f"new ledger: {options.ledger}"
-    answers = measure(asked, told, folder, notice)
+    answers = measure(measuring, fitting, folder, notice)
     _print_measured(folder)
-    return told, answers
+    return fitting, answers
 
 
 def _print_measured(folder: Path) -> None:
     print(f"Measured; the graph is closed. Answers are in {folder}", flush=True)
 
 
-def _told(options: argparse.Namespace) -> Told:
-    schedule: Schedule = Constant(options.power)
+def _fitting(options: argparse.Namespace) -> FittingOptions:
+    schedule: Schedule = ConstantSchedule(options.power)
     if options.anneal_from is not None:
-        made = Geometric if options.schedule == "geometric" else Linear
+        made = GeometricSchedule if options.schedule == "geometric" else LinearSchedule
         schedule = made(options.anneal_from, options.power)
-    settings = Settings(
-        options.steps,
-        schedule,
-        options.chains,
-        options.seed,
-        options.chunk,
-        options.stop_at_noise,
-        options.checkpoint_every,
+    looks = options.chunk, options.stop_at_noise, options.checkpoint_every
+    settings = Settings(options.steps, schedule, options.chains, options.seed, *looks)
+    return FittingOptions(
+        options.query, options.bucket, options.closing, settings, options.outside, not options.no_statistics
     )
-    return Told(options.query, options.bucket, options.closing, settings, options.outside, not options.no_statistics)
 
 
-def _asked(options: argparse.Namespace) -> Asked:
-    return Asked(
+def _measuring(options: argparse.Namespace) -> MeasuringOptions:
+    return MeasuringOptions(
         graph=str(options.graph.absolute()),
         epsilon=options.epsilon,
         node=options.node,
@@ -211,13 +195,13 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
         graph.write(options.out)
         report_file.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
         if options.plots is not None:
-            from wpinq.graphs.synthesis.plots import save_plots
+            from wpinq.graphs.synthesis.graph_plots import save_plots
 
             save_plots(graph, options.plots)
     except (OSError, SourceRejected):
         raise NotSaved("the graph could not be written; its run is kept: --resume with another --out") from None
     for name, value in made["graph"].items():
-        print(f"{name.replace('_', ' ')}: {value:.6g}" if value is not None else f"{name.replace('_', ' ')}: none")
+        print(f"{name.replace('_', ' ')}: {'none' if value is None else f'{value:.6g}'}")
     print(f"steps of a chain: {graph.settings.total_steps:,}, {made['steps_an_edge']:.4g} an edge")
     noise = f", noise alone: {graph.samples.noise:.6g}" if math.isfinite(graph.samples.noise) else ""
     print(f"score: {graph.samples.traces[graph.samples.best].score[-1]:.6g}{noise}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from wpinq.expr.format import write_constant
+from wpinq.display.plots import STAMP
+from wpinq.expr.printing import write_constant
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import Choose, NoisyAverage
@@ -25,7 +26,7 @@ def answers_table(name: str, answers: Answers, rows: int = 20) -> str:
     sink = answers.measurement.sink
     title = f"{name}: {sink.name}({format_epsilon(answers.epsilon)})"
     if answers.simulated:
-        title += ", SIMULATED: protects nothing"
+        title += f", {STAMP}"
     if isinstance(sink, Choose):
         return f"{title}\n  chosen: {write_constant(answers.value)}"
     if isinstance(sink, NoisyAverage):

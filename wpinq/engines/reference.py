@@ -1,7 +1,7 @@
 """The reference engine: each operator's own meaning, node by node. The oracle of every other engine.
 
 Over Fractions it is exact. Over floats sums and shares are correctly rounded, a product, a quotient and a norm round
-once each, and what passes a weight on rounds nothing: within what `analysis.roundoffs` allows each operator.
+once each, and what passes a weight on rounds nothing: within the `roundoffs` of each operator.
 """
 
 from __future__ import annotations

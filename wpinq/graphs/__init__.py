@@ -4,15 +4,7 @@ from wpinq.graphs.baselines import JointDegrees, sala_joint_degrees
 from wpinq.graphs.edges import read_edges, write_edges
 from wpinq.graphs.fitting import degree_sequence_from_ccdf, fit_degree_sequence, isotonic_degree_sequence
 from wpinq.graphs.motifs import motif, motif_total
-from wpinq.graphs.recipes import (
-    degree_ccdf,
-    degree_sequence,
-    degrees,
-    joint_degrees,
-    nodes,
-    paths,
-    symmetrize,
-)
+from wpinq.graphs.recipes import degree_ccdf, degree_sequence, degrees, joint_degrees, nodes, paths, symmetrize
 from wpinq.graphs.rescale import (
     count_noise_scale,
     edges_from_joint_degrees,

@@ -21,12 +21,7 @@ from wpinq.errors import AnswersError
 _MOST_NODES = 2**31
 
 
-def fit_degree_sequence(
-    sequence: Any,
-    ccdf: Any,
-    sequence_scale: float = 1.0,
-    ccdf_scale: float = 1.0,
-) -> Integers:
+def fit_degree_sequence(sequence: Any, ccdf: Any, sequence_scale: float = 1.0, ccdf_scale: float = 1.0) -> Integers:
     """The degree sequence that agrees best with a noisy degree sequence and a noisy CCDF together.
 
     Minimises, over all staircases from (0, m) to (n, 0) that step right or down only, with v the n released values

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.graphs.cover import Cover, best_cover
 from wpinq.graphs.pattern import Least, Pattern, Sort, least_steps, read_pattern, standard_form
 from wpinq.graphs.recipes import check_edges
@@ -42,7 +42,7 @@ def motif(edges: Query, pattern: Iterable[Any]) -> Query:
     Raises
     ------
     PlanError
-        When the pattern is not as said, or the records of edges are not two fields of one type.
+        When the pattern is not as said, or edges are not as `recipes` wants them.
     ExpressionError
         When nodes have no order.
 
@@ -82,22 +82,10 @@ def motif(edges: Query, pattern: Iterable[Any]) -> Query:
 def motif_total(edges: Query, pattern: Iterable[Any]) -> Query:
     """The total weight of the copies of a pattern: one number that grows with every copy.
 
-    Parameters
-    ----------
-    edges : Query
-        Symmetric edges of weight 1.
-    pattern : list of pairs
-        As for `motif`.
-
     Returns
     -------
     Query
         The one record `"motif"`. Uses: the number of edges of the pattern.
-
-    Raises
-    ------
-    PlanError
-        As for `motif`.
 
     Notes
     -----

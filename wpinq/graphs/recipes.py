@@ -1,8 +1,8 @@
 """Queries about degrees and joint degrees of a graph: functions from the query of its edges to another query.
 
-Edges are records of two fields of one type, whatever their names, and stand in both directions, of weight 1 each.
-`symmetrize` makes that of a source that holds each undirected edge once. Closed forms hold for simple graphs: no
-self-loops, no edge twice.
+Edges are records of two fields of one type, whatever their names (else every recipe raises PlanError), and stand in
+both directions, of weight 1 each. `symmetrize` makes that of a source that holds each undirected edge once. Closed
+forms hold for simple graphs: no self-loops, no edge twice.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from wpinq.errors import PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.expr.types import TupleOf
 from wpinq.query import Query
 
@@ -43,11 +43,6 @@ def symmetrize(undirected: Query) -> Query:
         Records as they came, of weight 1 where the edge stood once. Uses of the source: 2, and so every recipe costs
         double from there; that is the price of protecting an undirected edge as a whole.
 
-    Raises
-    ------
-    PlanError
-        When the records are not two fields of one type.
-
     Notes
     -----
     Source: paper, section 3.3. A source that holds both directions already needs no `symmetrize`: it declares
@@ -69,20 +64,10 @@ def nodes(edges: Query) -> Query:
 
     `out(a) = 1/2`: each edge shares its weight between its ends, and half a unit of what a node gathers is kept.
 
-    Parameters
-    ----------
-    edges : Query
-        Symmetric edges of weight 1.
-
     Returns
     -------
     Query
         One record a node, of weight 1/2. Uses: 1. `nodes(edges).select(lambda a: "nodes")` weighs half their number.
-
-    Raises
-    ------
-    PlanError
-        When the records are not two fields of one type.
 
     Notes
     -----
@@ -106,20 +91,10 @@ def degrees(edges: Query) -> Query:
 
     `out((a, d_a)) = 1/2`
 
-    Parameters
-    ----------
-    edges : Query
-        Symmetric edges of weight 1.
-
     Returns
     -------
     Query
         Records `(key: node, val: degree)` of weight 1/2. Uses: 1.
-
-    Raises
-    ------
-    PlanError
-        When the records are not two fields of one type.
 
     Notes
     -----
@@ -143,20 +118,10 @@ def degree_ccdf(edges: Query) -> Query:
 
     `out(y) = #{a : d_a > y}`, y = 0, 1, 2, …
 
-    Parameters
-    ----------
-    edges : Query
-        Symmetric edges of weight 1.
-
     Returns
     -------
     Query
         Records 0, 1, 2, …; weights are counts of nodes. Uses: 1.
-
-    Raises
-    ------
-    PlanError
-        When the records are not two fields of one type.
 
     Notes
     -----
@@ -177,20 +142,10 @@ def degree_sequence(edges: Query) -> Query:
 
     `out(x) =` the (x + 1)-th largest degree, x = 0, 1, 2, …: the CCDF with its axes exchanged.
 
-    Parameters
-    ----------
-    edges : Query
-        Symmetric edges of weight 1.
-
     Returns
     -------
     Query
         Records 0, 1, 2, …; weights are degrees. Uses: 1.
-
-    Raises
-    ------
-    PlanError
-        When the records are not two fields of one type.
 
     Notes
     -----
@@ -217,20 +172,10 @@ def paths(edges: Query) -> Query:
 
     `out((a, b, c)) = 1/(2·d_b)`, a ≠ c.
 
-    Parameters
-    ----------
-    edges : Query
-        Symmetric edges of weight 1.
-
     Returns
     -------
     Query
         Records `(a, b, c)`; each path stands in both directions. Uses: 2.
-
-    Raises
-    ------
-    PlanError
-        When the records are not two fields of one type.
 
     Notes
     -----
@@ -257,20 +202,10 @@ def joint_degrees(edges: Query) -> Query:
 
     `out((i, j)) = #{directed edges from degree i to degree j} / (2 + 2·i + 2·j)`
 
-    Parameters
-    ----------
-    edges : Query
-        Symmetric edges of weight 1.
-
     Returns
     -------
     Query
         Records `(i, j)`, and `(j, i)` with the same weight. Uses: 4.
-
-    Raises
-    ------
-    PlanError
-        When the records are not two fields of one type.
 
     Notes
     -----

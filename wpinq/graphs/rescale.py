@@ -3,6 +3,9 @@
 A recipe with a closed form gives every item of a record (edge, triangle, square) the same weight, which the record
 itself tells. A released weight divided by it is an unbiased count, its noise divided likewise. All of this reads
 released numbers only and costs no privacy.
+
+A record is given as the degrees in it: as many integers as the name says, each no less than it can be (2 of a vertex of
+a triangle or square and of the middle of a path, 1 of the end of an edge), else PlanError.
 """
 
 from __future__ import annotations
@@ -22,16 +25,6 @@ NODE_WEIGHT = Fraction(1, 2)
 def path_weight(middle: SupportsIndex) -> Fraction:
     """What a path weighs in `paths`: `1/(2·d_b)`, d_b the degree of its middle vertex.
 
-    Parameters
-    ----------
-    middle : int
-        At least 2.
-
-    Raises
-    ------
-    PlanError
-        When it is not.
-
     Examples
     --------
     >>> path_weight(3)
@@ -44,16 +37,6 @@ def path_weight(middle: SupportsIndex) -> Fraction:
 def joint_degree_weight(degrees: Sequence[SupportsIndex]) -> Fraction:
     """What a directed edge adds in `joint_degrees`: `1/(2 + 2·d_a + 2·d_b)` (paper, equation (3)).
 
-    Parameters
-    ----------
-    degrees : two ints
-        The record, each at least 1.
-
-    Raises
-    ------
-    PlanError
-        When they are not.
-
     Examples
     --------
     >>> joint_degree_weight((1, 2))
@@ -65,16 +48,6 @@ def joint_degree_weight(degrees: Sequence[SupportsIndex]) -> Fraction:
 
 def triangle_weight(degrees: Sequence[SupportsIndex]) -> Fraction:
     """What a triangle adds in `triangles_by_degree` with `bucket=1`: `3/(x² + y² + z²)` (paper, equation (4)).
-
-    Parameters
-    ----------
-    degrees : three ints
-        The record, each at least 2.
-
-    Raises
-    ------
-    PlanError
-        When they are not.
 
     Examples
     --------
@@ -90,15 +63,7 @@ def square_weight(degrees: Sequence[SupportsIndex]) -> Fraction:
 
     `2/(f(b,c) + f(d,a)) + 2/(f(a,b) + f(c,d))` with `f(p, q) = p²(q − 1) + q²(p − 1)`   (after paper, equation (6))
 
-    Parameters
-    ----------
-    degrees : four ints
-        The record: degrees in order around the square, each at least 2. Any of its eight ways will do.
-
-    Raises
-    ------
-    PlanError
-        When they are not.
+    The degrees are in order around the square, in any of the eight ways to write it.
 
     Examples
     --------
@@ -127,17 +92,7 @@ def nodes_from_weight(weight: float) -> float:
 def edges_from_joint_degrees(weight: float, degrees: Sequence[SupportsIndex]) -> float:
     """The number of directed edges behind a weight released from `joint_degrees`: `weight · (2 + 2·d_a + 2·d_b)`.
 
-    Parameters
-    ----------
-    weight : float
-        The released weight of the record.
-    degrees : two ints
-        The record. For undirected edges between degrees i ≠ j average `(i, j)` and `(j, i)`; for i = j halve.
-
-    Raises
-    ------
-    PlanError
-        When the degrees are not two integers of at least 1.
+    For undirected edges between degrees i ≠ j average `(i, j)` and `(j, i)`; for i = j halve.
 
     Examples
     --------
@@ -150,18 +105,6 @@ def edges_from_joint_degrees(weight: float, degrees: Sequence[SupportsIndex]) ->
 def triangles_from_weight(weight: float, degrees: Sequence[SupportsIndex]) -> float:
     """The number of triangles behind a weight released from `triangles_by_degree` with `bucket=1`.
 
-    Parameters
-    ----------
-    weight : float
-        The released weight of the record.
-    degrees : three ints
-        The record.
-
-    Raises
-    ------
-    PlanError
-        When the degrees are not three integers of at least 2.
-
     Examples
     --------
     >>> triangles_from_weight(0.5, (2, 2, 2))
@@ -172,18 +115,6 @@ def triangles_from_weight(weight: float, degrees: Sequence[SupportsIndex]) -> fl
 
 def squares_from_weight(weight: float, degrees: Sequence[SupportsIndex]) -> float:
     """The number of squares behind a weight released from `squares_by_degree`.
-
-    Parameters
-    ----------
-    weight : float
-        The released weight of the record.
-    degrees : four ints
-        The record, in order around the square.
-
-    Raises
-    ------
-    PlanError
-        When the degrees are not four integers of at least 2.
 
     Examples
     --------

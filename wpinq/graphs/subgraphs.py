@@ -1,6 +1,7 @@
 """Triangles and squares by the degrees of their vertices, and triangles as one number.
 
-As in `recipes`, edges are symmetric and weigh 1; closed forms hold for simple graphs.
+As in `recipes`, edges are records of two fields of one type (else PlanError), symmetric, of weight 1; closed forms
+hold for simple graphs.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from wpinq.errors import PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.graphs.recipes import check_edges, paths
 from wpinq.query import Query
 
@@ -33,7 +34,7 @@ def triangles_by_degree(edges: Query, bucket: int = 1) -> Query:
     Raises
     ------
     PlanError
-        When the records of edges are not two fields of one type, or bucket is no integer of at least 1.
+        When bucket is no integer of at least 1.
 
     Notes
     -----
@@ -80,21 +81,11 @@ def squares_by_degree(edges: Query) -> Query:
     With `f(p, q) = p²(q − 1) + q²(p − 1)`, each square of degrees a, b, c, d around it adds
     `2/(f(b,c) + f(d,a)) + 2/(f(a,b) + f(c,d))` to its canonical cyclic quadruple.
 
-    Parameters
-    ----------
-    edges : Query
-        Symmetric edges of weight 1.
-
     Returns
     -------
     Query
         Records `(a, b, c, d)`, degrees in order around the square: the least of the eight ways to write them
         (four starts, two directions). Uses: 12; 24 from undirected edges.
-
-    Raises
-    ------
-    PlanError
-        When the records of edges are not two fields of one type.
 
     Notes
     -----
@@ -135,20 +126,10 @@ def triangles_by_intersect(edges: Query) -> Query:
 
     `out("triangle!") = Σ_{triangles abc} min(1/d_a, 1/d_b) + min(1/d_a, 1/d_c) + min(1/d_b, 1/d_c)`
 
-    Parameters
-    ----------
-    edges : Query
-        Symmetric edges of weight 1.
-
     Returns
     -------
     Query
         The one record `"triangle!"`. Uses: 4; 8 from undirected edges.
-
-    Raises
-    ------
-    PlanError
-        When the records of edges are not two fields of one type.
 
     Notes
     -----

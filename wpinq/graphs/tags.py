@@ -6,8 +6,9 @@ that are full say how large it is. Weights of joins with tags do not fall with t
 do.
 
 Here `edges` holds each undirected edge ONCE, in either direction, with weight 1, so that one use is one undirected
-edge. `t_i(d) = clamp(d − C_i, 0, C_{i+1} − C_i) / 2` is the weight of tag i, between limits C_i and C_{i+1}, at a node
-of degree d.
+edge: records of two fields of one type, else PlanError. `limits` are public, 0 = C_0 < C_1 < …, two or more, else
+PlanError; degree beyond the last is cut off. `t_i(d) = clamp(d − C_i, 0, C_{i+1} − C_i) / 2` is the weight of tag i,
+between limits C_i and C_{i+1}, at a node of degree d.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from wpinq.errors import PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.graphs.limits import checked_limits
 from wpinq.graphs.recipes import check_edges
 from wpinq.query import Query
@@ -28,20 +29,10 @@ def half_edges(edges: Query) -> Query:
 
     `out((a, b)) = (A((a, b)) + A((b, a))) / 2`
 
-    Parameters
-    ----------
-    edges : Query
-        Undirected edges, each once, of weight 1.
-
     Returns
     -------
     Query
         Records `(src, dst)` of weight 1/2. Uses: 1, where `symmetrize` takes 2 for weight 1.
-
-    Raises
-    ------
-    PlanError
-        When the records are not two fields of one type.
 
     Notes
     -----
@@ -63,20 +54,10 @@ def half_degree_ccdf(edges: Query) -> Query:
 
     `out(y) = #{a : d_a > y} / 2`, y = 0, 1, 2, …
 
-    Parameters
-    ----------
-    edges : Query
-        Undirected edges, each once, of weight 1.
-
     Returns
     -------
     Query
         Records 0, 1, 2, …. Uses: 1. `degree_ccdf` of `symmetrize` gives the whole counts for 2.
-
-    Raises
-    ------
-    PlanError
-        When the records are not two fields of one type.
 
     Notes
     -----
@@ -102,20 +83,13 @@ def degree_tags(edges: Query, limits: Sequence[int]) -> Query:
 
     Parameters
     ----------
-    edges : Query
-        Undirected edges, each once, of weight 1.
     limits : sequence of int
-        Public limits C_0 = 0 < C_1 < …, two or more. Degree beyond the last is cut off.
+        Public limits, as above.
 
     Returns
     -------
     Query
         Records `(record: node, index: tag)`; those of a node weigh `min(d_a, C_last) / 2` together. Uses: 1.
-
-    Raises
-    ------
-    PlanError
-        When the records are not two fields of one type, or the limits do not rise from 0.
 
     Notes
     -----
@@ -139,20 +113,10 @@ def degree_mass_by_tag(edges: Query, limits: Sequence[int]) -> Query:
 
     `out(i) = Σ_a t_i(d_a)`
 
-    Parameters
-    ----------
-    edges, limits
-        As for `degree_tags`.
-
     Returns
     -------
     Query
         Records 0, 1, …, one a tag. Uses: 1.
-
-    Raises
-    ------
-    PlanError
-        As for `degree_tags`.
 
     Notes
     -----
@@ -181,8 +145,6 @@ def closed_wedges_by_tag(edges: Query, limits: Sequence[int], copies: int = 1) -
 
     Parameters
     ----------
-    edges, limits
-        As for `degree_tags`.
     copies : int
         How often the edges are used to close wedges, at least 1: what an edge has room for.
 
@@ -194,7 +156,7 @@ def closed_wedges_by_tag(edges: Query, limits: Sequence[int], copies: int = 1) -
     Raises
     ------
     PlanError
-        As for `degree_tags`, or when copies is less than 1.
+        When copies is no integer of at least 1.
 
     Notes
     -----
@@ -240,20 +202,10 @@ def joint_degrees_by_tag(edges: Query, limits: Sequence[int]) -> Query:
     Each direction of an edge adds `(2/3)·t_i(d_a)·t_j(d_b) / (d_a·d_b)` to the sorted pair (i, j), where the last limit
     is no less than any degree: 1/3 an edge in all, whatever the degrees.
 
-    Parameters
-    ----------
-    edges, limits
-        As for `degree_tags`.
-
     Returns
     -------
     Query
         Records `(i, j)`, i ≤ j. Uses: 3.
-
-    Raises
-    ------
-    PlanError
-        As for `degree_tags`.
 
     Notes
     -----

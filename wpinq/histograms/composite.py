@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
+from wpinq.histograms.inference.axes import along_axes, flat_product
 from wpinq.histograms.workload import Workload, check_domain_size
 
 
@@ -28,23 +28,21 @@ class Kronecker(Workload):
         if not factors or not all(isinstance(factor, Workload) for factor in factors):
             raise PlanError("a Kronecker workload needs a workload for each attribute")
         self.factors = factors
-        self.domain = check_domain_size(prod(factor.domain for factor in factors))
+        self.sizes = tuple(factor.domain for factor in factors)
+        self.domain = check_domain_size(prod(self.sizes))
         self.queries = prod(factor.queries for factor in factors)
 
     def answer(self, histogram: Floats) -> Floats:
-        return along_axes(histogram, [factor.domain for factor in self.factors], [f.answer for f in self.factors])
+        return along_axes(histogram, ((factor.domain, factor.answer) for factor in self.factors))
 
     def transpose(self, answers: Floats) -> Floats:
-        return along_axes(answers, [factor.queries for factor in self.factors], [f.transpose for f in self.factors])
+        return along_axes(answers, ((factor.queries, factor.transpose) for factor in self.factors))
 
     def gram(self, vectors: Floats) -> Floats:
-        return along_axes(vectors, [factor.domain for factor in self.factors], [f.gram for f in self.factors])
+        return along_axes(vectors, ((factor.domain, factor.gram) for factor in self.factors))
 
     def gram_diagonal(self) -> Floats:
-        diagonal = np.ones(1)
-        for factor in self.factors:
-            diagonal = np.outer(diagonal, factor.gram_diagonal()).ravel()
-        return diagonal
+        return flat_product(factor.gram_diagonal() for factor in self.factors)
 
 
 class Stacked(Workload):
@@ -70,8 +68,7 @@ class Stacked(Workload):
         return np.concatenate([workload.answer(histogram) for workload in self.workloads])
 
     def transpose(self, answers: Floats) -> Floats:
-        ends = np.cumsum([workload.queries for workload in self.workloads])[:-1]
-        parts = np.split(np.asarray(answers), ends)
+        parts = np.split(np.asarray(answers), np.cumsum([workload.queries for workload in self.workloads])[:-1])
         pairs = zip(self.workloads, parts, strict=True)
         return np.asarray(sum(workload.transpose(part) for workload, part in pairs))
 
@@ -80,13 +77,3 @@ class Stacked(Workload):
 
     def gram_diagonal(self) -> Floats:
         return np.asarray(sum(workload.gram_diagonal() for workload in self.workloads))
-
-
-def along_axes(values: Floats, sizes: list[int], functions: list[Any]) -> Floats:
-    """A function of the first axis applied along each attribute of a flattened product; further axes are kept."""
-    cube = np.reshape(values, (*sizes, *values.shape[1:]))
-    for axis, function in enumerate(functions):
-        front = np.moveaxis(cube, axis, 0)
-        result = function(front.reshape(len(front), -1))
-        cube = np.moveaxis(result.reshape(len(result), *front.shape[1:]), 0, axis)
-    return np.reshape(cube, (-1, *values.shape[1:]))

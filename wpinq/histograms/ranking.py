@@ -9,12 +9,11 @@ from typing import Any
 
 from wpinq.errors import PlanError
 from wpinq.histograms.composite import Kronecker, Stacked
-from wpinq.histograms.inference.tree import Tree
 from wpinq.histograms.simulate import simulated_error
 from wpinq.histograms.strategies.hierarchical import Hierarchical
 from wpinq.histograms.strategies.identity import Identity
 from wpinq.histograms.strategies.linear import LinearStrategy
-from wpinq.histograms.strategies.mechanism import Mechanism, check_mechanism
+from wpinq.histograms.strategies.noise_choice import Mechanism, check_mechanism
 from wpinq.histograms.strategies.optimised import optimise
 from wpinq.histograms.strategies.product import Product
 from wpinq.histograms.strategies.wavelet import Wavelet
@@ -113,23 +112,16 @@ def choose(
     source : Query, optional
         The query that will be measured, its records bins: nothing but its plan is looked at.
 
-    Returns
-    -------
-    Ranking
-        All of them, best first.
-
     Raises
     ------
     PlanError
-        When workload, domain, candidates and guess do not agree; when a candidate is no linear strategy, whose error
-        on queries is not known beforehand; when `nonnegative` comes without a guess, or a guess without it; when a
-        mechanism needs a source, or a candidate has no lattice for "geometric".
+        When these do not agree; when a candidate is no linear strategy, whose error on queries is not known beforehand;
+        when a candidate has no lattice for "geometric".
 
     Notes
     -----
-    Privacy cost: none: it depends on the workload and the guess alone. Time at 4096 bins: about twelve seconds for all
-    ranges, a third of them for the optimised strategy, the rest for the errors of trees; fewer `candidates` take less.
-    A guess adds about 0.1 s a candidate.
+    Time at 4096 bins: about twelve seconds for all ranges, a third of them for the optimised strategy, the rest for
+    the errors of trees; fewer `candidates` take less. A guess adds about 0.1 s a candidate.
 
     Examples
     --------
@@ -198,11 +190,8 @@ def choose(
 def _sizes(workload: Workload, domain: int | Sequence[int] | None) -> tuple[int, ...]:
     if domain is None:
         whole = workload.workloads[0] if isinstance(workload, Stacked) else workload
-        factors = whole.factors if isinstance(whole, Kronecker) else (whole,)
-        return tuple(factor.domain for factor in factors)
-    if not isinstance(domain, (list, tuple)):
-        return (check_domain_size(domain),)
-    return tuple(check_domain_size(size) for size in domain)
+        return whole.sizes if isinstance(whole, Kronecker) else (whole.domain,)
+    return tuple(map(check_domain_size, domain if isinstance(domain, (list, tuple)) else (domain,)))
 
 
 def _default(workload: Workload, sizes: tuple[int, ...]) -> list[LinearStrategy]:
@@ -210,7 +199,7 @@ def _default(workload: Workload, sizes: tuple[int, ...]) -> list[LinearStrategy]
         return [*_fixed(sizes[0]), optimise(workload)]
     columns = [[Identity(size), Hierarchical(size), Wavelet(size)] for size in sizes]
     found: list[LinearStrategy] = [Product(*kind) for kind in zip(*columns, strict=True)]
-    if isinstance(workload, Kronecker) and tuple(factor.domain for factor in workload.factors) == sizes:
+    if isinstance(workload, Kronecker) and workload.sizes == sizes:
         found.append(Product(*(choose(factor, 1).best for factor in workload.factors)))
     if isinstance(workload, Stacked):
         found.append(optimise(workload))
@@ -219,8 +208,7 @@ def _default(workload: Workload, sizes: tuple[int, ...]) -> list[LinearStrategy]
 
 def _fixed(size: int) -> list[LinearStrategy]:
     trees: dict[tuple[int, ...], LinearStrategy] = {}
-    k = 2
-    while k < 2 * size:
-        trees.setdefault(Tree.uniform(size, k).sizes, Hierarchical(size, k))
-        k *= 2
+    for i in range(1, (2 * size - 1).bit_length()):
+        tree = Hierarchical(size, 2**i)
+        trees.setdefault(tree.tree.sizes, tree)
     return [Identity(size), Wavelet(size), *trees.values()]

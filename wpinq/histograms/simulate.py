@@ -1,14 +1,22 @@
-"""Errors by simulation on a public guess: for what has no error that is the same for all data."""
+"""Errors by simulation on a public guess: for what has no error that is the same for all data.
+
+A guess is a public histogram: an earlier release, another place, an assumed shape. Never the protected data: the choice
+that follows would tell of them. `draws` says how many releases are simulated, at least 1, and `seed` with what noise.
+What is given back is approximate, and about the guess. PlanError when the shapes do not agree or a parameter is out of
+range.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.inference.arrays import count_of, vector
+from wpinq.histograms.inference.checks import count_of, vector
+from wpinq.histograms.inference.noise_law import Noise
 from wpinq.histograms.strategies.count_of_counts import CountOfCounts, earth_movers_distance
 from wpinq.histograms.strategies.linear import LinearStrategy
 from wpinq.histograms.strategies.sorted import Sorted
@@ -29,32 +37,17 @@ def simulated_error(
     Parameters
     ----------
     strategy : LinearStrategy
-        The strategy.
+        The strategy. Its `expected_error` is exact for unbiased estimates and all data.
     workload : Workload or matrix
         The queries.
     epsilon : number or Measurement
         More than 0, for Laplace noise; or what `strategy.measure` gave, for its noise.
     guess : array-like
-        A public histogram, one count of at least 0 a bin: an earlier release, another place, an assumed shape. Never
-        the protected data: the choice that follows would tell of them.
+        Public: one count of at least 0 a bin.
     nonnegative : str, optional
         As for `strategy.infer`.
     draws, seed : int
-        How many simulated releases, at least 1, and the seed of their noise.
-
-    Returns
-    -------
-    float
-        Approximate; about the guess. `strategy.expected_error` is exact for unbiased estimates and all data.
-
-    Raises
-    ------
-    PlanError
-        When the shapes do not agree or a parameter is out of range.
-
-    Notes
-    -----
-    Privacy cost: none: nothing protected is read.
+        How many simulated releases, and the seed of their noise.
 
     Examples
     --------
@@ -66,12 +59,9 @@ def simulated_error(
     _check_strategy(strategy, LinearStrategy)
     noise, wanted = strategy.noise(epsilon=epsilon), as_workload(workload, strategy.domain)
     truth = _guess(guess, strategy.domain)
-    _check_draws(draws, seed)
-    rng = np.random.default_rng(seed)
-    noiseless, true = strategy.apply(truth), wanted.answer(truth)
-    total = 0.0
-    for _ in range(draws):
-        estimate = strategy.infer(noiseless + noise.draw(rng, len(noiseless)), nonnegative)  # type: ignore[arg-type]
+    true, total = wanted.answer(truth), 0.0
+    for noisy in _released(strategy.apply(truth), noise, draws, seed):
+        estimate = strategy.infer(noisy, nonnegative)  # type: ignore[arg-type]
         total += float(((wanted.answer(estimate) - true) ** 2).sum()) / draws
     return total
 
@@ -88,20 +78,6 @@ def simulated_sorted_error(strategy: Sorted, epsilon: object, guess: Any, draws:
     epsilon, draws, seed
         As for `simulated_error`.
 
-    Returns
-    -------
-    float
-        Approximate; about the guess.
-
-    Raises
-    ------
-    PlanError
-        When the guess is not that.
-
-    Notes
-    -----
-    Privacy cost: none.
-
     Examples
     --------
     >>> even = simulated_sorted_error(Sorted(100), 1, guess=[5] * 100)
@@ -111,11 +87,8 @@ def simulated_sorted_error(strategy: Sorted, epsilon: object, guess: Any, draws:
     """
     _check_strategy(strategy, Sorted)
     truth = np.sort(_guess(guess, strategy.domain))
-    noise = strategy.noise(epsilon=epsilon)
-    _check_draws(draws, seed)
-    rng = np.random.default_rng(seed)
-    fits = (strategy.infer(truth + noise.draw(rng, len(truth))) for _ in range(draws))
-    return float(np.mean([((fit - truth) ** 2).sum() for fit in fits]))
+    released = _released(truth, strategy.noise(epsilon=epsilon), draws, seed)
+    return float(np.mean([((strategy.infer(noisy) - truth) ** 2).sum() for noisy in released]))
 
 
 def simulated_distance(strategy: CountOfCounts, epsilon: object, guess: Any, draws: int = 20, seed: int = 0) -> float:
@@ -130,20 +103,6 @@ def simulated_distance(strategy: CountOfCounts, epsilon: object, guess: Any, dra
     epsilon, draws, seed
         As for `simulated_error`.
 
-    Returns
-    -------
-    float
-        Approximate; about the guess.
-
-    Raises
-    ------
-    PlanError
-        When the guess is not that.
-
-    Notes
-    -----
-    Privacy cost: none.
-
     Examples
     --------
     >>> guess = [0, 50, 30, 20]
@@ -156,12 +115,16 @@ def simulated_distance(strategy: CountOfCounts, epsilon: object, guess: Any, dra
     truth: Integers = np.rint(counts).astype(np.int64)
     if (truth != counts).any() or truth.sum() != strategy.groups:
         raise PlanError(f"a guess of group sizes holds whole numbers that sum to the {strategy.groups} groups")
-    noise = strategy.noise(epsilon=epsilon)
-    _check_draws(draws, seed)
+    released = _released(strategy.answers_from(truth), strategy.noise(epsilon=epsilon), draws, seed)
+    return float(np.mean([earth_movers_distance(strategy.infer(noisy), truth) for noisy in released]))
+
+
+def _released(noiseless: Floats, noise: Noise, draws: int, seed: int) -> Iterator[Floats]:
+    """Simulated releases of the answers; PlanError at once when draws or seed are none."""
+    count_of(draws, "the number of draws", 1, error=PlanError)
+    count_of(seed, "a seed", 0, error=PlanError)
     rng = np.random.default_rng(seed)
-    noiseless = strategy.answers_from(truth)
-    found = (strategy.infer(noiseless + noise.draw(rng, len(noiseless))) for _ in range(draws))
-    return float(np.mean([earth_movers_distance(histogram, truth) for histogram in found]))
+    return (noiseless + noise.draw(rng, len(noiseless)) for _ in range(draws))
 
 
 def _guess(guess: Any, domain: int) -> Floats:
@@ -180,8 +143,3 @@ def _check_strategy(strategy: object, kind: type[Any]) -> None:
             f"this simulates a {kind.__name__}, not {strategy!r}: simulated_error is for linear strategies, "
             "simulated_sorted_error for Sorted and simulated_distance for CountOfCounts"
         )
-
-
-def _check_draws(draws: int, seed: int) -> None:
-    count_of(draws, "the number of draws", 1, error=PlanError)
-    count_of(seed, "a seed", 0, error=PlanError)

@@ -10,7 +10,8 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.inference.arrays import MOST_BINS, array_of, count_of
+from wpinq.histograms.inference.axes import along, blocks, units
+from wpinq.histograms.inference.checks import MOST_BINS, array_of, count_of
 from wpinq.histograms.inference.ranges import check_ranges
 
 _BLOCK = 1 << 17
@@ -47,16 +48,16 @@ class Workload(ABC):
         """The diagonal of `Wᵀ W`: the sum of squared coefficients of each bin."""
         total = np.zeros(self.domain)
         for start in range(0, self.queries, 256):
-            block = np.zeros((self.queries, min(256, self.queries - start)))
-            block[np.arange(start, start + block.shape[1]), np.arange(block.shape[1])] = 1.0
-            total += (self.transpose(block) ** 2).sum(axis=1)
+            total += (self.rows(start, min(start + 256, self.queries)) ** 2).sum(axis=1)
         return total
 
     def rows(self, start: int, stop: int) -> Floats:
         """The queries start ≤ i < stop, one a column: shape (domain, stop − start)."""
-        block = np.zeros((self.queries, stop - start))
-        block[np.arange(start, stop), np.arange(stop - start)] = 1.0
-        return self.transpose(block)
+        return self.transpose(units(self.queries, start, stop))
+
+    def row_blocks(self) -> Iterator[Floats]:
+        """All queries, some `rows` at a time."""
+        return (self.rows(start, stop) for start, stop in blocks(self.queries))
 
     def ranges(self) -> Iterator[tuple[Integers, Integers]] | None:
         """Where every query is a range: their starts and stops, block by block. None where they are not."""
@@ -66,17 +67,9 @@ class Workload(ABC):
         return f"<{type(self).__name__}: {self.queries} queries over {self.domain} bins>"
 
 
-def _columns(values: Floats, factor: Any) -> Any:
-    return np.reshape(factor, (-1,) + (1,) * (values.ndim - 1))
-
-
 def _indicators(domain: int, starts: Integers, stops: Integers) -> Floats:
     bins = np.arange(domain)[:, None]
     return ((bins >= starts) & (bins < stops)).astype(np.float64)
-
-
-def _prefix(values: Floats) -> Floats:
-    return np.concatenate((np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)))
 
 
 class Ranges(Workload):
@@ -111,7 +104,7 @@ class Ranges(Workload):
             raise PlanError("a workload needs at least one query")
 
     def answer(self, histogram: Floats) -> Floats:
-        prefix = _prefix(histogram)
+        prefix = np.concatenate((np.zeros((1, *histogram.shape[1:])), np.cumsum(histogram, axis=0)))
         return np.asarray(prefix[self.stops] - prefix[self.starts])
 
     def transpose(self, answers: Floats) -> Floats:
@@ -151,9 +144,6 @@ class Bins(Workload):
 
     def gram_diagonal(self) -> Floats:
         return np.ones(self.domain)
-
-    def rows(self, start: int, stop: int) -> Floats:
-        return _indicators(self.domain, np.arange(start, stop), np.arange(start, stop) + 1)
 
     def ranges(self) -> Iterator[tuple[Integers, Integers]]:
         yield np.arange(self.domain), np.arange(self.domain) + 1
@@ -214,7 +204,7 @@ class AllRanges(Workload):
 
     def gram(self, vectors: Floats) -> Floats:
         # bins i and j lie together in (min(i, j) + 1)(n − max(i, j)) ranges
-        up = _columns(vectors, np.arange(1.0, self.domain + 1))
+        up = along(np.arange(1.0, self.domain + 1), vectors)
         down = up[::-1]
         before = np.cumsum(up * vectors, axis=0)
         after = np.cumsum((down * vectors)[::-1], axis=0)[::-1]

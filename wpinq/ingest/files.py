@@ -13,9 +13,9 @@ from pathlib import Path
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
 from wpinq.expr.values import UnfitValue, Value
-from wpinq.ingest.columns import Layout
+from wpinq.ingest.data_frames import records_of_arrow
 from wpinq.ingest.rejection import Faults, reject
-from wpinq.ingest.tables import records_of_arrow
+from wpinq.ingest.typed_columns import Layout
 
 _GZIP = b"\x1f\x8b"
 
@@ -92,10 +92,7 @@ def records_of_csv(path: Path, type_: Type) -> list[Value]:
         _parse_column(list(map(itemgetter(place), rows)), kind, faults, layout.label(i))
         for i, (place, kind) in enumerate(zip(picked, layout.types, strict=True))
     ]
-    records = layout.records(columns, faults)
-    if faults:
-        reject(str(path), faults)
-    return records
+    return layout.sound_records(columns, str(path), faults)
 
 
 def records_of_parquet(path: Path, type_: Type) -> list[Value]:

@@ -13,13 +13,13 @@ from wpinq.dataset import EngineDataset
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import INT, STR, TupleOf, Type
 from wpinq.expr.values import Value
+from wpinq.ingest.data_frames import library_of, records_of_table
 from wpinq.ingest.edge_list import EdgeList
 from wpinq.ingest.files import records_of_csv, records_of_parquet
 from wpinq.ingest.promises import check_facts, enforce, norm
 from wpinq.ingest.rejection import Faults, reject
 from wpinq.ingest.rows import read_weights, records_of_rows
 from wpinq.ingest.spark_frames import read_frame
-from wpinq.ingest.tables import library_of, records_of_table
 
 _EDGE_LISTS = (".txt", ".tsv", ".edges")
 

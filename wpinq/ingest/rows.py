@@ -11,8 +11,8 @@ from typing import Any
 
 from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import UnfitValue, Value
-from wpinq.ingest.columns import Layout, by_name, unwrap
 from wpinq.ingest.rejection import Faults
+from wpinq.ingest.typed_columns import Layout, by_name, unwrap
 
 
 def records_of_rows(rows: Iterable[Any], type_: Type, faults: Faults) -> list[Value]:

@@ -10,7 +10,7 @@ from typing import Any
 from wpinq.dataset import EngineDataset, WeightRange
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
-from wpinq.ingest.columns import Layout
+from wpinq.ingest.typed_columns import Layout
 
 _WHAT = "the Spark frame"
 _UNREADABLE = "cannot be read by Spark: show it yourself to see why"

@@ -15,11 +15,9 @@ from wpinq.kernel.geometric import GeometricNoise
 from wpinq.kernel.noise import LaplaceNoise
 from wpinq.kernel.selection import select, selection_scale
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
-from wpinq.measure.scales import check_exact, geometric_scale, laplace_scale, on_lattice
-from wpinq.plan.analysis import masses, rounding_error, slack, uses
+from wpinq.measure.scales import laplace_scale, lattice_scale, on_lattice
 from wpinq.plan.arithmetic import Weights
-from wpinq.plan.lattice import require_lattice
-from wpinq.plan.node import sources
+from wpinq.plan.certify import certify
 from wpinq.plan.operators.source import Source
 
 NOT_MEASURED = "release takes measurements: end the query with .noisy_count(epsilon=...) or another sink"
@@ -55,9 +53,9 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
         raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
     if measurement.domain is not None:  # before the debit: a Measurement can be made by hand
         measurement = replace(measurement, domain=check_domain(measurement.domain, measurement.plan.type))
-    declarations = sources([measurement.plan])
+    certificate = certify(measurement.plan)
     versions = []
-    for name, declared in declarations.items():
+    for name, declared in certificate.sources.items():
         held = protected.get(name)
         if held is None:
             raise SessionError(f"the source {name!r} is not protected in this session; call protect first")
@@ -67,10 +65,12 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
     choice = isinstance(measurement.sink, Choose)
     if choice and not measurement.domain:
         raise SessionError("a choice needs at least one candidate")
-    widening = slack(measurement.plan, readouts=1 if choice else 0)
-    distances = tuple(count * declarations[name].unit_weight for name, count in uses(measurement.plan).items())
+    widening = certificate.slack(readouts=1 if choice else 0)
+    distances = tuple(count * certificate.sources[name].unit_weight for name, count in certificate.uses.items())
     if isinstance(measurement.sink, GeometricCount):
-        scale = _geometric_scale(measurement, measurement.sink.step)
+        if certificate.require_lattice() != measurement.sink.step:  # a Measurement can be made by hand, or read
+            raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
+        scale = lattice_scale(certificate, measurement.epsilon)
     elif choice:
         scale = selection_scale(measurement.epsilon, widening, distances)
     else:
@@ -78,15 +78,6 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
     nonce = secrets.token_bytes(16) if fresh else b""
     digest = digest_of("release", measurement.digest, repr(scale), repr(sorted(versions)), nonce)
     return Order(measurement, digest.hex(), tuple(versions), scale, widening, distances)
-
-
-def _geometric_scale(measurement: Measurement, step: Fraction) -> float:
-    """The scale in steps, where the plan proves the lattice and floats hold it exactly."""
-    plan = measurement.plan
-    if require_lattice(plan) != step:  # a Measurement can be made by hand, or read from a file
-        raise SessionError("the plan proves another lattice than the measurement says: use query.geometric_count(...)")
-    check_exact(step, rounding_error(plan), masses(plan)[plan.digest])
-    return geometric_scale(measurement.epsilon, step, slack(plan, exact=True))
 
 
 def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:

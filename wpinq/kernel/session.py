@@ -30,8 +30,8 @@ from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import Choose, Measurement, check_text
-from wpinq.plan.analysis import demand
 from wpinq.plan.arithmetic import FLOAT, Weights
+from wpinq.plan.demand import demand
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 from wpinq.query import Query

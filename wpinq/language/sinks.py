@@ -8,13 +8,13 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Literal
 
-from wpinq.expr.format import write, write_constant
 from wpinq.expr.nodes import Call, Lambda, make_lambda
+from wpinq.expr.printing import write, write_constant
 from wpinq.expr.types import INT, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement, NoisyAverage, NoisyCount, NoisySum
-from wpinq.plan.domain import infer_domain
+from wpinq.plan.certify import certify
 from wpinq.plan.node import Node
 from wpinq.query import Query
 
@@ -51,7 +51,7 @@ def _write_geometric(m: Measurement) -> tuple[Node, list[str]] | None:
 
 
 def _keys_unless_inferred(m: Measurement) -> list[str]:
-    return [] if m.domain is None or m.domain == infer_domain(m.plan) else [_over(m)]
+    return [] if m.domain is None or m.domain == certify(m.plan).domain else [_over(m)]
 
 
 def _write_clamped(sink: type[NoisySum | NoisyAverage]) -> Callable[[Measurement], tuple[Node, list[str]] | None]:

@@ -11,7 +11,8 @@ from wpinq.errors import EpsilonError
 from wpinq.expr.facts import FACTS
 from wpinq.measure.epsilon import NANO, format_epsilon, parse_epsilon
 from wpinq.measure.measurement import Measurement
-from wpinq.plan.analysis import demand, uses
+from wpinq.plan.certify import certify
+from wpinq.plan.demand import demand
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
 
@@ -76,7 +77,7 @@ class Bill(Mapping[str, Fraction]):
         itemised = Fraction(0)
         listed: set[bytes] = set()
         for label, measurement in zip(self.labels, self.measurements, strict=True):
-            count = uses(measurement.plan).get(name, 0)
+            count = certify(measurement.plan).uses.get(name, 0)
             if not count:
                 continue
             if measurement.digest in listed:

@@ -18,7 +18,7 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, canonical_bytes, normalize
-from wpinq.ingest.columns import plain
+from wpinq.ingest.typed_columns import plain
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.laws import DoubleGeometric, half_width
 from wpinq.plan.format import plan_from_json, plan_to_json

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from wpinq.errors import EpsilonError
+from wpinq.plan.certify import Certificate
 
 _LARGEST = 2**62
 """What weights on a lattice stay below, in steps."""
@@ -82,9 +83,9 @@ def geometric_scale(epsilon: Fraction, step: Fraction, slack: Fraction) -> float
     epsilon : Fraction
         More than 0.
     step : Fraction
-        The lattice g > 0 of the plan: `wpinq.plan.lattice.require_lattice` proves it.
+        The lattice g > 0 of the plan: `Certificate.require_lattice` proves it.
     slack : Fraction
-        What the plan widens exact noise by: `wpinq.plan.analysis.slack(plan, exact=True)`, 0 but over parts.
+        What the plan widens exact noise by: `Certificate.slack(exact=True)`, 0 but over parts.
 
     Returns
     -------
@@ -125,7 +126,7 @@ def check_exact(step: Fraction, rounding_error: Fraction, mass: Fraction) -> Non
     step : Fraction
         The lattice g.
     rounding_error : Fraction
-        `wpinq.plan.analysis.rounding_error` of the plan: must be below g/2.
+        `Certificate.rounding_error` of the plan: must be below g/2.
     mass : Fraction
         The bound on the output's norm: must be below 2⁶² steps.
 
@@ -150,7 +151,7 @@ def on_lattice(weights: Sequence[float], step: Fraction) -> list[int]:
     Parameters
     ----------
     weights : sequence of float
-        The engine's output. The caller has proven, statically, that `rounding_error(plan) < g/2`.
+        The engine's output. The caller has proven, statically, that the plan's rounding error is below g/2.
     step : Fraction
         The lattice g.
 
@@ -171,3 +172,18 @@ def on_lattice(weights: Sequence[float], step: Fraction) -> list[int]:
     over, under = step.denominator, step.numerator
     ratios = (weight.as_integer_ratio() for weight in weights)
     return [(2 * top * over + bottom * under) // (2 * bottom * under) for top, bottom in ratios]
+
+
+def lattice_scale(certificate: Certificate, epsilon: Fraction) -> float:
+    """The scale, in steps, of double-geometric noise for a plan, where floats hold its lattice exactly.
+
+    Raises
+    ------
+    PlanError
+        When the plan proves no lattice; it names the step that breaks it.
+    EpsilonError
+        When the lattice is too fine for the floats of an engine, or for the noise.
+    """
+    step = certificate.require_lattice()
+    check_exact(step, certificate.rounding_error, certificate.output.mass)
+    return geometric_scale(epsilon, step, certificate.slack(exact=True))

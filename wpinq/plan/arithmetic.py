@@ -14,6 +14,12 @@ from typing import Any
 
 from wpinq.expr.values import Value
 
+UNIT_ROUNDOFF = Fraction(1, 2**53)
+"""The relative error of one correctly rounded float operation."""
+
+SUM_ROUNDOFFS = Fraction(33, 32)
+"""What adding up equal records may round: one roundoff a sum, and 1/32 for grids and for terms of second order."""
+
 Weight = Any
 """A weight: a Fraction in exact arithmetic, a float otherwise. The arithmetic in use decides."""
 

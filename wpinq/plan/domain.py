@@ -7,26 +7,12 @@ negative weight: what is listed is asked for, the rest is simply not released.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
 
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable
-from wpinq.expr.types import BOOL
+from wpinq.expr.types import BOOL, Type
 from wpinq.expr.values import Value
-from wpinq.plan.node import Node, topological
-from wpinq.plan.operators import (
-    Concat,
-    Except,
-    GroupBy,
-    Intersect,
-    Join,
-    Partition,
-    Select,
-    SelectMany,
-    Source,
-    Union,
-    Where,
-)
 
 DOMAIN_LIMIT = 1_000_000
 """The most values that are inferred; beyond it a domain must be given."""
@@ -37,45 +23,15 @@ WORK_LIMIT = 4 * DOMAIN_LIMIT
 Domain = tuple[Value, ...]
 
 
-def infer_domain(root: Node) -> Domain | None:
-    """Every record that the plan's output can hold, in canonical order of construction, or None."""
-    inference = _Inference()
-    known: dict[bytes, Domain | None] = {}
-    for node in topological([root]):
-        known[node.digest] = inference.of_node(node, [known[child.digest] for child in node.inputs])
-    return known[root.digest]
-
-
-class _Inference:
-    """One inference and the work left to it. Iterative: depth is no limit, and what is shared is done once."""
+class Inference:
+    """One inference over a plan and the work left to it. Iterative: depth is no limit, what is shared is done once."""
 
     def __init__(self) -> None:
         self.left = WORK_LIMIT
 
-    def of_node(self, node: Node, inputs: list[Domain | None]) -> Domain | None:
-        operator = node.operator
-        if isinstance(operator, Source):
-            return _booleans(operator.record == BOOL)
-        if isinstance(operator, Select):
-            return self.of_function(operator.function, inputs)
-        if isinstance(operator, SelectMany):
-            return self.of_function(operator.function, inputs, elements=True)
-        if isinstance(operator, Where):
-            return inputs[0]
-        if isinstance(operator, Partition):
-            return (operator.part.value,) if operator.key.body == operator.key.parameters[0] else inputs[0]
-        if isinstance(operator, GroupBy):
-            return self.product([self.of_function(operator.key, inputs), self.of_function(operator.reduce, [None])])
-        if isinstance(operator, Join):
-            return self.of_function(operator.result, inputs)
-        if isinstance(operator, Intersect):
-            finite = [domain for domain in inputs if domain is not None]
-            return min(finite, key=len) if finite else None
-        if isinstance(operator, (Union, Concat, Except)):
-            return self.merge(inputs)
-        return None
-
-    def of_function(self, function: Lambda, inputs: list[Domain | None], *, elements: bool = False) -> Domain | None:
+    def of_function(
+        self, function: Lambda, inputs: Sequence[Domain | None], *, elements: bool = False
+    ) -> Domain | None:
         """The values of a function, or the elements of the lists that it gives."""
         arguments = {v.digest: domain for v, domain in zip(function.parameters, inputs, strict=True)}
         done: dict[tuple[bytes, bool], Domain | None] = {}
@@ -86,7 +42,7 @@ class _Inference:
             parts = _parts(expr, listed)
             if ready:
                 found = self.combine(expr, listed, arguments, [done[part.digest, within] for part, within in parts])
-                done[expr.digest, listed] = _booleans(expr.type == BOOL) if found is None else found
+                done[expr.digest, listed] = of_type(expr.type) if found is None else found
             elif (expr.digest, listed) not in done:
                 stack.append((expr, listed, True))
                 stack.extend((part, within, False) for part, within in parts)
@@ -117,11 +73,11 @@ class _Inference:
             return self.keep(range(divisor.value)) if 0 < (divisor.value or 0) <= DOMAIN_LIMIT else None
         return None
 
-    def merge(self, domains: list[Domain | None]) -> Domain | None:
+    def merge(self, domains: Sequence[Domain | None]) -> Domain | None:
         finite = [domain for domain in domains if domain is not None]
         return self.keep(value for domain in finite for value in domain) if len(finite) == len(domains) else None
 
-    def product(self, domains: list[Domain | None]) -> Domain | None:
+    def product(self, domains: Sequence[Domain | None]) -> Domain | None:
         finite = [domain for domain in domains if domain is not None]
         size = 1
         for domain in finite:
@@ -139,8 +95,9 @@ class _Inference:
         return tuple(kept)
 
 
-def _booleans(known: bool) -> Domain | None:
-    return (False, True) if known else None
+def of_type(type_: Type) -> Domain | None:
+    """The values of a type that has few."""
+    return (False, True) if type_ == BOOL else None
 
 
 def _parts(expr: Expr, listed: bool) -> tuple[tuple[Expr, bool], ...]:

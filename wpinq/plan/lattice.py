@@ -1,7 +1,8 @@
-"""The lattice of a plan: a public rational g such that every output weight is a multiple of it, for all data.
+"""Lattices of weights: a public rational g such that every weight is a multiple of it, for all data.
 
-Static, from the plan and the facts that its sources declare. Where it exists, noise may be drawn on the multiples of
-g instead of the reals; its promise is then for neighbours that keep the facts, which are on the same lattice.
+Static, from the plan and the facts that its sources declare. Where one is proven, noise may be drawn on the multiples
+of g instead of the reals; its promise is then for neighbours that keep the facts, which are on the same lattice. Here
+is what operators need to say theirs: what divides the widths of a Shave, and the shares of a SelectMany.
 """
 
 from __future__ import annotations
@@ -10,24 +11,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wpinq.errors import PlanError
-from wpinq.expr.format import show
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda
+from wpinq.expr.printing import show
 from wpinq.expr.types import ListOf, Weighted
-from wpinq.plan.node import Node, topological
-from wpinq.plan.operators import (
-    Concat,
-    Except,
-    GroupBy,
-    Intersect,
-    Partition,
-    Select,
-    SelectMany,
-    Shave,
-    Source,
-    Union,
-    Where,
-)
 
 _LONGEST = 64
 """The longest list of a length that depends on the record: the lattice is divided by the lcm of 1 … that."""
@@ -36,101 +22,11 @@ _SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class NoLattice:
     """A step whose output lies on no lattice that the plan proves, and why."""
 
     step: str
     reason: str
-
-
-def lattice(root: Node) -> Fraction | None:
-    """The largest g that the plan proves to divide every output weight, or None.
-
-    Sources with the fact "unit_weights" have 1. Select, Where, Partition keep g; Concat, Except, Union and Intersect
-    have the common divisor of their inputs; Shave that of g and its widths; GroupBy has g/2; SelectMany g over
-    the norm of its list. Join divides by norms of the data: none.
-
-    Parameters
-    ----------
-    root : Node
-        The plan.
-
-    Returns
-    -------
-    Fraction or None
-        More than 0.
-
-    Notes
-    -----
-    Privacy cost: none. It depends on the plan and the declarations of its sources alone.
-
-    Examples
-    --------
-    >>> import wpinq as wp
-    >>> items = wp.source("items", group=int, facts=["unit_weights"])
-    >>> lattice(items.group_by(lambda r: r.group, lambda g: wp.count(g)).plan)
-    Fraction(1, 2)
-    >>> lattice(wp.source("weights", int).plan) is None
-    True
-    """
-    found = _analyse(root)
-    return None if isinstance(found, Broken) else found
-
-
-def require_lattice(root: Node) -> Fraction:
-    """The lattice of a plan; PlanError names the step that breaks it.
-
-    Examples
-    --------
-    >>> import wpinq as wp
-    >>> items = wp.source("items", group=int)
-    >>> require_lattice(items.plan)
-    Traceback (most recent call last):
-    ...
-    wpinq.errors.PlanError: no lattice of weights is proven: Source(items) may hold any weights; declare \
-facts=["unit_weights"], or use Laplace noise
-    """
-    found = _analyse(root)
-    if isinstance(found, Broken):
-        raise PlanError(f"no lattice of weights is proven: {found.step} {found.reason}, or use Laplace noise")
-    return found
-
-
-def _analyse(root: Node) -> Fraction | Broken:
-    known: dict[bytes, Fraction | Broken] = {}
-    for node in topological([root]):
-        inputs: list[Fraction] = []
-        broken: Broken | None = None
-        for child in node.inputs:
-            below = known[child.digest]
-            if isinstance(below, Broken):
-                broken = broken or below
-            else:
-                inputs.append(below)
-        known[node.digest] = _step(node, inputs) if broken is None else broken
-    return known[root.digest]
-
-
-def _step(node: Node, inputs: list[Fraction]) -> Fraction | Broken:
-    operator = node.operator
-    if isinstance(operator, Source):
-        if "unit_weights" in operator.facts:
-            return Fraction(1)
-        return Broken(f"Source({operator.source})", 'may hold any weights; declare facts=["unit_weights"]')
-    if isinstance(operator, (Select, Where, Partition)):
-        return inputs[0]
-    if isinstance(operator, (Concat, Except, Union, Intersect)):
-        return common_divisor(*inputs)
-    if isinstance(operator, GroupBy):
-        return inputs[0] / 2
-    if isinstance(operator, Shave):
-        if not isinstance(operator.widths, Lambda):
-            return common_divisor(inputs[0], Fraction(operator.widths))
-        return _varying_widths(operator.widths, inputs[0])
-    if isinstance(operator, SelectMany):
-        share = _share(operator)
-        return share if isinstance(share, Broken) else inputs[0] * share
-    return Broken(operator.name, "divides by norms of the data; leave it out")
 
 
 def common_divisor(*numbers: Fraction) -> Fraction:
@@ -150,45 +46,45 @@ def _shown(function: Lambda) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
 
 
-def _varying_widths(widths: Lambda, below: Fraction) -> Fraction | Broken:
+def of_widths(widths: Lambda, below: Fraction) -> Fraction | NoLattice:
+    """What divides the pieces that a Shave by widths of each record makes of multiples of `below`."""
     step = f"Shave({_shown(widths)})"
     items = _listed(widths.body.core)
     values = None if items is None else [_values(item) for item in items]
     if values is None or any(value is None for value in values):
-        return Broken(step, "cuts by widths that depend on the record; give constants")
+        return NoLattice(step, "cuts by widths that depend on the record; give constants")
     positive = [width for value in values if value is not None for width in value if width > 0]
     return common_divisor(below, *positive)
 
 
-def _share(operator: SelectMany) -> Fraction | Broken:
-    """What divides every coefficient of a SelectMany: elements over their norm."""
-    function = operator.function
+def of_shares(function: Lambda, bound: int) -> Fraction | NoLattice:
+    """What divides every share of a SelectMany: the weight of an element over the norm of its list."""
     step = f"SelectMany({_shown(function)})"
     assert isinstance(function.type, ListOf)
     items = _listed(function.body.core)
     if not isinstance(function.type.element, Weighted):
         if items is not None:
-            return Fraction(1, max(1, min(len(items), operator.bound)))
-        if operator.bound <= _LONGEST:
-            return Fraction(1, math.lcm(*range(1, max(2, operator.bound + 1))))
-        return Broken(step, f"divides by lengths up to {operator.bound}; give a limit of at most {_LONGEST}")
+            return Fraction(1, max(1, min(len(items), bound)))
+        if bound <= _LONGEST:
+            return Fraction(1, math.lcm(*range(1, max(2, bound + 1))))
+        return NoLattice(step, f"divides by lengths up to {bound}; give a limit of at most {_LONGEST}")
     if items is None:
-        return Broken(step, "has weights in a list whose elements depend on the record; write the list in place")
-    return _weighted_share(items[: operator.bound], step)
+        return NoLattice(step, "has weights in a list whose elements depend on the record; write the list in place")
+    return _weighted_share(items[:bound], step)
 
 
-def _weighted_share(items: tuple[Expr, ...], step: str) -> Fraction | Broken:
+def _weighted_share(items: tuple[Expr, ...], step: str) -> Fraction | NoLattice:
     sizes: list[Fraction] = []
     signed = False
     for item in items:
         values = _values(item.arguments[1]) if isinstance(item, Call) and item.name == "weighted" else None
         magnitudes = set() if values is None else {abs(value) for value in values}
         if len(magnitudes) != 1:
-            return Broken(step, "has weights that depend on the record beyond their sign; make them constants")
+            return NoLattice(step, "has weights that depend on the record beyond their sign; make them constants")
         signed = signed or any(value < 0 for value in values or ())
         sizes.append(magnitudes.pop())
     if signed and not _distinct([item.arguments[0] for item in items if isinstance(item, Call)]):
-        return Broken(step, "may merge elements of opposite sign; tell its records apart by a constant field")
+        return NoLattice(step, "may merge elements of opposite sign; tell its records apart by a constant field")
     nonzero = [size for size in sizes if size]
     if not nonzero:
         return Fraction(1)

@@ -1,8 +1,10 @@
 """What an operator is, the three families that carry most rules, and the registry.
 
-An operator is engine-free: a frozen dataclass with its record type, its stability, its name, and its exact
-meaning. Engines own their rules elsewhere. Everything that must know all operators (the text language, the
-fluent methods, the documentation, the engines' coverage tests) reads the registry.
+An operator is engine-free: a frozen dataclass with its name, its record type, its exact meaning, and what a
+certificate says of its output: stability, mass, rounding, sign, lattice, public domain. What a family cannot know of
+its operators is refused, or taken for the worst, until an operator says it. Engines own their rules elsewhere.
+Everything that must know all operators (the text language, the fluent methods, the documentation, the engines'
+coverage tests) reads the registry.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from wpinq.expr.nodes import Expr, Lambda, digest_of
 from wpinq.expr.primitives import LIST_LIMIT
 from wpinq.expr.types import ListOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import Arithmetic, Weight, Weights, accumulate
+from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight, Weights, accumulate
+from wpinq.plan.domain import Domain, Inference
+from wpinq.plan.lattice import NoLattice, common_divisor
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,29 @@ class Operator(ABC):
         """
         return sum(inputs)
 
+    def roundoffs(self) -> Fraction:
+        """How many roundoffs of the mass of its output, in norm, every engine keeps the operator's rounding within.
+
+        An engine may round a sum later than at the operator that calls for it, after steps that only drop records; it
+        must not round it twice. PlanError where the operator does not say: noise must cover all rounding.
+        """
+        raise PlanError(
+            f"{self.name}: how far engines may round it is not declared, so no noise covers it; "
+            f"define roundoffs() in {type(self).__module__}"
+        )
+
+    def nonnegative(self, *inputs: bool) -> bool:
+        """Whether no output weight can be negative, given that of the inputs. False where it is not known."""
+        return False
+
+    def lattice(self, *inputs: Fraction) -> Fraction | NoLattice:
+        """A number that divides every output weight, for all data, given those of the inputs; or why there is none."""
+        return NoLattice(self.name, "declares no lattice of its weights; leave it out")
+
+    def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
+        """Every record that the output can hold, given those of the inputs; None where the query does not tell."""
+        return None
+
     @abstractmethod
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
         """The meaning: the output dataset, exact when the arithmetic is."""
@@ -104,6 +131,9 @@ class PerRecord(Operator):
     def mass(self, *inputs: Fraction) -> Fraction:
         return inputs[0]
 
+    def roundoffs(self) -> Fraction:
+        return 2 + SUM_ROUNDOFFS  # a coefficient, correctly rounded, and its product with the weight
+
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
         images = self.images(arithmetic)
         return accumulate(
@@ -114,6 +144,19 @@ class PerRecord(Operator):
             ),
             arithmetic,
         )
+
+
+class Passing(PerRecord):
+    """Operators whose records pass their whole weight on to one image, or none."""
+
+    def roundoffs(self) -> Fraction:
+        return SUM_ROUNDOFFS  # of images that are equal
+
+    def nonnegative(self, *inputs: bool) -> bool:
+        return inputs[0]
+
+    def lattice(self, *inputs: Fraction) -> Fraction:
+        return inputs[0]
 
 
 class Combination(Operator):
@@ -127,6 +170,18 @@ class Combination(Operator):
 
     def mass(self, *inputs: Fraction) -> Fraction:
         return sum(inputs, Fraction(0))
+
+    def roundoffs(self) -> Fraction:
+        return SUM_ROUNDOFFS
+
+    def nonnegative(self, *inputs: bool) -> bool:
+        return all(inputs) and min(self.coefficients) >= 0
+
+    def lattice(self, *inputs: Fraction) -> Fraction:
+        return common_divisor(*inputs)
+
+    def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
+        return inference.merge(inputs)
 
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
         return accumulate(

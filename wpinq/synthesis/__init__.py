@@ -2,13 +2,13 @@
 
 from wpinq.synthesis.candidate import Dataset
 from wpinq.synthesis.chain import Chain, GenericChain
+from wpinq.synthesis.chain_trace import Trace
 from wpinq.synthesis.checkpoint import Checkpoint, CheckpointError
 from wpinq.synthesis.convergence import split_r_hat
 from wpinq.synthesis.sampling import Samples, Update, sample
-from wpinq.synthesis.schedule import Constant, Geometric, Linear, Schedule
+from wpinq.synthesis.schedule import ConstantSchedule, GeometricSchedule, LinearSchedule, Schedule
 from wpinq.synthesis.settings import MOST_STEPS, STEPS_AN_EDGE, Settings
 from wpinq.synthesis.target import Target, noise_level
-from wpinq.synthesis.trace import Trace
 from wpinq.synthesis.walks import EdgeMoves, ReplaceRecord, Swaps, Walk
 
 __all__ = [
@@ -17,12 +17,12 @@ __all__ = [
     "Chain",
     "Checkpoint",
     "CheckpointError",
-    "Constant",
+    "ConstantSchedule",
     "Dataset",
     "EdgeMoves",
     "GenericChain",
-    "Geometric",
-    "Linear",
+    "GeometricSchedule",
+    "LinearSchedule",
     "ReplaceRecord",
     "Samples",
     "Schedule",

@@ -20,8 +20,7 @@ from wpinq.synthesis.candidate import Dataset
 from wpinq.synthesis.target import Target
 from wpinq.synthesis.walks import Changes, Walk
 
-Weights = dict[Value, float]
-State = dict[str, NDArray[Any]]
+ChainState = dict[str, NDArray[Any]]
 """All that a chain's future depends on, as named arrays."""
 
 
@@ -44,18 +43,18 @@ class Chain(Protocol):
         """The chain so far: steps, proposals that were evaluated, those accepted, and the score."""
 
     @property
-    def candidate(self) -> dict[str, Weights]:
+    def candidate(self) -> dict[str, dict[Value, float]]:
         """The candidate as it is."""
 
     @property
-    def outputs(self) -> list[Weights]:
+    def outputs(self) -> list[dict[Value, float]]:
         """The output of each target's plan on it."""
 
-    def save(self) -> State:
+    def save(self) -> ChainState:
         """What `restore` needs to go on exactly as this chain does. Evaluates afresh, which ends the drift of floats:
         where a chain is saved is part of what it does, so save at given numbers of steps, not at given times."""
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: ChainState) -> None:
         """Go on from where another chain, begun alike, was saved."""
 
 
@@ -148,14 +147,14 @@ class GenericChain:
         return Progress(self._steps, self._evaluated, self._accepted, self._scored.score)
 
     @property
-    def candidate(self) -> dict[str, Weights]:
+    def candidate(self) -> dict[str, dict[Value, float]]:
         return {name: dict(dataset) for name, dataset in self._candidate.items()}
 
     @property
-    def outputs(self) -> list[Weights]:
+    def outputs(self) -> list[dict[Value, float]]:
         return self._scored.outputs
 
-    def save(self) -> State:
+    def save(self) -> ChainState:
         self._load()
         held = {
             name: [[value_to_json(record), weight] for record, weight in dataset.items()]
@@ -167,7 +166,7 @@ class GenericChain:
             "tallies": np.array([self._steps, self._evaluated, self._accepted], dtype=np.int64),
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: ChainState) -> None:
         held = _unpacked(state["candidate"])
         self._candidate = {
             name: Dataset({value_from_json(record, source.record): weight for record, weight in held[name]})
@@ -179,8 +178,8 @@ class GenericChain:
 
     def _load(self) -> None:
         """Evaluate the candidate afresh, in the order of its records."""
-        make = _CompiledScore if self._compiled else _PythonScore
-        self._scored: _PythonScore | _CompiledScore = make(self._targets, self._candidate)
+        make = _compiled_score if self._compiled else _PythonScore
+        self._scored: _PythonScore | CompiledEvaluator = make(self._targets, self._candidate)
 
 
 class _PythonScore:
@@ -195,7 +194,7 @@ class _PythonScore:
         self._moved: list[dict[Any, float]] = []
 
     @property
-    def outputs(self) -> list[Weights]:
+    def outputs(self) -> list[dict[Value, float]]:
         return [_floats(output) for output in self._evaluator.outputs]
 
     def propose(self, changes: Changes) -> None:
@@ -224,29 +223,11 @@ class _PythonScore:
         self.score = self._committed
 
 
-class _CompiledScore:
-    """The score of a candidate in the compiled evaluator, which keeps it itself."""
-
-    def __init__(self, targets: Sequence[Target], candidate: Mapping[str, Dataset]) -> None:
-        self._evaluator = CompiledEvaluator([target.plan for target in targets], candidate)
-        self._evaluator.set_targets([Aim(t.epsilon, t.values, t.outside, t.width) for t in targets])
-
-    @property
-    def score(self) -> float:
-        return self._evaluator.score
-
-    @property
-    def outputs(self) -> list[Weights]:
-        return self._evaluator.outputs
-
-    def propose(self, changes: Changes) -> None:
-        self._evaluator.propose(changes)
-
-    def commit(self) -> None:
-        self._evaluator.commit()
-
-    def rollback(self) -> None:
-        self._evaluator.rollback()
+def _compiled_score(targets: Sequence[Target], candidate: Mapping[str, Dataset]) -> CompiledEvaluator:
+    """The compiled evaluator, which keeps the score itself."""
+    evaluator = CompiledEvaluator([target.plan for target in targets], candidate)
+    evaluator.set_targets([Aim(t.epsilon, t.values, t.outside, t.width) for t in targets])
+    return evaluator
 
 
 def _floats(weights: Mapping[Value, Any]) -> dict[Any, float]:

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import WpinqError
-from wpinq.synthesis.chain import State
-from wpinq.synthesis.trace import Trace
+from wpinq.synthesis.chain import ChainState
+from wpinq.synthesis.chain_trace import Trace
 
 FORMAT, FORMAT_VERSION = "wpinq chain", 1
 _HEADER, _STATE = "header", "state."
@@ -46,7 +46,7 @@ class Checkpoint:
     digest: str
     total: int
 
-    def store(self, state: State, trace: Trace) -> None:
+    def store(self, state: ChainState, trace: Trace) -> None:
         """Replace the file; when this returns, the new one is on the disk."""
         known = {"digest": self.digest, "steps": self.total, "trace": trace.to_json()}
         header = {"format": FORMAT, "version": FORMAT_VERSION, **known}
@@ -56,7 +56,7 @@ class Checkpoint:
         np.savez(packed, **arrays)
         write_atomically(self.path, packed.getvalue())
 
-    def load(self) -> tuple[State, Trace] | None:
+    def load(self) -> tuple[ChainState, Trace] | None:
         """What was stored last, or None.
 
         Raises

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from wpinq.engines.incremental.compiled import EdgeWalk, Progress, SwapWalk
 from wpinq.engines.incremental.compiled import Target as WalkTarget
 from wpinq.expr.values import Value
-from wpinq.synthesis.chain import State, Weights
+from wpinq.synthesis.chain import ChainState
 from wpinq.synthesis.target import Target
 from wpinq.synthesis.walks import EdgeMoves, Swaps
 
@@ -65,7 +65,7 @@ class CompiledChain:
         return self._walk.progress
 
     @property
-    def candidate(self) -> dict[str, Weights]:
+    def candidate(self) -> dict[str, dict[Value, float]]:
         edges: list[Any] = list(self._walk.edges)
         if self._rule.symmetric:
             edges += [(b, a) for a, b in edges]
@@ -80,10 +80,10 @@ class CompiledChain:
     def outputs(self) -> list[dict[Value, float]]:
         return self._walk.outputs
 
-    def save(self) -> State:
+    def save(self) -> ChainState:
         return self._walk.state()
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: ChainState) -> None:
         source, symmetric = self._rule.source, self._rule.symmetric
         if isinstance(self._rule, Swaps):
             self._walk = SwapWalk.restore(self._targets, source, state, symmetric=symmetric, closing=self._rule.closing)

@@ -18,15 +18,15 @@ import numpy as np
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
 from wpinq.synthesis.chain import Chain
+from wpinq.synthesis.chain_trace import Trace
 from wpinq.synthesis.checkpoint import Checkpoint
 from wpinq.synthesis.convergence import split_r_hat
 from wpinq.synthesis.settings import Settings
 from wpinq.synthesis.start import Start, begin
 from wpinq.synthesis.target import NO_NOISE_LEVEL, Target, noise_level
-from wpinq.synthesis.trace import Trace
 from wpinq.synthesis.walks import Walk
 
-Statistics = Callable[[Chain], Mapping[str, float]]
+ChainStatistics = Callable[[Chain], Mapping[str, float]]
 _LEAST_DRAWS = 4
 
 
@@ -112,7 +112,7 @@ def sample(
     starts: Sequence[Start],
     settings: Settings,
     *,
-    statistics: Statistics | None = None,
+    statistics: ChainStatistics | None = None,
     checkpoints: Path | None = None,
     on_update: Callable[[Update], None] | None = None,
     compiled: bool = True,
@@ -211,7 +211,7 @@ class _Run:
     chain: Chain
     settings: Settings
     noise: float
-    statistics: Statistics | None
+    statistics: ChainStatistics | None
     file: Checkpoint | None
     told: Callable[[Update], None]
     cancelled: threading.Event
@@ -231,7 +231,6 @@ class _Run:
 
     def _chunk(self, trace: Trace, settings: Settings) -> None:
         done = trace.steps[-1] if trace.steps else 0
-        kept = trace.accepted[-1] if trace.accepted else 0
         total = settings.total_steps
         count = min(settings.chunk_steps, total - done)
         power = settings.schedule.at(done / total)
@@ -247,20 +246,9 @@ class _Run:
         trace.add(self.chain.progress, power, self.statistics(self.chain) if self.statistics else {})
         if state is not None and self.file is not None:
             self.file.store(state, trace)
-        acceptance = (progress.accepted - kept) / count
-        rate = count / max(seconds, 1e-9)
-        self.told(
-            Update(
-                self.number,
-                done + count,
-                total,
-                rate,
-                acceptance,
-                trace.score[-1],
-                self.noise,
-                trace.stopped,
-            )
-        )
+        rate, score = count / max(seconds, 1e-9), trace.score[-1]
+        stopped, noise = trace.stopped, self.noise
+        self.told(Update(self.number, done + count, total, rate, trace.acceptance[-1], score, noise, stopped))
 
 
 def _digest(

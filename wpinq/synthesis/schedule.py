@@ -22,12 +22,12 @@ def _check(*powers: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstantSchedule:
     """The same power throughout; the stationary distribution is `exp(−power · score)`. The paper takes 10,000.
 
     Examples
     --------
-    >>> Constant(10_000).at(0.5)
+    >>> ConstantSchedule(10_000).at(0.5)
     10000
     """
 
@@ -41,48 +41,45 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Geometric:
-    """Annealing: `start · (end/start)^done`, equal factors for equal numbers of steps.
-
-    Examples
-    --------
-    >>> round(Geometric(1, 10_000).at(0.5), 6)
-    100.0
-    """
-
+class _Annealing:
     start: float
     end: float
 
     def __post_init__(self) -> None:
         _check(self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricSchedule(_Annealing):
+    """Annealing: `start · (end/start)^done`, equal factors for equal numbers of steps.
+
+    Examples
+    --------
+    >>> round(GeometricSchedule(1, 10_000).at(0.5), 6)
+    100.0
+    """
 
     def at(self, done: float) -> float:
         return float(self.start * (self.end / self.start) ** done)
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearSchedule(_Annealing):
     """Annealing: `start + (end − start) · done`.
 
     Examples
     --------
-    >>> Linear(0.5, 1.5).at(0.5)
+    >>> LinearSchedule(0.5, 1.5).at(0.5)
     1.0
     """
-
-    start: float
-    end: float
-
-    def __post_init__(self) -> None:
-        _check(self.start, self.end)
 
     def at(self, done: float) -> float:
         return self.start + (self.end - self.start) * done
 
 
-SCHEDULES: dict[str, type[Constant | Geometric | Linear]] = {
-    "constant": Constant,
-    "geometric": Geometric,
-    "linear": Linear,
+SCHEDULES: dict[str, type[ConstantSchedule | GeometricSchedule | LinearSchedule]] = {
+    "constant": ConstantSchedule,
+    "geometric": GeometricSchedule,
+    "linear": LinearSchedule,
 }
 """The schedules by name."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from wpinq.errors import PlanError
-from wpinq.synthesis.schedule import SCHEDULES, Constant, Schedule
+from wpinq.synthesis.schedule import SCHEDULES, ConstantSchedule, Schedule
 
 POWER = 10_000.0
 """The power that the paper takes."""
@@ -45,7 +45,7 @@ class Settings:
     """
 
     steps: int | None = None
-    schedule: Schedule = field(default_factory=lambda: Constant(POWER))
+    schedule: Schedule = field(default_factory=lambda: ConstantSchedule(POWER))
     chains: int = 1
     seed: int = 0
     chunk: int | None = None
@@ -91,15 +91,8 @@ class Settings:
         """The settings as plain data. The schedule is one of `SCHEDULES`, or kept as its description alone."""
         kind = next((name for name, made in SCHEDULES.items() if type(self.schedule) is made), None)
         known = repr(self.schedule) if kind is None else {"kind": kind, **asdict(self.schedule)}  # type: ignore[call-overload]
-        return {
-            "steps": self.steps,
-            "schedule": known,
-            "chains": self.chains,
-            "seed": self.seed,
-            "chunk": self.chunk if self.steps is None else self.chunk_steps,
-            "stop_at_noise": self.stop_at_noise,
-            "checkpoint_every": self.checkpoint_every,
-        }
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**plain, "schedule": known, "chunk": self.chunk if self.steps is None else self.chunk_steps}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Settings:

@@ -19,8 +19,7 @@ from wpinq.engines.relational.sql.emit import Emitter
 from wpinq.engines.relational.sql.script import Equal, Rewrite, Script, SqlStatement
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
-from wpinq.plan.analysis import masses
-from wpinq.plan.facts import nonnegative
+from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
 
@@ -109,9 +108,9 @@ def _table(source: str) -> str:
 def _facts(root: Node, equal: Equal) -> Callable[[Node], Relation]:
     """What the plan says of the dataset at a node, as a relation without blocks: its type, its mass and its sign."""
     above = {table for table, weight in equal if weight > 0}
-    positive = {name for name in sources([root]) if _table(name) in above}
-    bounds, signs = masses(root), nonnegative(root, positive)
-    return lambda node: Relation((), node.type, bounds[node.digest], signs[node.digest])
+    positive = frozenset(name for name in sources([root]) if _table(name) in above)
+    certain = certify(root, positive).steps
+    return lambda node: Relation((), node.type, certain[node.digest].mass, certain[node.digest].nonnegative)
 
 
 def _compile(root: Node, script: Script) -> Compiled:

@@ -14,12 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
 from wpinq.arrays import Floats, Integers
 from wpinq.graphs.synthesis.degrees import import_igraph, random_graph
 from wpinq.graphs.synthesis.estimates.mixing import DegreeClasses, balanced
-
-Generator = np.random.Generator
 
 SPREADS = (50.0, 6.0, 2.0, 0.7)
 """From hardly any spread of clustering among nodes of one degree to nearly all or none."""
@@ -41,11 +40,7 @@ class _Draw:
 
 
 def clique_graph(
-    classes: DegreeClasses,
-    clustering: Floats,
-    mixing: Floats,
-    rng: Generator,
-    spreads: Sequence[float] = SPREADS,
+    classes: DegreeClasses, clustering: Floats, mixing: Floats, rng: Generator, spreads: Sequence[float] = SPREADS
 ) -> Integers:
     """A simple graph with these degrees, and near this clustering and this mixing.
 
@@ -82,51 +77,45 @@ def clique_graph(
     True
     """
     triangles = {degree: _triangles_by_part(degree) for degree in np.unique(classes.degrees).tolist()}
-
-    def drawn(spread: float, shuffle: float, rounds: int, factors: Floats) -> _Draw:
-        return _rounds(classes, clustering, mixing, spread, shuffle, triangles, rng, rounds, factors)
-
-    start = np.ones(len(classes.stubs))
-    draws = {(spread, SHUFFLES[0]): drawn(spread, SHUFFLES[0], _ROUNDS, start) for spread in spreads}
+    wanted, start = _Wanted(classes, clustering, mixing, triangles, rng), np.ones(len(classes.stubs))
+    draws = {(spread, SHUFFLES[0]): wanted.drawn(spread, SHUFFLES[0], start) for spread in spreads}
     spread, _ = min(draws, key=lambda tried: draws[tried].miss)
-    draws |= {(spread, shuffle): drawn(spread, shuffle, _ROUNDS, start) for shuffle in SHUFFLES[1:]}
+    draws |= {(spread, shuffle): wanted.drawn(spread, shuffle, start) for shuffle in SHUFFLES[1:]}
     best = min(draws, key=lambda tried: draws[tried].miss)
-    last = drawn(*best, _LAST_ROUNDS, draws[best].factors)
+    last = wanted.drawn(*best, draws[best].factors, _LAST_ROUNDS)
     return min(draws[best], last, key=lambda draw: draw.miss).edges
 
 
-def _rounds(
-    classes: DegreeClasses,
-    clustering: Floats,
-    mixing: Floats,
-    spread: float,
-    shuffle: float,
-    triangles: Mapping[int, Integers],
-    rng: Generator,
-    rounds: int,
-    factors: Floats,
-) -> _Draw:
-    degrees, label, count = classes.degrees, classes.label, len(classes.stubs)
-    wedges = degrees * (degrees - 1) / 2
-    wanted = np.bincount(label, clustering[degrees] * wedges, count)
-    wanted_mean = np.bincount(label, clustering[degrees] * (degrees > 1), count)
-    best: _Draw | None = None
-    for _ in range(rounds):
-        mean = np.clip(clustering[degrees] * factors[label], 1e-9, 1 - 1e-9)
-        share = rng.beta(mean * spread, (1 - mean) * spread)
-        cliques = _cliques(degrees, share * wedges, shuffle, triangles, rng)
-        edges = _completed(classes, cliques, mixing, rng)
-        local = _clustering(edges, len(degrees))
-        closed = np.bincount(label, local * wedges, count)
-        mean_off = np.abs(np.bincount(label, local, count) - wanted_mean).sum() / max(float(wanted_mean.sum()), 1.0)
-        off = np.abs(closed - wanted).sum() / max(float(wanted.sum()), 1.0)
-        mixed = np.abs(class_mixing(edges, classes) - mixing).sum() / float(mixing.sum())
-        draw = _Draw(edges, float(_FIRST * (off + mean_off) + mixed), factors)
-        if best is None or draw.miss < best.miss:
-            best = draw
-        factors = np.minimum(factors * np.clip((wanted + 0.5) / (closed + 0.5), 0.5, 2.0), 20.0)
-    assert best is not None
-    return best
+@dataclass(frozen=True)
+class _Wanted:
+    """What is asked of a graph, the triangles of nodes by their parts, and what draws depend on."""
+
+    classes: DegreeClasses
+    clustering: Floats
+    mixing: Floats
+    triangles: Mapping[int, Integers]
+    rng: Generator
+
+    def drawn(self, spread: float, shuffle: float, factors: Floats, rounds: int = _ROUNDS) -> _Draw:
+        """The nearest graph of so many rounds, each with better factors on the clustering of classes."""
+        degrees, label, count = self.classes.degrees, self.classes.label, len(self.classes.stubs)
+        rng, clustering, wedges = self.rng, self.clustering[degrees], degrees * (degrees - 1) / 2
+        wanted = np.bincount(label, clustering * wedges, count)
+        wanted_mean = np.bincount(label, clustering * (degrees > 1), count)
+        draws: list[_Draw] = []
+        for _ in range(rounds):
+            mean = np.clip(clustering * factors[label], 1e-9, 1 - 1e-9)
+            share = rng.beta(mean * spread, (1 - mean) * spread)
+            cliques = _cliques(degrees, share * wedges, shuffle, self.triangles, rng)
+            edges = _completed(self.classes, cliques, self.mixing, rng)
+            local = _clustering(edges, len(degrees))
+            closed = np.bincount(label, local * wedges, count)
+            mean_off = np.abs(np.bincount(label, local, count) - wanted_mean).sum() / max(float(wanted_mean.sum()), 1.0)
+            off = np.abs(closed - wanted).sum() / max(float(wanted.sum()), 1.0)
+            mixed = np.abs(class_mixing(edges, self.classes) - self.mixing).sum() / float(self.mixing.sum())
+            draws.append(_Draw(edges, float(_FIRST * (off + mean_off) + mixed), factors))
+            factors = np.minimum(factors * np.clip((wanted + 0.5) / (closed + 0.5), 0.5, 2.0), 20.0)
+        return min(draws, key=lambda draw: draw.miss)
 
 
 def class_mixing(edges: Integers, classes: DegreeClasses) -> Floats:

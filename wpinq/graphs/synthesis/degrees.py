@@ -51,18 +51,6 @@ def _in_order(name: str, answers: Mapping[str, Answers]) -> Answers:
     return found
 
 
-def is_graphical(degrees: Any) -> bool:
-    """Whether some simple graph has these degrees (Erdős and Gallai 1960).
-
-    Examples
-    --------
-    >>> is_graphical([3, 3, 2, 2]), is_graphical([3, 3, 1, 1]), is_graphical([1, 1, 1])
-    (True, False, False)
-    """
-    given = np.sort(np.asarray(degrees, dtype=np.int64))[::-1]
-    return bool(given.sum() % 2 == 0 and (given >= 0).all() and _excess(given).max(initial=0) <= 0)
-
-
 def graphical(degrees: Any) -> Integers:
     """Degrees near the given ones that some simple graph has.
 
@@ -86,8 +74,8 @@ def graphical(degrees: Any) -> Integers:
 
     Examples
     --------
-    >>> graphical([5, 2, 1, 1])
-    array([3, 1, 1, 1])
+    >>> graphical([5, 2, 1, 1]), graphical([3, 3, 2, 2])
+    (array([3, 1, 1, 1]), array([3, 3, 2, 2]))
     """
     found = np.sort(np.asarray(degrees, dtype=np.int64))[::-1].copy()
     if (found < 0).any():

@@ -1,9 +1,10 @@
-"""A run in a folder: its answers, what it was told, and its chains, so that it can go on after any end."""
+"""A run in a folder: its answers, its options, and its chains, so that it can go on after any end."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,8 @@ _RUN, _ANSWERS = "run.json", "answers"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a run was told beside its answers: enough to run it again.
+class FittingOptions:
+    """What a run was told beside its answers: enough to fit them again.
 
     Attributes
     ----------
@@ -47,13 +48,13 @@ class Told:
         return method
 
     def to_json(self) -> dict[str, Any]:
-        """What was told, as plain data."""
+        """The options as plain data."""
         return {**asdict(self), "settings": self.settings.to_json()}
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Told:
-        """What plain data hold."""
-        return Told(**{**data, "settings": Settings.from_json(data["settings"])})
+    def from_json(data: Mapping[str, Any]) -> FittingOptions:
+        """The options that plain data hold."""
+        return FittingOptions(**{**data, "settings": Settings.from_json(data["settings"])})
 
 
 def holds_run(folder: Path) -> bool:
@@ -85,20 +86,34 @@ def save_answers(folder: Path, name: str, table: Answers) -> None:
     write_atomically(folder / _ANSWERS / f"{name}.json", json.dumps(table.to_json()).encode())
 
 
-def save_run(folder: Path, told: Told, answers: Mapping[str, Answers]) -> None:
+def save_run(folder: Path, fitting: FittingOptions, answers: Mapping[str, Answers]) -> None:
     """Put a run into a prepared folder; once this returns, it can go on from there."""
     for name, table in answers.items():
         save_answers(folder, name, table)
-    known = {
-        "format": FORMAT,
-        "version": FORMAT_VERSION,
-        "answers": list(answers),
-        "told": told.to_json(),
-    }
-    write_atomically(folder / _RUN, json.dumps(known, indent=1).encode())
+    save_note(folder / _RUN, FORMAT, {"answers": list(answers), "told": fitting.to_json()})
 
 
-def load_run(folder: Path) -> tuple[Told, dict[str, Answers]]:
+def save_note(path: Path, kind: str, content: Mapping[str, Any]) -> None:
+    """Write a JSON file that says what it is."""
+    known = {"format": kind, "version": FORMAT_VERSION, **content}
+    write_atomically(path, json.dumps(known, indent=1).encode())
+
+
+@contextmanager
+def loaded_note(path: Path, kind: str) -> Iterator[dict[str, Any]]:
+    """What `save_note` wrote. Whatever fails while it is read, here or where it is used, is a CheckpointError."""
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+        if (known["format"], known["version"]) != (kind, FORMAT_VERSION):
+            raise CheckpointError("another version")
+        yield known
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, WpinqError):
+        raise CheckpointError(
+            f"the run in {path.parent} cannot be read: it is damaged, or of another version"
+        ) from None
+
+
+def load_run(folder: Path) -> tuple[FittingOptions, dict[str, Answers]]:
     """The run in a folder.
 
     Raises
@@ -106,13 +121,8 @@ def load_run(folder: Path) -> tuple[Told, dict[str, Answers]]:
     CheckpointError
         When there is none, or it cannot be read.
     """
-    try:
-        known = json.loads((folder / _RUN).read_text(encoding="utf-8"))
-        if (known["format"], known["version"]) != (FORMAT, FORMAT_VERSION):
-            raise CheckpointError("another version")
+    if not holds_run(folder):
+        raise CheckpointError(f"there is no run in {folder} that could go on")
+    with loaded_note(folder / _RUN, FORMAT) as known:
         answers = {name: Answers.load(folder / _ANSWERS / f"{name}.json") for name in known["answers"]}
-        return Told.from_json(known["told"]), answers
-    except FileNotFoundError:
-        raise CheckpointError(f"there is no run in {folder} that could go on") from None
-    except (OSError, ValueError, KeyError, TypeError, WpinqError):
-        raise CheckpointError(f"the run in {folder} cannot be read: it is damaged, or of another version") from None
+        return FittingOptions.from_json(known["told"]), answers

@@ -1,6 +1,6 @@
-"""What a way to synthesise a graph has to say: what to measure, how to seed, what to fit, how to walk.
+"""What a way to synthesise a graph has to say: what to measure, what to make of the answers, how to walk.
 
-A method is pure: it makes measurements and reads answers. Who holds the graph (`wpinq.workflows`) releases its
+A method is pure: it makes measurements and reads answers. Who holds the graph (`wpinq.graph_measuring`) releases its
 measurements; who holds the answers (`wpinq.graphs.synthesize`, without any session) runs the rest.
 """
 
@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.errors import EpsilonError, PlanError
+from wpinq.arrays import Integers
+from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import NANO, parse_epsilon
@@ -24,7 +25,6 @@ from wpinq.query import Query, source
 from wpinq.synthesis.settings import Settings
 from wpinq.synthesis.target import NO_NOISE_LEVEL, Target
 
-Edge = tuple[int, int]
 SOURCE = "edges"
 """The name of the source of edges in ledgers and bills."""
 
@@ -58,8 +58,23 @@ UNBOUNDED = Bounds()
 """No bounds: all follows from answers."""
 
 
+class Estimates(ABC):
+    """What a method makes of answers, once a run: where chains begin, and what they fit."""
+
+    @abstractmethod
+    def seed(self, rng: np.random.Generator) -> Integers:
+        """A simple graph to begin from, by the answers and the generator alone.
+
+        An array of shape (edges, 2), each edge once; the nodes are 0, 1, 2, ….
+        """
+
+    @abstractmethod
+    def targets(self, outside: bool = False) -> list[Target]:
+        """What the walk is to fit. `outside` is that of `Target`, where the method leaves it open."""
+
+
 class Method(ABC):
-    """A way to synthesise a graph, from what is measured to where the walk begins.
+    """A way to synthesise a graph, from what is measured to what is made of the answers.
 
     Attributes
     ----------
@@ -140,12 +155,21 @@ class Method(ABC):
         """
 
     @abstractmethod
-    def seed(self, answers: Mapping[str, Answers], rng: np.random.Generator) -> list[Edge]:
-        """A simple graph to begin from: each edge once, nodes 0, 1, 2, …, by the answers and the generator alone."""
+    def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
+        """What all answers together say of the graph. It may take long, and is asked for once a run.
 
-    @abstractmethod
-    def targets(self, answers: Mapping[str, Answers], outside: bool = False) -> list[Target]:
-        """What the walk is to fit, of these answers. `outside` is that of `Target`, where the method leaves it open."""
+        Raises
+        ------
+        AnswersError
+            When answers are missing, or too noisy for a graph.
+        """
+
+
+def answered(answers: Mapping[str, Answers], name: str) -> Answers:
+    """The answers of that name; AnswersError where there are none."""
+    if name not in answers:
+        raise AnswersError(f"the answers lack {name!r}; there are {', '.join(answers) or 'none'}")
+    return answers[name]
 
 
 def edge_source(symmetric: bool, node: type = int) -> Query:
@@ -177,9 +201,7 @@ def edge_source(symmetric: bool, node: type = int) -> Query:
 
 
 def spend(
-    queries: Mapping[str, tuple[Query, Iterable[Any] | None]],
-    epsilon: object,
-    shares: Mapping[str, object],
+    queries: Mapping[str, tuple[Query, Iterable[Any] | None]], epsilon: object, shares: Mapping[str, object]
 ) -> dict[str, Measurement]:
     """Noisy counts of queries that together cost epsilon, each its share.
 

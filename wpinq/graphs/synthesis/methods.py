@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
@@ -16,7 +16,7 @@ from wpinq.expr.values import Value
 from wpinq.graphs.recipes import degree_ccdf, degree_sequence, joint_degrees
 from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect
 from wpinq.graphs.synthesis.degrees import CCDF, SEQUENCE, fit_degrees, graphical, random_graph
-from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Edge, Method, spend
+from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Estimates, Method, answered, spend
 from wpinq.graphs.synthesis.tagged import Tagged
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
@@ -41,6 +41,20 @@ class Fit:
 
     recipe: Recipe
     keys: Keys | None
+
+
+@dataclass(frozen=True)
+class FittedDegrees(Estimates):
+    """Degrees that some simple graph has, and answers to fit as they were released."""
+
+    degrees: Integers
+    fitted: Sequence[Answers]
+
+    def seed(self, rng: np.random.Generator) -> Integers:
+        return np.array(random_graph(self.degrees, rng), dtype=np.int64)
+
+    def targets(self, outside: bool = False) -> list[Target]:
+        return [Target(answers, outside) for answers in self.fitted]
 
 
 @dataclass(frozen=True)
@@ -74,11 +88,7 @@ class DegreesThen(Method):
         return {**SEED_SHARES, **dict.fromkeys(self.fits, left)}
 
     def measurements(
-        self,
-        source: Query,
-        epsilon: object,
-        split: Mapping[str, object] | None = None,
-        bounds: Bounds = UNBOUNDED,
+        self, source: Query, epsilon: object, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
     ) -> dict[str, Measurement]:
         wanted: dict[str, tuple[Query, Iterable[Value] | None]] = {
             CCDF: (degree_ccdf(source), None if bounds.degree is None else range(bounds.degree)),
@@ -95,12 +105,7 @@ class DegreesThen(Method):
             )
         return made
 
-    def keys(
-        self,
-        name: str,
-        answers: Mapping[str, Answers],
-        bounds: Bounds = UNBOUNDED,
-    ) -> Iterable[Value]:
+    def keys(self, name: str, answers: Mapping[str, Answers], bounds: Bounds = UNBOUNDED) -> Iterable[Value]:
         """As `Method.keys`.
 
         Of the CCDF, keys 0, 1, … until the upper half of them shows, at two standard errors, less than half a node
@@ -114,13 +119,11 @@ class DegreesThen(Method):
         keys = self.fits[name].keys
         if keys is None:
             raise PlanError(f"{name} has its keys from its measurement")
-        return keys(fit_degrees(answers))
+        return () if name in answers else keys(fit_degrees(answers))  # the degrees are what they were
 
-    def seed(self, answers: Mapping[str, Answers], rng: np.random.Generator) -> list[Edge]:
-        return random_graph(graphical(fit_degrees(answers)), rng)
-
-    def targets(self, answers: Mapping[str, Answers], outside: bool = False) -> list[Target]:
-        return [Target(answers[name], outside) for name in self.fits]
+    def estimate(self, answers: Mapping[str, Answers]) -> FittedDegrees:
+        fitted = [answered(answers, name) for name in self.fits]
+        return FittedDegrees(graphical(fit_degrees(answers)), fitted)
 
 
 def _confident(scale: float) -> int:

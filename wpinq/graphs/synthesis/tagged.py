@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from wpinq.arrays import Floats
+from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
 from wpinq.graphs import tags
@@ -26,7 +26,7 @@ from wpinq.graphs.synthesis.cliques import clique_graph
 from wpinq.graphs.synthesis.degrees import graphical
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.mixing import joint_weights
-from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Edge, Method, spend
+from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Estimates, Method, answered, spend
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
@@ -137,33 +137,69 @@ class Tagged(Method):
         reach = 2 * max([*seen, math.ceil(_LEAST_REACH * mass.scale)], default=1)
         return range(min(reach, limits[-1]))
 
-    def seed(self, answers: Mapping[str, Answers], rng: np.random.Generator) -> list[Edge]:
-        classes = _classes(answers)
-        mixing = _mixing(answers, classes)
-        clustering = _clustering(answers, classes)
-        edges = clique_graph(classes, clustering, mixing, rng)
-        return [(a, b) for a, b in edges.tolist()]
+    def estimate(self, answers: Mapping[str, Answers]) -> TagEstimates:
+        """As `Method.estimate`: degrees first, then how clustered nodes of a degree are and how degrees mix."""
+        mass, ccdf = answered(answers, MASS), answered(answers, CCDF)
+        limits = fine_limits(2 ** len(mass))
+        degrees = graphical(estimate_degrees(2 * _values(ccdf), 2 * ccdf.scale, _values(mass), mass.scale, limits))
+        if degrees.sum() < 4:
+            raise AnswersError(LOST)
+        classes = DegreeClasses.of(np.sort(degrees[degrees > 0]))
+        closed, joint = answered(answers, CLOSED), answered(answers, JOINT)
+        largest = int(degrees.max())
+        wedges = wedge_weights(coarse_limits(4 ** len(closed) // 2), largest)
+        clustering = estimate_clustering(classes.degrees, wedges, _values(closed), closed.scale)
+        tagged = tag_weights(fine_limits(2 ** (1 + max(int(j) for _, j in joint.keys))), largest)
+        shares = classes.stub_mean(tagged / np.maximum(np.arange(largest + 1), 1)[:, None])
+        weights = np.zeros((shares.shape[1],) * 2)
+        for pair, weight in joint.items():
+            weights[pair] = weight
+        mixing = estimate_mixing(classes, shares, weights, joint.scale)
+        return TagEstimates(closed, joint, classes, clustering, mixing, wedges, shares)
 
-    def targets(self, answers: Mapping[str, Answers], outside: bool = False) -> list[Target]:
-        """As `Method.targets`: what the estimates of clustering and of mixing make of the answers.
+
+@dataclass(frozen=True)
+class TagEstimates(Estimates):
+    """The three curves that `Tagged` makes of answers.
+
+    Attributes
+    ----------
+    closed, joint : Answers
+        What the walk fits estimates of.
+    classes : DegreeClasses
+        The nodes, by degree.
+    clustering : array of shape (largest degree + 1,)
+        The share of closed wedges at nodes of a degree.
+    mixing : array of shape (classes, classes)
+        The stubs of each class that lead to each other.
+    wedges, shares : array
+        What a closed wedge adds to each tag by the degree of its middle, and `t_i(d)/d` over the stubs of a class.
+    """
+
+    closed: Answers
+    joint: Answers
+    classes: DegreeClasses
+    clustering: Floats
+    mixing: Floats
+    wedges: Floats
+    shares: Floats
+
+    def seed(self, rng: np.random.Generator) -> Integers:
+        return clique_graph(self.classes, self.clustering, self.mixing, rng)
+
+    def targets(self, outside: bool = False) -> list[Target]:
+        """As `Estimates.targets`: what clustering and mixing make of the answers.
 
         The answers themselves are noise where there is little to count, and a walk that fits them undoes the start.
         Within the scale of the noise it is the square of a difference that counts. With absolute differences alone a
         search gives one number up whole, of triangles at high degrees, say, for many small gains elsewhere. Joint
         degrees, of which there are many more and which a swap moves farther, cost half their epsilon.
         """
-        classes = _classes(answers)
+        degrees, weights = self.classes.degrees, joint_weights(self.mixing, self.shares)
+        closed = (self.clustering[degrees] * degrees * (degrees - 1) / 2) @ self.wedges[degrees]
         return [
-            SmoothedTarget(
-                answers[name],
-                outside,
-                dict(zip(answers[name].keys, estimated.tolist(), strict=True)),
-                price,
-            )
-            for name, estimated, price in (
-                (CLOSED, _closed_wedges(answers, classes), 1.0),
-                (JOINT, _joint_degrees(answers, classes), _JOINT_PRICE),
-            )
+            SmoothedTarget(self.closed, outside, dict(zip(self.closed.keys, closed.tolist(), strict=True))),
+            SmoothedTarget(self.joint, outside, {pair: float(weights[pair]) for pair in self.joint.keys}, _JOINT_PRICE),
         ]
 
 
@@ -192,54 +228,5 @@ def coarse_limits(largest: int) -> list[int]:
     return found
 
 
-def _values(answers: Mapping[str, Answers], name: str) -> Floats:
-    if name not in answers:
-        raise AnswersError(f"the answers lack {name!r}; there are {', '.join(answers) or 'none'}")
-    return np.asarray(answers[name].values, dtype=np.float64)
-
-
-def _classes(answers: Mapping[str, Answers]) -> DegreeClasses:
-    mass, ccdf = _values(answers, MASS), 2 * _values(answers, CCDF)
-    limits = fine_limits(2 ** len(mass))
-    found = estimate_degrees(ccdf, 2 * answers[CCDF].scale, mass, answers[MASS].scale, limits)
-    degrees = graphical(found)
-    if degrees.sum() < 4:
-        raise AnswersError(LOST)
-    return DegreeClasses.of(np.sort(degrees[degrees > 0]))
-
-
-def _tag_shares(classes: DegreeClasses, joint: Answers) -> Floats:
-    limits = fine_limits(2 ** (1 + max(int(j) for _, j in joint.keys)))
-    largest = int(classes.degrees.max())
-    return classes.stub_mean(tag_weights(limits, largest) / np.maximum(np.arange(largest + 1), 1)[:, None])
-
-
-def _mixing(answers: Mapping[str, Answers], classes: DegreeClasses) -> Floats:
-    _values(answers, JOINT)
-    shares = _tag_shares(classes, answers[JOINT])
-    joint = np.zeros((shares.shape[1],) * 2)
-    for pair, weight in answers[JOINT].items():
-        joint[pair] = weight
-    return estimate_mixing(classes, shares, joint, answers[JOINT].scale)
-
-
-def _wedge_weights(answers: Mapping[str, Answers], classes: DegreeClasses) -> Floats:
-    limits = coarse_limits(4 ** len(_values(answers, CLOSED)) // 2)
-    return wedge_weights(limits, int(classes.degrees.max()))
-
-
-def _clustering(answers: Mapping[str, Answers], classes: DegreeClasses) -> Floats:
-    weights = _wedge_weights(answers, classes)
-    return estimate_clustering(classes.degrees, weights, _values(answers, CLOSED), answers[CLOSED].scale)
-
-
-def _closed_wedges(answers: Mapping[str, Answers], classes: DegreeClasses) -> Floats:
-    degrees = classes.degrees
-    closed = _clustering(answers, classes)[degrees] * degrees * (degrees - 1) / 2
-    return np.asarray(closed @ _wedge_weights(answers, classes)[degrees])
-
-
-def _joint_degrees(answers: Mapping[str, Answers], classes: DegreeClasses) -> Floats:
-    joint = answers[JOINT]
-    weights = joint_weights(_mixing(answers, classes), _tag_shares(classes, joint))
-    return np.array([weights[pair] for pair in joint.keys])
+def _values(answers: Answers) -> Floats:
+    return np.asarray(answers.values, dtype=np.float64)

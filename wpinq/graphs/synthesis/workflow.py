@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
+from wpinq.arrays import Integers
 from wpinq.errors import AnswersError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
@@ -23,10 +24,9 @@ from wpinq.synthesis.chain import Chain
 from wpinq.synthesis.checkpoint import make_folder
 from wpinq.synthesis.sampling import Samples, Update, sample
 from wpinq.synthesis.settings import Settings
-from wpinq.synthesis.target import Target
 from wpinq.synthesis.walks import Swaps
 
-Statistics = Callable[[npt.NDArray[np.int64]], Mapping[str, float]]
+EdgeStatistics = Callable[[Integers], Mapping[str, float]]
 
 
 def traced_statistics(edges: Any) -> dict[str, float]:
@@ -56,12 +56,12 @@ class SyntheticGraph:
         The graph that each chain began from.
     """
 
-    edges: npt.NDArray[np.int64]
+    edges: Integers
     method: Method
     settings: Settings
     answers: Mapping[str, Answers]
     samples: Samples
-    seeds: tuple[npt.NDArray[np.int64], ...]
+    seeds: tuple[Integers, ...]
 
     def r_hat(self) -> dict[str, float]:
         """Split R-hat of the score and the traced statistics; see `wpinq.synthesis.split_r_hat`."""
@@ -82,7 +82,7 @@ def synthesize(
     settings: Settings,
     *,
     outside: bool = False,
-    statistics: Statistics | None = traced_statistics,
+    statistics: EdgeStatistics | None = traced_statistics,
     checkpoints: str | os.PathLike[str] | None = None,
     on_update: Callable[[Update], None] | None = None,
     compiled: bool = True,
@@ -91,7 +91,7 @@ def synthesize(
 
     Each chain begins from a graph of its own that the method draws, and swaps edges with stationary distribution
     `exp(−power · Σ_i ε_i · ‖Q_i(A) − m_i‖_1)` over the graphs A of its degrees, where m_i are the answers, or what the
-    method makes of them (`Method.targets`).
+    method makes of them (`Method.estimate`).
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ def synthesize(
 
     Notes
     -----
-    Privacy cost: none. It reads answers and nothing else, and imports nothing that holds data: `wpinq.workflows` and
-    the command `wpinq synthesize` measure first. Source: paper, section 5.1.
+    Privacy cost: none. It reads answers and nothing else, and imports nothing that holds data: `measure_graph` and the
+    command `wpinq synthesize` measure first. Source: paper, section 5.1.
 
     Examples
     --------
@@ -148,15 +148,18 @@ def synthesize(
     """
     chosen = find_method(method) if isinstance(method, str) else method
     chosen.check(settings)
-    targets = chosen.targets(answers, outside)
-    source = _source(targets)
+    estimates = chosen.estimate(answers)
+    targets = estimates.targets(outside)
+    declared = sources([target.plan for target in targets])
+    if len(declared) != 1:
+        raise AnswersError(f"the targets of a method are over one source of edges, not {len(declared)}")
+    ((source, declaration),) = declared.items()
     generators = [np.random.default_rng(s) for s in np.random.SeedSequence((settings.seed, 1)).spawn(settings.chains)]
-    seeds = tuple(_array(chosen.seed(answers, rng)) for rng in generators)
+    seeds = tuple(_array(estimates.seed(rng)) for rng in generators)
     if min(map(len, seeds)) < 2:
         raise AnswersError(LOST)
     settled = settings.settled(max(map(len, seeds)))
-    named = sources([target.plan for target in targets])[source].record
-    starts = [{source: _labelled(seed, named)} for seed in seeds]
+    starts = [{source: _labelled(seed, declaration.record)} for seed in seeds]
     folder = None if checkpoints is None else Path(checkpoints)
     if folder is not None:
         make_folder(folder)
@@ -173,14 +176,7 @@ def synthesize(
     return SyntheticGraph(_edges(samples.chains[samples.best]), chosen, settled, dict(answers), samples, seeds)
 
 
-def _source(targets: list[Target]) -> str:
-    names = sources([target.plan for target in targets])
-    if len(names) != 1:
-        raise AnswersError(f"the targets of a method are over one source of edges, not {len(names)}")
-    return next(iter(names))
-
-
-def _edges(chain: Chain) -> npt.NDArray[np.int64]:
+def _edges(chain: Chain) -> Integers:
     """The edges of a chain's graph in canonical order."""
     held = getattr(chain, "edge_array", None)
     if held is None:
@@ -189,12 +185,12 @@ def _edges(chain: Chain) -> npt.NDArray[np.int64]:
     return _array(held)
 
 
-def _array(edges: Any) -> npt.NDArray[np.int64]:
+def _array(edges: Any) -> Integers:
     pairs = np.sort(np.asarray(edges).astype(np.int64).reshape(-1, 2), axis=1)
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
-def _labelled(edges: npt.NDArray[np.int64], record: Any) -> npt.NDArray[Any]:
+def _labelled(edges: Integers, record: Any) -> NDArray[Any]:
     """The edges with nodes of the type that the source declares: numbers, or their texts."""
     if isinstance(record, TupleOf) and record.elements[0] == STR:
         return edges.astype(str).astype(object)

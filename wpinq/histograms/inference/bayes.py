@@ -9,7 +9,7 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import MOST_BINS, MOST_RECORDS, count_of, number, positive, vector
+from wpinq.histograms.inference.checks import MOST_BINS, MOST_RECORDS, count_of, number, positive, vector
 
 
 def bayes_count(noisy: Any, records: int, probability: float, scale: float) -> Any:
@@ -33,15 +33,10 @@ def bayes_count(noisy: Any, records: int, probability: float, scale: float) -> A
     float, or numpy array of float64
         Between 0 and n.
 
-    Raises
-    ------
-    AnswersError
-        When a parameter is out of range.
-
     Notes
     -----
-    Privacy cost: none. The estimate is as good as the prior: with a wrong p it is biased. Time `O(n)` once and
-    `O(1)` a value: on either side of y the weights are prefix sums of `C(n,j) p^j (1−p)^{n−j} e^{±j/b}`, in logs.
+    The estimate is as good as the prior: with a wrong p it is biased. Time `O(n)` once and `O(1)` a value: on either
+    side of y the weights are prefix sums of `C(n,j) p^j (1−p)^{n−j} e^{±j/b}`, in logs.
 
     Source: Naldi and D'Acquisto, *Differential privacy for counting queries: can Bayes estimation help uncover the
     true value?*, 2014.
@@ -87,19 +82,9 @@ def out_of_range_probability(count: Any, records: int, scale: float) -> Any:
     scale : float
         The scale b of the Laplace noise.
 
-    Returns
-    -------
-    float, or numpy array of float64
-        The probability.
-
-    Raises
-    ------
-    AnswersError
-        When a parameter is out of range.
-
     Notes
     -----
-    Privacy cost: none. Source: Naldi and D'Acquisto 2014, theorem 1.
+    Source: Naldi and D'Acquisto 2014, theorem 1.
 
     Examples
     --------

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.arrays import Floats
-from wpinq.histograms.inference.arrays import confidence_of, positive
+from wpinq.histograms.inference.checks import confidence_of, positive
 
 _SMOOTHING = 1e-3
 """τ, in sizes of the sum: its deviation, or its largest coefficient if that is more."""
@@ -53,28 +53,9 @@ def geometric_half_widths(coefficients: Floats, scale: float, confidence: float)
     (a bin, a sum of bins). Elsewhere at most the least one that leaves out 0.03 % less of what may be left out, and a
     hundredth of the sum's standard deviation, or of its largest coefficient if that is more.
 
-    Parameters
-    ----------
-    coefficients : numpy array of float64, shape (terms, sums)
-        Of any sign; a sum whose coefficients are all 0 has a half-width of 0.
-    scale : float
-        The scale b of the noise in steps of its lattice, more than 0.
-    confidence : float
-        Strictly between 0 and 1.
-
-    Returns
-    -------
-    numpy array of float64, shape (sums,)
-        The half-widths, in steps; wider by 1e-8 of themselves and of the largest coefficient, against rounding.
-
-    Raises
-    ------
-    AnswersError
-        When a parameter is out of range.
-
-    Notes
-    -----
-    Privacy cost: none. It is about the noise, not the data. Time: 1 to 25 ms a sum, at most 60 of 784 measured ones.
+    `coefficients` are of any sign, a column a sum; one whose coefficients are all 0 has a half-width of 0. `scale` is
+    that of the noise in steps of its lattice. Half-widths are in steps, and wider by 1e-8 of themselves and of the
+    largest coefficient, against rounding. Time: 1 to 25 ms a sum, at most 60 of 784 measured ones.
 
     Examples
     --------
@@ -117,7 +98,7 @@ def _half_width(terms: Floats, scale: float, confidence: float) -> float:
         return float(terms[0]) * (math.ceil(-scale * (math.log(outside / 2) + math.log1p(ratio))) - 1)
     size = max(math.sqrt(geometric_variance(scale) * float((terms**2).sum())), float(terms[0]))
     scaled, repeats = _distinct(terms / size)
-    return size * _Tails(scaled, repeats, scale, outside / 2).half_width()
+    return size * _LatticeTails(scaled, repeats, scale, outside / 2).half_width()
 
 
 def _distinct(terms: Floats) -> tuple[Floats, Floats]:
@@ -127,7 +108,7 @@ def _distinct(terms: Floats) -> tuple[Floats, Floats]:
     return terms[first], np.diff(first, append=len(terms)).astype(np.float64)
 
 
-class _Tails:
+class _LatticeTails:
     """Upper tails of a sum of size 1, as a function of the threshold."""
 
     def __init__(self, terms: Floats, repeats: Floats, scale: float, tail: float) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import array_of, confidence_of, count_of, vector
-from wpinq.histograms.inference.noise import Noise
+from wpinq.histograms.inference.checks import array_of, confidence_of, count_of, vector
+from wpinq.histograms.inference.noise_law import Noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +52,7 @@ def bootstrap(
     answers : callable
         From an estimate to the noiseless answers it implies.
     infer : callable
-        From noisy answers to an estimate.
+        From noisy answers to an estimate: finite numbers, as many as there are.
     scale : float or Noise
         The scale of the Laplace noise in the answers, more than 0; or their noise, as `strategy.noise(answers)` says.
     confidence : float
@@ -60,20 +60,10 @@ def bootstrap(
     draws, seed : int
         How many re-estimates, at least 20, and the seed of their noise.
 
-    Returns
-    -------
-    Bootstrap
-        The intervals, labelled.
-
-    Raises
-    ------
-    AnswersError
-        When a parameter is out of range, or `infer` gives other than finite numbers, as many as the estimate has.
-
     Notes
     -----
-    Privacy cost: none: it reads the released estimate only. Approximate: shape constraints bias the estimate, and
-    the interval inherits that; `docs/histograms.md` has measured coverages.
+    Approximate: shape constraints bias the estimate, and the interval inherits that; `docs/histograms.md` has measured
+    coverages.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import is_one_of, number, vector
+from wpinq.histograms.inference.checks import is_one_of, number, vector
 
 
 def isotonic_l2(values: Any, lower: float = -math.inf, upper: float = math.inf, weights: Any | None = None) -> Floats:
@@ -28,19 +28,9 @@ def isotonic_l2(values: Any, lower: float = -math.inf, upper: float = math.inf, 
     weights : array-like, optional
         More than 0, the inverse variances; all 1 when left out.
 
-    Returns
-    -------
-    numpy array of float64
-        The fit.
-
-    Raises
-    ------
-    AnswersError
-        When the arguments are not that.
-
     Notes
     -----
-    Privacy cost: none, it is post-processing. Linear time, by pool-adjacent-violators.
+    Linear time, by pool-adjacent-violators.
 
     Source: Hay, Rastogi, Miklau, Suciu, PVLDB 3(1), 2010, section 3, theorem 1.
 
@@ -72,21 +62,11 @@ def isotonic_l1(values: Any, lower: float = -math.inf, upper: float = math.inf) 
     values, lower, upper
         As for `isotonic_l2`.
 
-    Returns
-    -------
-    numpy array of float64
-        The fit.
-
-    Raises
-    ------
-    AnswersError
-        As for `isotonic_l2`.
-
     Notes
     -----
-    Privacy cost: none. Time `O(n log n)` by slope trick: the cost of the best fit to a prefix, as a function of
-    its last value, is convex and piecewise linear; the heap holds the places where its slope changes, and its
-    top is the least last value that is optimal. A pass from the right turns those into the fit.
+    Time `O(n log n)` by slope trick: the cost of the best fit to a prefix, as a function of its last value, is convex
+    and piecewise linear; the heap holds the places where its slope changes, and its top is the least last value that
+    is optimal. A pass from the right turns those into the fit.
 
     Source: Kuo et al., PVLDB 11(11), 2018, sections 4.2 and 4.3, for its use on counts.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import matrix_of, positive, vector
+from wpinq.histograms.inference.checks import matrix_of, positive, vector
 
 
 def least_squares(matrix: Any, values: Any, tolerance: float = 1e-12) -> Floats:
@@ -21,22 +21,12 @@ def least_squares(matrix: Any, values: Any, tolerance: float = 1e-12) -> Floats:
     values : array-like, shape (m,)
         The noisy answers y.
     tolerance : float
-        For sparse matrices and operators: LSMR's relative tolerance.
-
-    Returns
-    -------
-    numpy array of float64, shape (n,)
-        The estimate.
-
-    Raises
-    ------
-    AnswersError
-        When the shapes do not fit or the iteration does not converge.
+        For sparse matrices and operators: LSMR's relative tolerance. AnswersError when it is not reached.
 
     Notes
     -----
-    Privacy cost: none. With noise of one scale in all answers this is the best linear unbiased estimate
-    (Gauss and Markov) of every query in the row space of A.
+    With noise of one scale in all answers this is the best linear unbiased estimate (Gauss and Markov) of every query
+    in the row space of A.
 
     Source: Li et al., *Optimizing linear counting queries under differential privacy*, PODS 2010, section 3.
 

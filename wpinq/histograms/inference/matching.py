@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import sequence_of, vector
+from wpinq.histograms.inference.checks import sequence_of, vector
 from wpinq.histograms.inference.tree import Tree, check_tree
 
 
@@ -32,14 +33,9 @@ def match_sizes(parent: Any, children: Sequence[Any]) -> tuple[list[Integers], f
     cost : float
         The total difference.
 
-    Raises
-    ------
-    AnswersError
-        When the numbers of groups differ.
-
     Notes
     -----
-    Privacy cost: none. Time `O(G log G)`. Source: Kuo et al. 2018, section 5.2.
+    Time `O(G log G)`. Source: Kuo et al. 2018, section 5.2.
 
     Examples
     --------
@@ -71,19 +67,9 @@ def merge_estimates(first: Any, first_variance: Any, second: Any, second_varianc
     first_variance, second_variance : array-like
         Their variances, more than 0.
 
-    Returns
-    -------
-    merged, variance : numpy arrays of float64
-        The best linear combination and its variance.
-
-    Raises
-    ------
-    AnswersError
-        When a variance is not more than 0 or the shapes differ.
-
     Notes
     -----
-    Privacy cost: none. Source: Kuo et al. 2018, section 5.3.
+    Source: Kuo et al. 2018, section 5.3.
 
     Examples
     --------
@@ -124,14 +110,9 @@ def consistent_sizes(
     list of lists of numpy arrays of int64
         Ascending non-negative integer sizes: G of them in a node of G groups, and a node's are its children's.
 
-    Raises
-    ------
-    AnswersError
-        When the shapes do not fit the tree, or group numbers do not add up.
-
     Notes
     -----
-    Privacy cost: none. Time `O(levels · G log G)`. Source: Kuo et al. 2018, section 5.
+    Time `O(levels · G log G)`. Source: Kuo et al. 2018, section 5.
 
     Examples
     --------
@@ -140,33 +121,34 @@ def consistent_sizes(
     ([[1, 1, 2, 4]], [[1, 4], [1, 2]])
     """
     sizes = _nodes(tree, sizes, "group sizes")
-    variances = None if variances is None else _nodes(tree, variances, "variances")
     current = [vector(node, "group sizes") for node in sizes[0]]
-    spread = None
     if variances is not None:
+        variances = _nodes(tree, variances, "variances")
         pairs = zip(variances[0], current, strict=True)
         spread = [vector(own, "variances", len(node)) for own, node in pairs]
     for level, counts in enumerate(tree.children):
         below, below_spread = [], []
-        ends = np.cumsum(counts)
-        for node, (start, end) in enumerate(zip(ends - counts, ends, strict=True)):
-            children = [vector(child, "group sizes") for child in sizes[level + 1][start:end]]
-            for i, (child, partner) in enumerate(zip(children, match_sizes(current[node], children)[0], strict=True)):
+        for node, family in enumerate(_families(counts)):
+            children = [vector(child, "group sizes") for child in sizes[level + 1][family]]
+            partners, _ = match_sizes(current[node], children)
+            for i, (child, partner) in enumerate(zip(children, partners, strict=True), family.start):
                 above = current[node][partner]
-                if variances is None or spread is None:
+                if variances is None:
                     below.append((above + child) / 2)
-                else:
-                    own = variances[level + 1][start + i]
-                    merged, variance = merge_estimates(above, spread[node][partner], child, own)
-                    below.append(merged)
-                    below_spread.append(variance)
-        current, spread = below, (None if variances is None else below_spread)
+                    continue
+                merged, variance = merge_estimates(above, spread[node][partner], child, variances[level + 1][i])
+                below.append(merged)
+                below_spread.append(variance)
+        current, spread = below, below_spread
     found = [[np.sort(np.maximum(np.rint(leaf), 0).astype(np.int64)) for leaf in current]]
     for counts in reversed(tree.children):
-        ends = np.cumsum(counts)
-        nodes = [np.sort(np.concatenate(found[0][s:e])) for s, e in zip(ends - counts, ends, strict=True)]
-        found.insert(0, nodes)
+        found.insert(0, [np.sort(np.concatenate(found[0][family])) for family in _families(counts)])
     return found
+
+
+def _families(counts: Integers) -> list[slice]:
+    """The places of each node's children among the nodes of the level below."""
+    return [slice(start, stop) for start, stop in pairwise([0, *np.cumsum(counts).tolist()])]
 
 
 def _nodes(tree: Tree, values: Any, what: str) -> list[list[Any]]:

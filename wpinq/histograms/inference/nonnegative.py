@@ -10,7 +10,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import matrix_of, number, positive, vector
+from wpinq.histograms.inference.checks import matrix_of, number, positive, vector
 from wpinq.histograms.inference.tree import Tree, as_levels
 
 _DENSE_LIMIT = 600
@@ -31,19 +31,9 @@ def project_to_total(values: Any, total: float, at_most: bool = False) -> Floats
     at_most : bool
         Whether the sum may be less.
 
-    Returns
-    -------
-    numpy array of float64
-        The fit.
-
-    Raises
-    ------
-    AnswersError
-        When there are no values, or the total is not a finite number of at least 0.
-
     Notes
     -----
-    Privacy cost: none. Time `O(n log n)`. Source: Kuo et al. 2018, section 4.1, whose quadratic programme this is.
+    Time `O(n log n)`. Source: Kuo et al. 2018, section 4.1, whose quadratic programme this is.
 
     Examples
     --------
@@ -66,26 +56,9 @@ def project_to_total(values: Any, total: float, at_most: bool = False) -> Floats
 def zero_subtrees(tree: Tree, levels: Sequence[Floats]) -> list[Floats]:
     """The paper's heuristic for non-negativity: a node at or below 0 becomes 0, with its whole subtree.
 
-    Parameters
-    ----------
-    tree : Tree
-        The tree.
-    levels : sequence of arrays
-        A consistent estimate, level by level, root first.
+    `levels` are a consistent estimate, level by level, root first; what is given back is no longer consistent.
 
-    Returns
-    -------
-    list of numpy arrays of float64
-        Non-negative, no longer consistent.
-
-    Raises
-    ------
-    AnswersError
-        When there are not finite numbers for every node.
-
-    Notes
-    -----
-    Privacy cost: none. Source: Hay et al. 2010, section 4.2.
+    Source: Hay et al. 2010, section 4.2.
 
     Examples
     --------
@@ -108,26 +81,8 @@ def project_tree(tree: Tree, levels: Sequence[Floats]) -> list[Floats]:
     The root is cut at 0; then, family by family, the children become the nearest non-negative numbers that sum to
     their parent: `project_to_total`. Cutting the leaves alone would add up to a large bias on long ranges.
 
-    Parameters
-    ----------
-    tree : Tree
-        The tree.
-    levels : sequence of arrays
-        A consistent estimate, level by level, root first.
-
-    Returns
-    -------
-    list of numpy arrays of float64
-        Non-negative and consistent.
-
-    Raises
-    ------
-    AnswersError
-        When there are not finite numbers for every node.
-
-    Notes
-    -----
-    Privacy cost: none. Linear time but for sorting each family; linear memory.
+    `levels` are a consistent estimate, level by level, root first. Linear time but for sorting each family; linear
+    memory.
 
     Examples
     --------
@@ -176,20 +131,16 @@ def nonnegative_least_squares(matrix: Any, values: Any, tolerance: float = 1e-8)
         Noisy answers.
     tolerance : float
         For large or sparse matrices: the largest violation of the optimality conditions, relative to ‖Aᵀy‖∞.
+        AnswersError when it is not reached.
 
     Returns
     -------
     numpy array of float64, shape (n,)
         The fit: exact (Lawson and Hanson) for small dense matrices, by bounded quasi-Newton steps otherwise.
 
-    Raises
-    ------
-    AnswersError
-        When the shapes do not fit, or the iteration does not reach the tolerance.
-
     Notes
     -----
-    Privacy cost: none. Non-negative fits are biased upwards where the true counts are near 0.
+    Non-negative fits are biased upwards where the true counts are near 0.
 
     Examples
     --------
@@ -213,14 +164,8 @@ def nonnegative_least_squares(matrix: Any, values: Any, tolerance: float = 1e-8)
         return float(residual @ residual) / (2 * size), operator.rmatvec(residual) / size
 
     options = {"maxiter": 20_000, "maxfun": 200_000, "ftol": 0.0, "gtol": tolerance / 10, "maxcor": 30}
-    found = minimize(
-        loss,
-        np.zeros(operator.shape[1]),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0.0, None)] * operator.shape[1],
-        options=options,
-    )
+    start, bounds = np.zeros(operator.shape[1]), [(0.0, None)] * operator.shape[1]
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     fit = np.asarray(found.x, dtype=np.float64)
     gradient = loss(fit)[1]
     violation = np.where(fit > 0, np.abs(gradient), np.maximum(-gradient, 0.0)).max()

@@ -8,7 +8,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import number, vector
+from wpinq.histograms.inference.checks import number, vector
 from wpinq.histograms.inference.isotonic import isotonic_l2
 
 
@@ -27,15 +27,6 @@ def range_sums(counts: Any, starts: Any, stops: Any) -> Floats:
     numpy array of float64
         One sum a range. All come from one histogram, so they are consistent with one another.
 
-    Raises
-    ------
-    AnswersError
-        When a range does not lie in the histogram.
-
-    Notes
-    -----
-    Privacy cost: none. Linear time, from prefix sums.
-
     Examples
     --------
     >>> range_sums([2, 0, 10, 2], [0, 2], [4, 3])
@@ -51,9 +42,10 @@ def check_ranges(starts: Any, stops: Any, size: int) -> tuple[Integers, Integers
     """Starts and stops as integer arrays, or AnswersError when one lies outside 0 … size."""
     try:
         first, last = np.asarray(starts), np.asarray(stops)
+        paired = first.shape == last.shape and first.ndim == 1
     except ValueError:
-        raise AnswersError("give as many starts as stops, each in one row") from None
-    if first.shape != last.shape or first.ndim != 1:
+        paired = False
+    if not paired:
         raise AnswersError("give as many starts as stops, each in one row")
     if len(first) and not (np.issubdtype(first.dtype, np.integer) and np.issubdtype(last.dtype, np.integer)):
         raise AnswersError("starts and stops must be integers")
@@ -68,7 +60,8 @@ def quantile(counts: Any, q: float, edges: Any | None = None) -> float:
     Parameters
     ----------
     counts : array-like
-        An estimate. Where counts are negative, the nearest cumulative counts that never fall take the place of theirs.
+        An estimate, some of it positive. Where counts are negative, the nearest cumulative counts that never fall take
+        the place of theirs.
     q : float
         Between 0 and 1; 0.5 for the median.
     edges : array-like, optional
@@ -78,15 +71,6 @@ def quantile(counts: Any, q: float, edges: Any | None = None) -> float:
     -------
     float
         The number of the bin, or the place between the edges.
-
-    Raises
-    ------
-    AnswersError
-        When no count is positive, q is not between 0 and 1, or the edges do not fit.
-
-    Notes
-    -----
-    Privacy cost: none, however many quantiles are read.
 
     Examples
     --------

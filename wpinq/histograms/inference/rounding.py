@@ -9,7 +9,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.arrays import MOST_RECORDS, count_of, vector
+from wpinq.histograms.inference.checks import MOST_RECORDS, count_of, vector
 from wpinq.histograms.inference.tree import Tree, as_levels
 
 _CLOSE = 1e-6
@@ -27,19 +27,9 @@ def round_to_total(values: Any, total: int) -> Integers:
     total : int
         The sum, at least 0.
 
-    Returns
-    -------
-    numpy array of int64
-        The integers.
-
-    Raises
-    ------
-    AnswersError
-        When a value is negative or the values do not have that sum.
-
     Notes
     -----
-    Privacy cost: none. Source: Kuo et al. 2018, section 4.1.
+    Source: Kuo et al. 2018, section 4.1.
 
     Examples
     --------
@@ -51,10 +41,9 @@ def round_to_total(values: Any, total: int) -> Integers:
     close = _CLOSE * max(1.0, abs(total))
     if (numbers < 0).any() or abs(float(numbers.sum()) - total) > close:
         raise AnswersError("values must be at least 0 and have the total as their sum: project_to_total makes them so")
-    tree = Tree([[len(numbers)]]) if len(numbers) else None
-    if tree is None:
+    if not len(numbers):
         return np.zeros(0, dtype=np.int64)
-    return _down(tree, 0, np.array([total], dtype=np.int64), numbers)
+    return _down(Tree([[len(numbers)]]), 0, np.array([total], dtype=np.int64), numbers)
 
 
 def round_tree(tree: Tree, levels: Sequence[Floats]) -> list[Integers]:
@@ -68,21 +57,7 @@ def round_tree(tree: Tree, levels: Sequence[Floats]) -> list[Integers]:
     tree : Tree
         The tree.
     levels : sequence of arrays
-        Level by level, root first; each node the sum of its children up to rounding, all at least 0.
-
-    Returns
-    -------
-    list of numpy arrays of int64
-        Level by level.
-
-    Raises
-    ------
-    AnswersError
-        When the levels are not consistent or not non-negative.
-
-    Notes
-    -----
-    Privacy cost: none.
+        Root first; each node the sum of its children up to rounding, all at least 0.
 
     Examples
     --------

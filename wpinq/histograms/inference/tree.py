@@ -1,4 +1,4 @@
-"""Least squares on a tree of counts: two passes, level by level, each a few numpy operations.
+"""Trees over the bins: their levels, and sums and copies from one level to the next.
 
 A tree is given by the number of children of every node, level by level from the root; all leaves are on the
 last level and children of neighbours are neighbours. Nodes are numbered root first, level by level.
@@ -15,7 +15,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.inference.arrays import MOST_BINS, array_of, count_of, sequence_of
+from wpinq.histograms.inference.checks import MOST_BINS, array_of, count_of, integer_row, sequence_of
 
 _MOST_STRIDES = 16
 
@@ -35,10 +35,6 @@ class Tree:
         When a level does not have as many nodes as the level above has children, or a node has none: such a tree
         is ragged. Give a leaf that ends early one child a level down to the last.
 
-    Notes
-    -----
-    Privacy cost: none. A tree is public.
-
     Examples
     --------
     >>> tree = Tree([[2], [2, 3]])
@@ -53,12 +49,8 @@ class Tree:
     def __init__(self, children: Sequence[Any]) -> None:
         levels: list[Integers] = []
         for level, counts in enumerate(sequence_of(children, "the levels of a tree", PlanError)):
-            try:
-                row = np.asarray(counts)
-                whole = row.ndim == 1 and len(row) > 0 and np.issubdtype(row.dtype, np.integer)
-            except ValueError:
-                whole = False
-            if not whole or (row < 1).any():
+            row = integer_row(counts)
+            if row is None:
                 raise PlanError(
                     f"level {level} of the tree must list the number of children of each node, integers of at "
                     "least 1; give a leaf above the last level one child a level"
@@ -75,12 +67,8 @@ class Tree:
             levels.append(row.astype(np.int64))
         if not levels:
             raise PlanError("a tree needs at least one level of children: [[n]] is a root with n leaves")
-        self._set(tuple(levels), (*(len(row) for row in levels), int(levels[-1].sum())), None)
-
-    def _set(self, children: tuple[Integers, ...], sizes: tuple[int, ...], branching: int | None) -> None:
-        object.__setattr__(self, "children", children)
-        object.__setattr__(self, "sizes", sizes)
-        object.__setattr__(self, "branching", branching)
+        sizes = (*(len(row) for row in levels), int(levels[-1].sum()))
+        vars(self).update(children=tuple(levels), sizes=sizes)  # it is frozen
 
     @staticmethod
     def uniform(leaves: int, branching: int) -> Tree:
@@ -99,11 +87,10 @@ class Tree:
         sizes.reverse()
         children = []
         for above, below in pairwise(sizes):
-            counts = np.full(above, branching, dtype=np.int64)
-            counts[-1] = below - branching * (above - 1)
-            children.append(counts)
+            children.append(np.full(above, branching, dtype=np.int64))
+            children[-1][-1] = below - branching * (above - 1)
         tree = Tree.__new__(Tree)
-        tree._set(tuple(children), tuple(sizes), branching)
+        vars(tree).update(children=tuple(children), sizes=tuple(sizes), branching=branching)
         return tree
 
     @property
@@ -150,110 +137,10 @@ class Tree:
         return levels[::-1]
 
 
-Precision = float | Floats
-
-
-def tree_least_squares(tree: Tree, values: Sequence[Any], precisions: Sequence[Any] | None = None) -> list[Floats]:
-    """The consistent tree nearest to noisy node values: ordinary least squares, weighted where asked.
-
-    `argmin Σ_v precision_v · (h_v − values_v)²` subject to every node being the sum of its children. Bottom up,
-    a node's own value and the sum of its children's estimates are averaged by inverse variance; top down, what
-    is left over is shared among the children by their variance. With equal precisions and k children each, at
-    height l (a leaf has 1), these are Hay et al.'s
-    `z = ((k^l − k^{l−1})·h̃ + (k^{l−1} − 1)·Σ z_child) / (k^l − 1)` and `h = z + (h_parent − Σ z_sibling) / k`.
-
-    Parameters
-    ----------
-    tree : Tree
-        The tree.
-    values : sequence of array-like
-        Noisy values of each level, root first; further axes are further trees. nan says that a node was not
-        measured.
-    precisions : sequence of float or array-like, optional
-        Inverse variances of each level, one number or one for each node, at least 0; 0 for a node not measured.
-        All 1 when left out.
-
-    Returns
-    -------
-    list of numpy arrays of float64
-        The estimates, level by level.
-
-    Raises
-    ------
-    AnswersError
-        When the shapes do not fit, or so many nodes are missing that the others do not determine them.
-
-    Notes
-    -----
-    Privacy cost: none. Linear time in the number of nodes.
-
-    Source: Hay, Rastogi, Miklau, Suciu, PVLDB 3(1), 2010, section 4, theorem 3.
-
-    Examples
-    --------
-    >>> tree = Tree.uniform(4, 2)
-    >>> levels = tree_least_squares(tree, [[13], [3, 11], [4, 1, 12, 1]])
-    >>> [[round(value) for value in level] for level in levels]
-    [[14], [3, 11], [3, 0, 11, 0]]
-    """
-    levels, precision = _checked(tree, values, precisions)
-    last = tree.levels - 1
-    families: list[tuple[Floats, Precision]] = []  # of each level: sums over its children, and the children's shares
-    for level in reversed(range(last)):
-        below = precision[level + 1]
-        total = tree.sum_children(level, levels[level + 1])
-        joint, shares = _family(tree, level, below)
-        own = precision[level]
-        combined = own + joint
-        weight = np.divide(own, combined, out=np.zeros(np.shape(combined)), where=np.asarray(combined) > 0)
-        weight = _along(weight, total)
-        levels[level] = weight * levels[level] + (1 - weight) * total
-        precision[level] = combined
-        families.append((total, shares))
-    if np.any(np.asarray(precision[0]) == 0):
-        raise AnswersError("the measured nodes do not determine the root: measure it, or all nodes of some level")
-    for level, (total, shares) in zip(range(last), reversed(families), strict=True):
-        left_over = tree.to_children(level, levels[level] - total)
-        left_over *= _along(shares, left_over)
-        levels[level + 1] = levels[level + 1] + left_over
-    return levels
-
-
-def _checked(tree: Tree, values: Sequence[Any], precisions: Sequence[Any] | None) -> tuple[list[Floats], list[Any]]:
-    kept: list[Any] = []
-    levels = as_levels(tree, values, missing=True)
-    given = [1.0] * tree.levels if precisions is None else sequence_of(precisions, "the precisions of the levels")
-    if len(given) != tree.levels:
-        raise AnswersError(f"the tree has {tree.levels} levels: give the precisions of each")
-    for level, size in enumerate(tree.sizes):
-        what = f"the precisions of level {level}"
-        precision: Any = array_of(given[level], what)
-        if precision.shape not in ((), (size,)) or not (np.isfinite(precision).all() and (precision >= 0).all()):
-            raise AnswersError(f"{what} must be finite numbers of at least 0, one or {size}")
-        if not _all_finite(levels[level]):
-            measured = np.isfinite(levels[level]).reshape(size, -1).all(axis=1)
-            precision = np.where(measured, precision, 0.0)
-            levels[level] = np.where(_along(measured, levels[level]), levels[level], 0.0)
-        kept.append(float(precision) if precision.shape == () else precision)
-    return levels, kept
-
-
 def as_levels(tree: Tree, values: Sequence[Any], missing: bool = False) -> list[Floats]:
     """Numbers for every node of a tree: an array a level, root first, further axes alike; AnswersError if not.
 
-    Parameters
-    ----------
-    tree : Tree
-        The tree.
-    values : sequence of array-like
-        One for each level.
-    missing : bool
-        Whether nan, for a node that was not measured, may be among them.
-
-    Examples
-    --------
-    >>> as_levels(Tree([[2]]), [[3], [1, 2]])
-    [array([3.]), array([1., 2.])]
+    `missing` says whether nan, for a node that was not measured, may be among them.
     """
     given = sequence_of(values, "the levels of a tree")
     if len(given) != check_tree(tree).levels:
@@ -263,7 +150,7 @@ def as_levels(tree: Tree, values: Sequence[Any], missing: bool = False) -> list[
         array = array_of(given[level], f"level {level} of the tree")
         if array.shape[:1] != (size,) or (levels and array.shape[1:] != levels[0].shape[1:]):
             raise AnswersError(f"level {level} of the tree has {size} nodes, which an array of {array.shape} does not")
-        if not _all_finite(array) and (not missing or np.isinf(array).any()):
+        if not all_finite(array) and (not missing or np.isinf(array).any()):
             raise AnswersError("values must be finite" + ("; nan says that a node was not measured" if missing else ""))
         levels.append(array)
     return levels
@@ -276,36 +163,6 @@ def check_tree(tree: Any) -> Tree:
     return tree
 
 
-def _all_finite(array: Floats) -> bool:
+def all_finite(array: Floats) -> bool:
+    """Whether no number is nan or infinite."""
     return not array.size or bool(np.isfinite(array.min()) and np.isfinite(array.max()))  # no array of its own
-
-
-def _family(tree: Tree, level: int, below: Precision) -> tuple[Precision, Precision]:
-    """The precision of the sum of each node's children, and each child's share of what is left over."""
-    k = tree.branching
-    if isinstance(below, float) and below > 0 and k is not None and tree.sizes[level + 1] == k * tree.sizes[level]:
-        return below / k, 1 / k
-    each = np.full(tree.sizes[level + 1], below) if isinstance(below, float) else below
-    missing = each == 0
-    variance = np.divide(1.0, each, out=np.zeros(len(each)), where=~missing)
-    family_variance = tree.sum_children(level, variance)
-    shares = variance / np.where(family_variance == 0, 1.0, family_variance).repeat(tree.children[level])
-    if not missing.any():
-        return 1 / family_variance, shares
-    absent = tree.sum_children(level, missing.astype(np.float64))
-    if (absent > 1).any():
-        raise AnswersError(
-            "the measured nodes do not determine the tree: two children of one node are missing, with too little "
-            "measured below them"
-        )
-    incomplete = absent.repeat(tree.children[level]) > 0
-    shares = np.where(incomplete, missing.astype(np.float64), shares)
-    joint = np.divide(1.0, family_variance, out=np.zeros(len(absent)), where=(absent == 0))
-    return joint, shares
-
-
-def _along(factor: Any, values: Floats) -> Any:
-    """The factor of each node, shaped to multiply arrays with further axes."""
-    if np.ndim(factor) == 0:
-        return factor
-    return np.reshape(factor, (len(factor),) + (1,) * (values.ndim - 1))

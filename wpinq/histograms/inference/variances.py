@@ -21,14 +21,8 @@ from wpinq.histograms.inference.tree import Tree
 class Spread:
     """How the estimates of a tree vary, in units of the variance of one answer.
 
-    Attributes
-    ----------
-    root : float
-        The variance of the root's estimate.
-    slopes : sequence of numpy arrays
-        For each level but the root's: how much of a change of the parent's estimate a node takes. 1 over siblings.
-    own : sequence of numpy arrays
-        For each level but the root's: V.
+    `root` is the variance of the root's estimate. For each level but the root's, `slopes` say how much of a change of
+    the parent's estimate a node takes, 1 over siblings, and `own` is V.
     """
 
     root: float
@@ -59,23 +53,8 @@ def least_squares_spread(tree: Tree) -> Spread:
 def range_variances(tree: Tree, spread: Spread, starts: Integers, stops: Integers) -> Floats:
     """The variance of the sum of the estimates of the leaves start ≤ i < stop, for each range.
 
-    Parameters
-    ----------
-    tree : Tree
-        Of a uniform branching factor.
-    spread : Spread
-        How its estimates vary.
-    starts, stops : numpy arrays of int64
-        The ranges, in the order 0 ≤ start ≤ stop ≤ leaves.
-
-    Returns
-    -------
-    numpy array of float64
-        In units of the variance of one answer.
-
-    Notes
-    -----
-    Privacy cost: none: it is about the strategy. Time `O((leaves + ranges) · levels)`, memory linear in the same.
+    In units of the variance of one answer. The tree is of a uniform branching factor, `0 ≤ start ≤ stop ≤ leaves`.
+    Time `O((leaves + ranges) · levels)`, memory linear in the same.
 
     Examples
     --------

@@ -10,18 +10,19 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.arrays import MOST_BINS, MOST_RECORDS, count_of, is_one_of, vector
+from wpinq.histograms.inference.checks import MOST_BINS, MOST_RECORDS, count_of, is_one_of, vector
 from wpinq.histograms.inference.isotonic import isotonic, pool_sizes
 from wpinq.histograms.inference.nonnegative import project_to_total
 from wpinq.histograms.inference.rounding import round_to_total
-from wpinq.histograms.strategies.strategy import Function, Strategy
+from wpinq.histograms.strategies.strategy import Strategy, checked_query
 from wpinq.measure.answers import Answers
 from wpinq.query import Query
 
-Method = Literal["naive", "cumulative", "unattributed"]
-METHODS: tuple[Method, ...] = ("naive", "cumulative", "unattributed")
+CountingMethod = Literal["naive", "cumulative", "unattributed"]
+_METHODS = ("naive", "cumulative", "unattributed")
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,12 @@ class CountOfCounts(Strategy):
 
     groups: int
     largest: int
-    method: Method = "cumulative"
+    method: CountingMethod = "cumulative"
     p: int | None = None
 
     def __post_init__(self) -> None:
-        if not is_one_of(self.method, METHODS):
-            raise PlanError(f"a method is one of {', '.join(METHODS)}, not {self.method!r}")
+        if not is_one_of(self.method, _METHODS):
+            raise PlanError(f"a method is one of {', '.join(_METHODS)}, not {self.method!r}")
         most = MOST_BINS if self.method == "unattributed" else MOST_RECORDS
         count_of(self.groups, "the number of groups, which is public,", 1, most, PlanError)
         count_of(self.largest, "the largest size, a public bound,", 1, MOST_BINS - 1, PlanError)
@@ -91,15 +92,13 @@ class CountOfCounts(Strategy):
             return tuple(range(self.largest))
         return tuple(range(self.groups - 1, -1, -1))
 
-    def query(self, source: Query, bin: Function | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program over items; `bin` gives an item's group, of any type. Uses of the source: 1."""
-        if not isinstance(source, Query):
-            raise PlanError(f"a strategy is a program over a query, not over a {type(source).__name__}")
         group = (lambda record: record) if bin is None else bin
         if self.method == "naive":
-            sizes = source.group_by(group, lambda items: wp.count(items))
+            sizes = checked_query(source).group_by(group, lambda items: wp.count(items))
             return sizes.select(lambda g: wp.min(g.val, self.largest))
-        above = source.select(group).shave(1.0).select(lambda piece: piece.index)
+        above = checked_query(source).select(group).shave(1.0).select(lambda piece: piece.index)
         if self.method == "cumulative":
             return above
         bounded = above.where(lambda i: i < self.largest)
@@ -134,21 +133,9 @@ class CountOfCounts(Strategy):
         )
 
     def infer(self, answers: Any) -> Integers:
-        """The number of groups of each size.
+        """The number of groups of each size: K + 1 non-negative integers of sum G.
 
-        Parameters
-        ----------
-        answers : Answers or array-like
-            Answers of `measure`, or noisy numbers as `answers_of` gives them.
-
-        Returns
-        -------
-        numpy array of int64, of K + 1 numbers
-            Non-negative, of sum G.
-
-        Notes
-        -----
-        Privacy cost: none.
+        `answers` are Answers of `measure`, or noisy numbers as `answers_of` gives them.
         """
         return self._histogram(self.answers_of(answers))
 
@@ -159,7 +146,7 @@ class CountOfCounts(Strategy):
             return round_to_total(fitted, self.groups)
         if self.method == "cumulative":
             fit = np.rint(isotonic(noisy, self.p or 1, 0.0, self.groups)).astype(np.int64)
-            return np.diff(np.concatenate(([0], fit, [self.groups])))
+            return np.diff(fit, prepend=0, append=self.groups)
         fit = np.rint(isotonic(noisy, self.p or 2, 0.0, self.largest)).astype(np.int64)
         return np.bincount(fit, minlength=self.largest + 1).astype(np.int64)
 
@@ -168,13 +155,6 @@ class CountOfCounts(Strategy):
 
         With v the variance of one answer, `2/ε²` for Laplace noise, `8/ε²` for that of the naive method. H_g:
         `v / |S_i|`, S_i the pool of i. H_c and naive: `2v / estimated groups of that size`.
-
-        Parameters
-        ----------
-        answers : Answers or array-like
-            As for `infer`.
-        epsilon : number or Measurement, optional
-            Where the answers are a vector: the epsilon of Laplace noise, or the measurement. Answers know their noise.
 
         Returns
         -------
@@ -185,7 +165,7 @@ class CountOfCounts(Strategy):
 
         Notes
         -----
-        Privacy cost: none. Source: Kuo et al. 2018, section 5.1.
+        Source: Kuo et al. 2018, section 5.1.
         """
         return self.sizes_of(self.answers_of(answers), self.noise(answers, epsilon).variance)
 
@@ -207,21 +187,8 @@ def earth_movers_distance(first: Any, second: Any) -> float:
     Parameters
     ----------
     first, second : array-like
-        Numbers of groups of each size 0, 1, …; of equal sum.
-
-    Returns
-    -------
-    float
-        The distance.
-
-    Raises
-    ------
-    AnswersError
-        When they are no rows of numbers of one length.
-
-    Notes
-    -----
-    Privacy cost: none; between two estimates. Against protected data it is a query of its own.
+        Two estimates: numbers of groups of each size 0, 1, …; of equal length and sum. Against protected data it is a
+        query of its own.
 
     Examples
     --------

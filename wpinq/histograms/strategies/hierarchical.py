@@ -10,13 +10,14 @@ from typing import Any, Literal
 import numpy as np
 
 from wpinq.arrays import Floats, Integers
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.expr.values import Value
+from wpinq.histograms.inference.checks import is_one_of
+from wpinq.histograms.inference.consistency import tree_least_squares
 from wpinq.histograms.inference.nonnegative import project_tree, zero_subtrees
-from wpinq.histograms.inference.tree import Tree, tree_least_squares
+from wpinq.histograms.inference.tree import Tree
 from wpinq.histograms.inference.variances import least_squares_spread, range_variances
-from wpinq.histograms.strategies.linear import Element, LinearStrategy
-from wpinq.histograms.workload import check_domain_size
+from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Hierarchical(LinearStrategy):
     branching: int = 2
 
     def __post_init__(self) -> None:
-        check_domain_size(self.domain)
+        super().__post_init__()
         assert self.tree.levels > 0
 
     @cached_property
@@ -70,11 +71,11 @@ class Hierarchical(LinearStrategy):
         heights = range(self.tree.levels - 1, -1, -1)
         return tuple((h, i) for h, size in zip(heights, self.tree.sizes, strict=True) for i in range(size))
 
-    def elements(self, bin: Any) -> list[Element]:
+    def elements(self, bin: Any) -> list[Coefficient]:
         heights = range(self.tree.levels)
         return [(wp.record(height=h, position=bin // self.branching**h if h else bin), 1.0) for h in heights]
 
-    def places(self, bin: Any) -> list[Element]:
+    def places(self, bin: Any) -> list[Coefficient]:
         firsts = np.cumsum([0, *self.tree.sizes[:-1]])[::-1].tolist()  # by height
         return [(first + element[0].position, 1.0) for first, element in zip(firsts, self.elements(bin), strict=True)]
 
@@ -107,29 +108,21 @@ class Hierarchical(LinearStrategy):
         Parameters
         ----------
         answers : Answers or array-like
-            Answers of `measure`, or noisy counts of the nodes, root first.
+            Noisy counts of the nodes, root first.
         nonnegative : {"top down", "subtrees", "least squares"}, optional
             "top down" makes the tree non-negative from the root on, each node keeping its total. "subtrees" is the
             paper's heuristic: a node at or below 0 becomes 0 with its subtree; it keeps no totals, so long
             ranges should be read from `zero_subtrees(tree, nodes)` and not from the bins. "least squares" solves
             the constrained problem.
 
-        Returns
-        -------
-        numpy array of float64
-            One count a bin.
-
         Notes
         -----
-        Privacy cost: none. No linear unbiased estimate does better (Hay et al. 2010, theorem 4).
+        No linear unbiased estimate does better (Hay et al. 2010, theorem 4).
         """
-        if not isinstance(nonnegative, str):
-            return super().infer(answers, nonnegative)
-        if nonnegative == "subtrees":
-            return zero_subtrees(self.tree, self.nodes(answers))[-1]
-        if nonnegative == "top down":
-            return project_tree(self.tree, self.nodes(answers))[-1]
-        return super().infer(answers, nonnegative)
+        if is_one_of(nonnegative, ("subtrees", "top down")):
+            made = zero_subtrees if nonnegative == "subtrees" else project_tree
+            return made(self.tree, self.nodes(answers))[-1]
+        return super().infer(answers, nonnegative)  # type: ignore[arg-type]
 
     def nodes(self, answers: Any) -> list[Floats]:
         """The consistent counts of all nodes, level by level, root first."""

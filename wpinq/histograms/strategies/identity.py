@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from wpinq.arrays import Floats
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
-from wpinq.histograms.strategies.linear import Element, LinearStrategy
-from wpinq.histograms.strategies.strategy import Function, bins_of
-from wpinq.histograms.workload import Workload, check_domain_size
+from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
+from wpinq.histograms.strategies.strategy import bins_of
+from wpinq.histograms.workload import Workload
 from wpinq.query import Query
 
 
@@ -38,22 +38,15 @@ class Identity(LinearStrategy):
 
     domain: int
 
-    def __post_init__(self) -> None:
-        check_domain_size(self.domain)
-
-    @property
-    def sensitivity(self) -> Fraction:
-        return Fraction(1)
-
     @property
     def keys(self) -> tuple[Value, ...]:
         return tuple(range(self.domain))
 
-    def query(self, source: Query, bin: Function | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: `Select(bin)`, bins outside of the domain left out. Uses of the source: 1."""
         return bins_of(source, bin, self.domain)
 
-    def elements(self, bin: Any) -> list[Element]:
+    def elements(self, bin: Any) -> list[Coefficient]:
         return [(bin, 1.0)]
 
     def apply(self, histogram: Floats) -> Floats:

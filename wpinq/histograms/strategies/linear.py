@@ -10,29 +10,31 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.expr import functions as wp
-from wpinq.histograms.inference.arrays import is_one_of, vector
+from wpinq.expr import library as wp
+from wpinq.expr.trace import UserFunction
+from wpinq.histograms.inference.axes import blocks, units
+from wpinq.histograms.inference.checks import is_one_of, vector
 from wpinq.histograms.inference.nonnegative import nonnegative_least_squares, project_tree
 from wpinq.histograms.inference.tree import Tree
-from wpinq.histograms.strategies.strategy import Function, Strategy, bins_of
+from wpinq.histograms.strategies.strategy import Strategy, bins_of
 from wpinq.histograms.workload import Workload, as_workload
 from wpinq.query import Query
 
-Element = tuple[Any, Any]
-"""A record that a bin gives weight to, and the coefficient, both as a lambda would write them."""
+Coefficient = tuple[Any, Any]
+"""A record that a bin gives weight to, and how much, both as a lambda would write them."""
 
-_BLOCK = 128
 _ROW_SPACE = 1e-7
 
 
 class LinearStrategy(Strategy):
     """A strategy whose queries are the rows of a matrix A, inferred by a linear estimate.
 
-    Everything here takes and gives vectors along the first axis; further axes are further vectors.
+    Everything here takes and gives vectors along the first axis; further axes are further vectors. A workload is a
+    `Workload` or a matrix with one row a query, over the strategy's domain: PlanError elsewhere.
     """
 
     @abstractmethod
-    def elements(self, bin: Any) -> list[Element]:
+    def elements(self, bin: Any) -> list[Coefficient]:
         """The column of A of a bin: records with their coefficients, as a lambda over the bin would write them.
 
         Every bin's weights have the norm `norm`. Where columns of A differ in norm, records that are not released
@@ -44,7 +46,7 @@ class LinearStrategy(Strategy):
         """The norm of every list of `elements`, at least 1: the sensitivity, or a power of two times that."""
         return self.sensitivity
 
-    def places(self, bin: Any) -> list[Element]:
+    def places(self, bin: Any) -> list[Coefficient]:
         """`elements` with the place of each record among `keys` instead of the record."""
         return self.elements(bin)  # where records are their own places
 
@@ -64,21 +66,16 @@ class LinearStrategy(Strategy):
     def coefficients(self, queries: Floats) -> Floats:
         """What the estimate of each query takes of each answer: `(A⁺)ᵀ w`."""
 
-    def query(self, source: Query, bin: Function | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: `SelectMany(bin → its column of A)`. Every record's weight goes to its bin's column.
 
         Parameters
         ----------
         source : Query
-            Any query.
+            Any query. Uses of it: 1.
         bin : function, optional
             From a record to its bin, an int; left out where records are bins. Bins outside 0 … domain − 1 and null
             are left out.
-
-        Returns
-        -------
-        Query
-            A record for each row of A. Uses of the source: 1.
 
         Raises
         ------
@@ -88,7 +85,7 @@ class LinearStrategy(Strategy):
         return bins_of(source, bin, self.domain).select_many(lambda x: listed(self.elements(x)))
 
     def infer(self, answers: Any, nonnegative: Literal["top down", "least squares"] | None = None) -> Floats:
-        """The histogram.
+        """The histogram, one count a bin.
 
         Parameters
         ----------
@@ -98,20 +95,6 @@ class LinearStrategy(Strategy):
             Keep the counts at 0 or more: "top down" makes a binary tree over the unbiased estimate non-negative from
             the root on, so that long ranges keep their sums; "least squares" solves the constrained problem, which
             adds up to a large bias on long ranges of empty bins. Without either the estimate is unbiased.
-
-        Returns
-        -------
-        numpy array of float64
-            One count a bin.
-
-        Raises
-        ------
-        AnswersError
-            When the answers are not of this strategy.
-
-        Notes
-        -----
-        Privacy cost: none, it is post-processing.
         """
         if nonnegative is not None and not is_one_of(nonnegative, ("top down", "least squares")):
             raise AnswersError(f"nonnegative is 'top down', 'least squares' or None, not {nonnegative!r}")
@@ -138,7 +121,7 @@ class LinearStrategy(Strategy):
         Parameters
         ----------
         workload : Workload or matrix
-            The queries; a matrix has one row a query.
+            The queries.
         epsilon : number or Measurement
             More than 0, what a source used once pays, for Laplace noise; or what `measure` gave, for its noise.
 
@@ -148,17 +131,9 @@ class LinearStrategy(Strategy):
             Divide by `workload.queries` for the mean squared error a query. Non-negativity and rounding are not
             in it: they depend on the data.
 
-        Raises
-        ------
-        PlanError
-            When the workload is over another domain.
-        EpsilonError
-            When epsilon is not a positive number.
-
         Notes
         -----
-        Privacy cost: none. Source: Li et al., PODS 2010, proposition 6. (The slack for floating point, below 1e-6,
-        is left out.)
+        Source: Li et al., PODS 2010, proposition 6. (The slack for floating point, below 1e-6, is left out.)
 
         Examples
         --------
@@ -191,14 +166,13 @@ class LinearStrategy(Strategy):
             return wanted
         size = max(float(wanted.gram_diagonal().sum()), 1e-300)
         outside = 0.0
-        for start in range(0, min(wanted.queries, self.domain), _BLOCK):
-            if wanted.queries < self.domain:
-                rows = wanted.rows(start, min(start + _BLOCK, wanted.queries))
+        if wanted.queries < self.domain:
+            for rows in wanted.row_blocks():
                 outside += float(((rows - self.transpose(self.coefficients(rows))) ** 2).sum())
-            else:  # trace of (I − A⁺A) WᵀW
-                unit = _unit(self.domain, start)
-                rest = unit - self.estimate(self.apply(unit))
-                outside += float((rest * wanted.gram(unit)).sum())
+        else:  # trace of (I − A⁺A) WᵀW
+            for start, stop in blocks(self.domain):
+                unit = units(self.domain, start, stop)
+                outside += float(((unit - self.estimate(self.apply(unit))) * wanted.gram(unit)).sum())
         if outside > _ROW_SPACE * size:
             raise PlanError(
                 "the strategy does not determine every query of the workload: add queries to it until the workload "
@@ -215,13 +189,12 @@ class LinearStrategy(Strategy):
                 return float(sum(found.sum() for found in variances if found is not None))
         total = 0.0
         if workload.queries < self.domain:
-            for start in range(0, workload.queries, _BLOCK):
-                rows = workload.rows(start, min(start + _BLOCK, workload.queries))
+            for rows in workload.row_blocks():
                 total += float((self.coefficients(rows) ** 2).sum())
             return total
-        for start in range(0, self.domain, _BLOCK):
-            block = _unit(self.domain, start)
-            total += float((workload.gram(block) * self.estimate(self.coefficients(block))).sum())
+        for start, stop in blocks(self.domain):
+            unit = units(self.domain, start, stop)
+            total += float((workload.gram(unit) * self.estimate(self.coefficients(unit))).sum())
         return total
 
     def range_variances(self, starts: Integers, stops: Integers) -> Floats | None:
@@ -245,7 +218,7 @@ class LinearStrategy(Strategy):
         confidence : float
             Strictly between 0 and 1; of each interval by itself.
         epsilon : number or Measurement, optional
-            Where the answers are a vector: the epsilon of Laplace noise, or the measurement. Answers know their noise.
+            Where the answers are a vector.
 
         Returns
         -------
@@ -253,16 +226,11 @@ class LinearStrategy(Strategy):
             Each interval holds its true answer with this probability, double-geometric noise with at least that,
             whatever the data.
 
-        Raises
-        ------
-        PlanError
-            When the workload is over another domain.
-
         Notes
         -----
-        Privacy cost: none. An estimate's error is a sum of independent noises with public coefficients. A thousand
-        ranges of 4,096 bins take 0.1 to 0.6 s; with double-geometric noise of an ε up to 1 those of trees and wavelets
-        take 3 to 7 s, of ε = 10 up to 23 s.
+        An estimate's error is a sum of independent noises with public coefficients. A thousand ranges of 4,096 bins
+        take 0.1 to 0.6 s; with double-geometric noise of an ε up to 1 those of trees and wavelets take 3 to 7 s, of
+        ε = 10 up to 23 s.
 
         Examples
         --------
@@ -273,54 +241,29 @@ class LinearStrategy(Strategy):
         """
         wanted = self.check(workload)
         noise, middle = self.noise(answers, epsilon), wanted.answer(self.infer(answers))
-        half = np.zeros(wanted.queries)
-        for start in range(0, wanted.queries, _BLOCK):
-            stop = min(start + _BLOCK, wanted.queries)
-            coefficients = self.coefficients(wanted.rows(start, stop))
+        halves = []
+        for rows in wanted.row_blocks():
+            coefficients, half = self.coefficients(rows), np.zeros(rows.shape[1])
             some = coefficients.any(axis=0)  # an empty range is 0, for sure
             if some.any():
-                half[start:stop][some] = noise.half_widths(coefficients[:, some], confidence)
-        return middle - half, middle + half
+                half[some] = noise.half_widths(coefficients[:, some], confidence)
+            halves.append(half)
+        return middle - np.concatenate(halves), middle + np.concatenate(halves)
 
     def interval(
         self, answers: Any, query: Any, confidence: float = 0.95, epsilon: object = None
     ) -> tuple[float, float]:
         """The interval around the estimate of one linear query, as `intervals` gives it.
 
-        Parameters
-        ----------
-        answers : Answers or array-like
-            As for `infer`.
-        query : array-like
-            One coefficient a bin: 1 in a range and 0 elsewhere, for example.
-        confidence : float
-            Strictly between 0 and 1.
-        epsilon : number or Measurement, optional
-            As for `intervals`.
-
-        Returns
-        -------
-        lower, upper : float
-            The interval holds the true answer with this probability, whatever the data.
-
-        Notes
-        -----
-        Privacy cost: none.
+        `query` has one coefficient a bin: 1 in a range and 0 elsewhere, for example.
         """
         wanted = vector(query, "the query", self.domain)
         lower, upper = self.intervals(answers, wanted[None, :], confidence, epsilon)
         return float(lower[0]), float(upper[0])
 
 
-def listed(elements: list[Element]) -> list[Any]:
+def listed(elements: list[Coefficient]) -> list[Any]:
     """What a SelectMany is given: the records by themselves where all weigh 1, which engines do faster."""
     if all(isinstance(weight, float) and weight == 1 for _, weight in elements):
         return [key for key, _ in elements]
     return [wp.weighted(key, weight) for key, weight in elements]
-
-
-def _unit(size: int, start: int) -> Floats:
-    width = min(_BLOCK, size - start)
-    block = np.zeros((size, width))
-    block[np.arange(start, start + width), np.arange(width)] = 1.0
-    return block

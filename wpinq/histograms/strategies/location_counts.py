@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -11,15 +11,15 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.arrays import MOST_RECORDS, array_of, is_one_of, sequence_of
+from wpinq.histograms.inference.checks import MOST_RECORDS, array_of, integer_row, is_one_of, sequence_of
 from wpinq.histograms.inference.matching import consistent_sizes
 from wpinq.histograms.inference.tree import Tree, check_tree
-from wpinq.histograms.strategies.count_of_counts import CountOfCounts, Method
-from wpinq.histograms.strategies.mechanism import Mechanism, noise_of, noisy
-from wpinq.histograms.strategies.strategy import Function
+from wpinq.histograms.strategies.count_of_counts import CountingMethod, CountOfCounts
+from wpinq.histograms.strategies.noise_choice import Mechanism, noise_of, noisy
+from wpinq.histograms.strategies.strategy import checked_query, weights_at
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
@@ -47,11 +47,6 @@ class HierarchicalCounts:
     p : {1, 2}, optional
         The isotonic fit, as for `CountOfCounts`.
 
-    Raises
-    ------
-    PlanError
-        When these do not fit together, or are not public numbers of that kind.
-
     Notes
     -----
     Source: Kuo et al., PVLDB 11(11), 2018, section 5.
@@ -69,32 +64,25 @@ class HierarchicalCounts:
     tree: Tree
     groups: Sequence[int]
     largest: int
-    methods: Method | Sequence[Method] = "cumulative"
+    methods: CountingMethod | Sequence[CountingMethod] = "cumulative"
     p: int | None = None
     nodes: tuple[tuple[CountOfCounts, ...], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.tree, Tree):
             raise PlanError(f"locations form a Tree, not a {type(self.tree).__name__}")
-        try:
-            counts = np.asarray(self.groups)
-        except ValueError:
-            counts = np.zeros(0)
-        leaves = self.tree.sizes[-1]
-        if counts.shape != (leaves,) or not np.issubdtype(counts.dtype, np.integer) or (counts < 1).any():
+        counts, leaves = integer_row(self.groups), self.tree.sizes[-1]
+        if counts is None or len(counts) != leaves:
             raise PlanError(
                 f"the numbers of groups must be public: an integer of at least 1 for each of the {leaves} leaves"
             )
-        methods = self.methods
-        methods = (
-            [methods] * self.tree.levels if isinstance(methods, str) else sequence_of(methods, "methods", PlanError)
-        )
-        if len(methods) != self.tree.levels or not all(is_one_of(each, _METHODS) for each in methods):
-            raise PlanError(f"methods are 'cumulative' or 'unattributed', for each of the {self.tree.levels} levels")
-        totals = self.tree.totals(counts)
+        given, count = self.methods, self.tree.levels
+        methods = [given] * count if isinstance(given, str) else sequence_of(given, "methods", PlanError)
+        if len(methods) != count or not all(is_one_of(each, _METHODS) for each in methods):
+            raise PlanError(f"methods are 'cumulative' or 'unattributed', for each of the {count} levels")
+        pairs = zip(self.tree.totals(counts.astype(np.float64)), methods, strict=True)
         nodes = tuple(
-            tuple(CountOfCounts(int(total), self.largest, method, self.p) for total in level)
-            for level, method in zip(totals, methods, strict=True)
+            tuple(CountOfCounts(int(total), self.largest, method, self.p) for total in level) for level, method in pairs
         )
         object.__setattr__(self, "nodes", nodes)
 
@@ -103,7 +91,7 @@ class HierarchicalCounts:
         self._check_level(level)
         return tuple((i, key) for i, node in enumerate(self.nodes[level]) for key in node.keys)
 
-    def query(self, source: Query, level: int, group: Function, location: Function) -> Query:
+    def query(self, source: Query, level: int, group: Callable[..., Any], location: Callable[..., Any]) -> Query:
         """The query program of one level: the strategy of all its nodes side by side. Uses of the source: 1.
 
         Parameters
@@ -116,8 +104,7 @@ class HierarchicalCounts:
             From an item to its group, of any type, and to its leaf, an int from 0. Items of other leaves are left out.
         """
         self._check_level(level)
-        if not isinstance(source, Query):
-            raise PlanError(f"a strategy is a program over a query, not over a {type(source).__name__}")
+        checked_query(source)
         if not (callable(group) and callable(location)):
             raise PlanError("group and location are functions, from an item to its group and to its leaf")
         leaves = self.tree.sizes[-1]
@@ -141,14 +128,14 @@ class HierarchicalCounts:
         ids = np.arange(self.tree.sizes[level])
         for counts in self.tree.children[level:]:
             ids = np.repeat(ids, counts)
-        return [int(i) for i in ids]
+        return ids.tolist()
 
     def measure(
         self,
         source: Query,
         epsilons: Sequence[object],
-        group: Function,
-        location: Function,
+        group: Callable[..., Any],
+        location: Callable[..., Any],
         mechanism: Mechanism = "laplace",
     ) -> tuple[Measurement, ...]:
         """A measurement for each level with its own epsilon. Privacy cost: the sum of the epsilons a use.
@@ -186,8 +173,9 @@ class HierarchicalCounts:
             if len(answers) != self.tree.sizes[level]:
                 raise AnswersError(f"level {level} has {self.tree.sizes[level]} nodes: give a vector for each")
             return [node.answers_of(given) for node, given in zip(self.nodes[level], answers, strict=True)]
-        values = answers.values if answers.keys == self.keys(level) else answers.at(self.keys(level))
-        parts = np.split(values, np.cumsum([len(node.keys) for node in self.nodes[level]])[:-1])
+        parts = np.split(
+            weights_at(answers, self.keys(level)), np.cumsum([len(node.keys) for node in self.nodes[level]])[:-1]
+        )
         pairs = zip(self.nodes[level], parts, strict=True)
         return [node.groups - part if node.method == "cumulative" else np.asarray(part) for node, part in pairs]
 
@@ -213,7 +201,7 @@ class HierarchicalCounts:
 
         Notes
         -----
-        Privacy cost: none. Memory: K + 1 numbers a node.
+        Memory: K + 1 numbers a node.
         """
         answers = sequence_of(answers, "the answers of the levels")
         told = [None] * len(answers) if epsilons is None else sequence_of(epsilons, "the epsilons of the levels")

@@ -11,14 +11,15 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.expr.values import Value
-from wpinq.histograms.strategies.linear import Element, LinearStrategy
+from wpinq.histograms.inference.axes import blocks, units
+from wpinq.histograms.inference.least_squares import least_squares
+from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
 from wpinq.histograms.workload import Workload, check_matrix
 
 _GRID_BITS = 48
 _SLACK_ROW = -1
-_BLOCK = 128
 
 
 class MatrixMechanism(LinearStrategy):
@@ -30,16 +31,11 @@ class MatrixMechanism(LinearStrategy):
     Parameters
     ----------
     matrix : numpy array, scipy sparse matrix or scipy LinearOperator, shape (m, n)
-        The strategy. An operator is applied to every bin once and held as a sparse matrix. Coefficients that are no
-        integers are rounded to 48 bits below ‖A‖₁, so that sums are exact: `matrix` is what is asked.
+        The strategy: finite, real, not all 0. An operator is applied to every bin once and held as a sparse matrix.
+        Coefficients that are no integers are rounded to 48 bits below ‖A‖₁, so that sums are exact: `matrix` is what
+        is asked.
     workload : Workload or matrix, optional
         Checked to lie in the row space of A.
-
-    Raises
-    ------
-    PlanError
-        When the matrix is not finite, or all 0, or the workload has queries that the strategy does not determine;
-        when an operator is complex, cannot be applied, or gives arrays of another shape than it says.
 
     Notes
     -----
@@ -97,32 +93,29 @@ class MatrixMechanism(LinearStrategy):
     @property
     def _factor(self) -> float:
         # SelectMany divides by the norm from 1 on: a power of two, which rounds nothing, brings a smaller one there
-        return 2.0 ** max(0, 1 - math.frexp(float(self._norms.max()))[1])
+        return 2.0 ** max(0, 1 - math.frexp(float(self.sensitivity))[1])
 
     @property
     def norm(self) -> Fraction:
         return self.sensitivity * Fraction(self._factor)
 
-    def elements(self, bin: Any) -> list[Element]:
+    def elements(self, bin: Any) -> list[Coefficient]:
+        from scipy.sparse import csc_matrix
+
         largest, factor = float(self._norms.max()), self._factor
         lacking = ((largest - self._norms) * factor).tolist()
         slack = [(_SLACK_ROW, wp.element(lacking, bin))] if any(lacking) else []
-        columns = self.matrix.tocsc() if self.sparse else None
-        counts = np.diff(columns.indptr) if columns is not None else np.count_nonzero(self.matrix, axis=0)
+        columns = csc_matrix(self.matrix)
+        counts = np.diff(columns.indptr)
         rows, most = self.matrix.shape[0], int(counts.max())
         if 2 * most >= rows:
             dense = self.matrix.toarray() if self.sparse else self.matrix
             return [(i, wp.element((dense[i] * factor).tolist(), bin)) for i in range(rows)] + slack
         places = np.full((most, self.domain), _SLACK_ROW, dtype=np.int64)
         weights = np.zeros((most, self.domain))
-        for column in range(self.domain):
-            if columns is not None:
-                inside = slice(columns.indptr[column], columns.indptr[column + 1])
-                nonzero, values = columns.indices[inside], columns.data[inside]
-            else:
-                nonzero = np.flatnonzero(self.matrix[:, column])
-                values = self.matrix[nonzero, column]
-            places[: len(nonzero), column], weights[: len(nonzero), column] = nonzero, values * factor
+        column = np.repeat(np.arange(self.domain), counts)
+        within = np.arange(len(column)) - columns.indptr[column]
+        places[within, column], weights[within, column] = columns.indices, columns.data * factor
         tables = zip(places.tolist(), weights.tolist(), strict=True)
         return [(wp.element(place, bin), wp.element(weight, bin)) for place, weight in tables] + slack
 
@@ -144,8 +137,6 @@ class MatrixMechanism(LinearStrategy):
 
     @staticmethod
     def _iterate(matrix: Any, vectors: Floats) -> Floats:
-        from wpinq.histograms.inference.least_squares import least_squares
-
         if vectors.ndim == 1:
             return least_squares(matrix.tocsr(), vectors)
         flat = vectors.reshape(len(vectors), -1)
@@ -168,18 +159,17 @@ def _columns(operator: Any) -> Any:
     if np.issubdtype(operator.dtype, np.complexfloating):
         raise PlanError("a strategy has real coefficients: give the real part of a complex operator")
     found = []
-    for start in range(0, domain, _BLOCK):
-        unit = np.eye(domain, min(_BLOCK, domain - start), -start)
+    for start, stop in blocks(domain):
         try:
-            block = np.asarray(operator.matmat(unit))
+            block = np.asarray(operator.matmat(units(domain, start, stop)))
         except Exception as error:
             raise PlanError(
-                f"the operator cannot be applied to bins {start} to {start + unit.shape[1] - 1} "
+                f"the operator cannot be applied to bins {start} to {stop - 1} "
                 f"({type(error).__name__}): it must map vectors of {domain} numbers to vectors of {rows}"
             ) from error
         if np.iscomplexobj(block):
             raise PlanError("a strategy has real coefficients: the operator says so, but gives complex numbers")
-        if block.shape != (rows, unit.shape[1]):
+        if block.shape != (rows, stop - start):
             raise PlanError(f"the operator says it has {rows} rows, but gives arrays of shape {block.shape}")
         found.append(csc_matrix(block))
     return hstack(found, format="csr") if found else np.zeros(operator.shape)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -11,14 +10,15 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker, Stacked
-from wpinq.histograms.inference.arrays import MOST_BINS, count_of
-from wpinq.histograms.strategies.linear import Element, LinearStrategy
+from wpinq.histograms.inference.axes import along
+from wpinq.histograms.inference.checks import MOST_BINS, count_of
+from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
 from wpinq.histograms.strategies.product import Product
-from wpinq.histograms.strategies.quasi_newton import minimise, times
-from wpinq.histograms.strategies.union import UnionOfProducts
+from wpinq.histograms.strategies.quasi_newton import matrix_product, minimise
+from wpinq.histograms.strategies.union_of_products import UnionOfProducts
 from wpinq.histograms.workload import Workload, check_matrix
 
 _GRID = 2.0**-20  # coarse enough for products of two coefficients and a share to round nothing
@@ -35,11 +35,6 @@ class PIdentity(LinearStrategy):
     theta : array-like, shape (p, n)
         Finite, at least 0: `optimise` finds it. The coefficients `Θ D` are rounded down to multiples of 2⁻²⁰, and D
         gets what is left of 1, so that columns sum to 1 exactly.
-
-    Raises
-    ------
-    PlanError
-        When it is not such a matrix.
 
     Notes
     -----
@@ -68,27 +63,20 @@ class PIdentity(LinearStrategy):
     def __repr__(self) -> str:
         return f"<PIdentity: {len(self.sums)} sums over {self.domain} bins>"
 
-    @property
-    def sensitivity(self) -> Fraction:
-        return Fraction(1)
-
     @cached_property
     def keys(self) -> tuple[Value, ...]:
         return tuple(range(self.domain + len(self.sums)))
 
-    def elements(self, bin: Any) -> list[Element]:
+    def elements(self, bin: Any) -> list[Coefficient]:
         rows = enumerate(self.sums.tolist(), self.domain)
         return [(bin, wp.element(self.diagonal.tolist(), bin)), *((i, wp.element(row, bin)) for i, row in rows)]
 
-    def _scaled(self, vectors: Floats, factor: Floats) -> Floats:
-        return np.asarray(vectors * np.reshape(factor, (-1,) + (1,) * (vectors.ndim - 1)))
-
     def apply(self, histogram: Floats) -> Floats:
-        return np.concatenate((self._scaled(histogram, self.diagonal), np.tensordot(self.sums, histogram, 1)))
+        return np.concatenate((histogram * along(self.diagonal, histogram), np.tensordot(self.sums, histogram, 1)))
 
     def transpose(self, answers: Floats) -> Floats:
         bins, sums = answers[: self.domain], answers[self.domain :]
-        return self._scaled(bins, self.diagonal) + np.tensordot(self.sums.T, sums, 1)
+        return np.asarray(bins * along(self.diagonal, bins) + np.tensordot(self.sums.T, sums, 1))
 
     @cached_property
     def _small(self) -> tuple[Floats, Floats]:
@@ -98,9 +86,10 @@ class PIdentity(LinearStrategy):
     def _solve(self, vectors: Floats) -> Floats:
         """`(AᵀA)⁻¹ v`, by Woodbury: `D⁻¹ (I − Θᵀ (I + ΘΘᵀ)⁻¹ Θ) D⁻¹ v`."""
         theta, inverse = self._small
-        scaled = self._scaled(vectors, 1 / self.diagonal)
+        widths = along(1 / self.diagonal, vectors)
+        scaled = vectors * widths
         scaled = scaled - np.tensordot(theta.T, np.tensordot(inverse, np.tensordot(theta, scaled, 1), 1), 1)
-        return self._scaled(scaled, 1 / self.diagonal)
+        return np.asarray(scaled * widths)
 
     def estimate(self, answers: Floats) -> Floats:
         return self._solve(self.transpose(answers))
@@ -115,8 +104,8 @@ class PIdentity(LinearStrategy):
 
 def _loss(theta: Floats, widths: Floats, workload: Workload) -> tuple[float, Floats, Floats, Floats]:
     """`tr[(AᵀA)⁻¹ WᵀW]` for A = [I; Θ] D with D = 1/widths, and what its gradient needs."""
-    inverse = np.asarray(np.linalg.inv(np.eye(len(theta)) + times(theta, theta.T)), dtype=np.float64)
-    q = times(inverse, theta)
+    inverse = np.asarray(np.linalg.inv(np.eye(len(theta)) + matrix_product(theta, theta.T)), dtype=np.float64)
+    q = matrix_product(inverse, theta)
     v = workload.gram((theta * widths).T)
     diagonal = workload.gram_diagonal()
     loss = float((widths**2 * diagonal).sum() - ((widths[:, None] * v) * q.T).sum())
@@ -149,14 +138,9 @@ def optimise(
     LinearStrategy
         A `PIdentity`, a `Product` of such, or a `UnionOfProducts`.
 
-    Raises
-    ------
-    PlanError
-        When a parameter is out of range.
-
     Notes
     -----
-    Privacy cost: none. It reads the workload, never data. Time of a step: `O(n p²)` and a product with `WᵀW`.
+    It reads the workload, never data. Time of a step: `O(n p²)` and a product with `WᵀW`.
 
     Source: McKenna et al., PVLDB 11(10), 2018, sections 5.2, 6.1 and 6.2 (OPT₀, OPT_⊗, OPT₊).
 
@@ -192,8 +176,8 @@ def optimise(
         theta = root**2  # keeps it non-negative without bounds, which cost the optimiser most of its time
         widths = 1 + theta.sum(axis=0)
         loss, inverse, q, v = _loss(theta, widths, workload)
-        k = (widths[:, None] * times(v, inverse)).T
-        through_theta = -2 * (k - times(times(k, theta.T), q))
+        k = (widths[:, None] * matrix_product(v, inverse)).T
+        through_theta = -2 * (k - matrix_product(matrix_product(k, theta.T), q))
         through_widths = 2 * (workload.gram_diagonal() * widths - (v * q.T).sum(axis=1))
         return loss / size, (2 * root * (through_theta + through_widths) / size).ravel()
 
@@ -214,8 +198,7 @@ def _common_factors(workload: Workload) -> list[Kronecker] | None:
     if not isinstance(workload, Stacked) or len(workload.workloads) < 2:
         return None
     parts = [part for part in workload.workloads if isinstance(part, Kronecker)]
-    sizes = {tuple(factor.domain for factor in part.factors) for part in parts}
-    several = len(parts) == len(workload.workloads) and len(sizes) == 1 and len(parts[0].factors) > 1
+    several = len(parts) == len(workload.workloads) and len({part.sizes for part in parts}) == 1 < len(parts[0].sizes)
     return parts if several else None
 
 

@@ -13,11 +13,13 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT, TupleOf
 from wpinq.expr.values import Value
-from wpinq.histograms.composite import Kronecker, along_axes
-from wpinq.histograms.strategies.linear import Element, LinearStrategy, listed
-from wpinq.histograms.strategies.strategy import Function
+from wpinq.histograms.composite import Kronecker
+from wpinq.histograms.inference.axes import along_axes
+from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy, listed
+from wpinq.histograms.strategies.strategy import checked_query
 from wpinq.histograms.workload import Workload, check_domain_size
 from wpinq.query import Query
 
@@ -37,11 +39,6 @@ class Product(LinearStrategy):
     ----------
     *strategies : LinearStrategy
         One for each attribute, two or more.
-
-    Raises
-    ------
-    PlanError
-        When they are not that.
 
     Notes
     -----
@@ -89,7 +86,7 @@ class Product(LinearStrategy):
     def keys(self) -> tuple[Value, ...]:
         return tuple(product(*(strategy.keys for strategy in self.strategies)))
 
-    def query(self, source: Query, bin: Function | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: a SelectMany over the product of the columns. `bin` gives a record of bins."""
         current = attributes_of(source, bin, self.sizes)
         for group in grouped([self.strategies]):
@@ -103,32 +100,29 @@ class Product(LinearStrategy):
             )
         return current
 
-    def elements(self, bin: Any) -> list[Element]:
+    def elements(self, bin: Any) -> list[Coefficient]:
         raise PlanError("a product has no single column: nest no product in a product, list all its strategies")
 
-    def _along(self, values: Floats, sizes: list[int], method: str) -> Floats:
-        return along_axes(values, sizes, [getattr(strategy, method) for strategy in self.strategies])
-
     def apply(self, histogram: Floats) -> Floats:
-        return self._along(histogram, list(self.sizes), "apply")
+        return along_axes(histogram, ((strategy.domain, strategy.apply) for strategy in self.strategies))
 
     def coefficients(self, queries: Floats) -> Floats:
-        return self._along(queries, list(self.sizes), "coefficients")
+        return along_axes(queries, ((strategy.domain, strategy.coefficients) for strategy in self.strategies))
 
     def transpose(self, answers: Floats) -> Floats:
-        return self._along(answers, [strategy.size for strategy in self.strategies], "transpose")
+        return along_axes(answers, ((strategy.size, strategy.transpose) for strategy in self.strategies))
 
     def estimate(self, answers: Floats) -> Floats:
-        return self._along(np.asarray(answers), [strategy.size for strategy in self.strategies], "estimate")
+        return along_axes(np.asarray(answers), ((strategy.size, strategy.estimate) for strategy in self.strategies))
 
     def squared_norm(self, workload: Workload) -> float:
-        if isinstance(workload, Kronecker) and tuple(factor.domain for factor in workload.factors) == self.sizes:
+        if isinstance(workload, Kronecker) and workload.sizes == self.sizes:
             pairs = zip(self.strategies, workload.factors, strict=True)
             return prod(strategy.squared_norm(factor) for strategy, factor in pairs)
         return super().squared_norm(workload)
 
 
-def combined(columns: Sequence[list[Element]]) -> list[tuple[tuple[Any, ...], Any]]:
+def combined(columns: Sequence[list[Coefficient]]) -> list[tuple[tuple[Any, ...], Any]]:
     """The Kronecker product of columns: records of keys, and the products of their weights."""
     return [(tuple(key for key, _ in each), times(weight for _, weight in each)) for each in product(*columns)]
 
@@ -158,11 +152,9 @@ def grouped(products: Sequence[Sequence[LinearStrategy]]) -> list[range]:
     return groups
 
 
-def attributes_of(source: Query, bin: Function | None, sizes: tuple[int, ...]) -> Query:
+def attributes_of(source: Query, bin: UserFunction | None, sizes: tuple[int, ...]) -> Query:
     """The query of each record's bins, one an attribute, those outside of the domain left out."""
-    if not isinstance(source, Query):
-        raise PlanError(f"a strategy is a program over a query, not over a {type(source).__name__}")
-    current = source if bin is None else source.select(bin)
+    current = checked_query(source) if bin is None else checked_query(source).select(bin)
     type_, count = current.plan.type, len(sizes)
     if not isinstance(type_, TupleOf) or type_.elements != (INT,) * count:
         raise PlanError(f"bins must be a record of {count} integers, not {type_}: give bin=lambda r: (…, …)")

@@ -25,25 +25,10 @@ def minimise(
 ) -> tuple[Floats, float]:
     """A local minimum of a smooth function by limited-memory BFGS with backtracking (Armijo).
 
-    Parameters
-    ----------
-    objective : callable
-        From a point to the value and the gradient there.
-    start : numpy array of float64
-        The first point.
-    iterations : int
-        The most steps.
-    tolerance : float
-        Stop when a step gains less than this share of the value.
+    `objective` gives the value and the gradient at a point. At most `iterations` steps, until one gains less than the
+    share `tolerance` of the value. The last point and its value, at most that of the start, are given back.
 
-    Returns
-    -------
-    point, value : numpy array of float64, float
-        The last point; its value is at most that of the start.
-
-    Notes
-    -----
-    Privacy cost: none. Source: Nocedal and Wright, *Numerical optimization*, algorithm 7.5.
+    Source: Nocedal and Wright, *Numerical optimization*, algorithm 7.5.
 
     Examples
     --------
@@ -100,13 +85,13 @@ def _dot(left: Floats, right: Floats) -> float:
     return float((left * right).sum())
 
 
-def times(left: Floats, right: Floats) -> Floats:
+def matrix_product(left: Floats, right: Floats) -> Floats:
     """`left @ right`, in blocks of the longest axis too small for threads.
 
     Examples
     --------
     >>> left, right = np.arange(600_000.0).reshape(2, -1) % 7, np.ones((300_000, 2))
-    >>> bool((times(left, right) == left @ right).all())
+    >>> bool((matrix_product(left, right) == left @ right).all())
     True
     """
     rows, inner = left.shape

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.intervals import Bootstrap, bootstrap
 from wpinq.histograms.inference.isotonic import isotonic
-from wpinq.histograms.strategies.strategy import Function, Strategy, bins_of
-from wpinq.histograms.workload import check_domain_size
+from wpinq.histograms.strategies.strategy import Strategy, bins_of
 from wpinq.query import Query
 
 
@@ -44,43 +43,31 @@ class Sorted(Strategy):
 
     domain: int
 
-    def __post_init__(self) -> None:
-        check_domain_size(self.domain)
-
-    @property
-    def sensitivity(self) -> Fraction:
-        return Fraction(1)
-
     @property
     def keys(self) -> tuple[Value, ...]:
         return tuple(range(self.domain - 1, -1, -1))
 
-    def query(self, source: Query, bin: Function | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: record j weighs the (j + 1)-th largest count. Uses of the source: 1."""
         above = bins_of(source, bin, self.domain).shave(1.0).select(lambda piece: piece.index)
         return above.shave(1.0).select(lambda piece: piece.index)
 
     def infer(self, answers: Any, p: int = 2, lower: float = 0.0, upper: float = math.inf) -> Floats:
-        """The ascending counts nearest to the noisy ones.
+        """The ascending counts nearest to the noisy ones, from the smallest to the largest.
 
         Parameters
         ----------
         answers : Answers or array-like
-            Answers of `measure`, or noisy counts from the smallest to the largest.
+            Noisy counts from the smallest to the largest.
         p : {1, 2}
             Least absolute values or least squares.
         lower, upper : float
             Public bounds.
 
-        Returns
-        -------
-        numpy array of float64
-            From the smallest to the largest.
-
         Notes
         -----
-        Privacy cost: none. Expected squared error `O(Σ_i (c₁ log³ n_i + c₂)/ε²)`, n_i the times that each distinct
-        count occurs, against `2n/ε²` for the noisy counts (Hay et al. 2010, theorem 2).
+        Expected squared error `O(Σ_i (c₁ log³ n_i + c₂)/ε²)`, n_i the times that each distinct count occurs, against
+        `2n/ε²` for the noisy counts (Hay et al. 2010, theorem 2).
         """
         return isotonic(self.answers_of(answers), p, lower, upper)
 
@@ -102,13 +89,6 @@ class Sorted(Strategy):
         return self.domain * self.noise(epsilon=epsilon).variance
 
     def interval(self, answers: Any, confidence: float = 0.95, epsilon: object = None, seed: int = 0) -> Bootstrap:
-        """Intervals around the sorted counts, by parametric bootstrap with noise of the same law and so approximate.
-
-        `epsilon` says the noise where the answers are a vector: a number for Laplace noise, or what `measure` gave.
-
-        Notes
-        -----
-        Privacy cost: none.
-        """
+        """Intervals around the sorted counts, by parametric bootstrap with noise of the same law and so approximate."""
         noise = self.noise(answers, epsilon)
         return bootstrap(self.infer(answers), np.asarray, self.infer, noise, confidence, seed=seed)

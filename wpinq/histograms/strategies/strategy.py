@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -11,16 +10,16 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.arrays import vector
-from wpinq.histograms.inference.noise import Noise
-from wpinq.histograms.strategies.mechanism import Mechanism, noise_of, noisy
+from wpinq.histograms.inference.checks import vector
+from wpinq.histograms.inference.noise_law import Noise
+from wpinq.histograms.strategies.noise_choice import Mechanism, noise_of, noisy
+from wpinq.histograms.workload import check_domain_size
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
-
-Function = Callable[..., Any]
 
 
 class Strategy(ABC):
@@ -30,17 +29,29 @@ class Strategy(ABC):
     ----------
     domain : int
         The number of bins.
+
+    Notes
+    -----
+    Only what `measure` gives costs privacy, once released. All else reads released answers, or none.
+
+    What is called `answers` is Answers of `measure`, or noisy answers in the order of `keys`. Answers know their noise;
+    for others `epsilon` says it: a number for Laplace noise, or what `measure` gave. Raises, everywhere: AnswersError
+    when answers are not the strategy's, EpsilonError when an epsilon is not a positive number, PlanError when another
+    parameter is out of range.
     """
 
     domain: int
 
+    def __post_init__(self) -> None:
+        check_domain_size(self.domain)
+
     @property
-    @abstractmethod
     def sensitivity(self) -> Fraction:
         """What a released weight is multiplied by to give an answer; the noise is that over ε in the answers.
 
-        It equals the classical sensitivity of the strategy's queries.
+        It equals the classical sensitivity of the strategy's queries; 1, unless a strategy says otherwise.
         """
+        return Fraction(1)
 
     @property
     @abstractmethod
@@ -53,15 +64,15 @@ class Strategy(ABC):
         return len(self.keys)
 
     @abstractmethod
-    def query(self, source: Query, bin: Function | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program over any query whose records `bin` maps to 0 … domain − 1; other bins are left out."""
 
     @abstractmethod
     def infer(self, answers: Any) -> Any:
-        """The estimate, from Answers of `measure` or from a vector of noisy answers in the order of `keys`."""
+        """The estimate, from answers."""
 
     def measure(
-        self, source: Query, epsilon: object, bin: Function | None = None, mechanism: Mechanism = "laplace"
+        self, source: Query, epsilon: object, bin: UserFunction | None = None, mechanism: Mechanism = "laplace"
     ) -> Measurement:
         """The measurement to release: the query over the strategy's public keys.
 
@@ -77,11 +88,6 @@ class Strategy(ABC):
             "geometric" is double-geometric noise on the lattice that the plan proves, of less variance; its promise is
             for neighbours whose outputs lie on the same lattice. "automatic" is that where the plan proves one,
             and Laplace noise elsewhere.
-
-        Returns
-        -------
-        Measurement
-            Its answers know their noise, and so do `infer`, intervals and expected errors that are given them.
 
         Raises
         ------
@@ -100,24 +106,9 @@ class Strategy(ABC):
         return noisy(self.query(source, bin), epsilon, self.keys, mechanism)
 
     def noise(self, answers: Any = None, epsilon: object = None) -> Noise:
-        """The law of the noise in `answers_of(answers)`.
+        """The law of the noise in `answers_of(answers)`: `scale`, `step` (None for Laplace noise) and `variance`.
 
-        Parameters
-        ----------
-        answers : Answers or array-like, optional
-            Answers know their noise.
-        epsilon : number or Measurement, optional
-            For others: the epsilon of Laplace noise, or what `measure` gave.
-
-        Returns
-        -------
-        Noise
-            With `scale`, `step` (None for Laplace noise) and `variance`, in units of the answers.
-
-        Raises
-        ------
-        PlanError
-            When a measurement is over other keys than the strategy's.
+        PlanError when a measurement is over other keys than the strategy's.
         """
         known = answers if isinstance(answers, Answers) else epsilon
         return noise_of(known, self.sensitivity, self.keys if isinstance(known, Measurement) else None)
@@ -130,15 +121,24 @@ class Strategy(ABC):
         """Released weights as answers to the strategy's queries: times the sensitivity. A vector stays as it is."""
         if not isinstance(answers, Answers):
             return vector(answers, "the noisy answers", self.size)
-        values = answers.values if answers.keys == self.keys else answers.at(self.keys)
-        return np.asarray(values * float(self.sensitivity), dtype=np.float64)
+        return np.asarray(weights_at(answers, self.keys) * float(self.sensitivity), dtype=np.float64)
 
 
-def bins_of(source: Query, bin: Function | None, domain: int) -> Query:
-    """The query of each record's bin, those outside of the domain left out; PlanError when bins are no ints."""
+def weights_at(answers: Answers, keys: tuple[Value, ...]) -> Floats:
+    """The released weights of some keys, in their order."""
+    return answers.values if answers.keys == keys else answers.at(keys)
+
+
+def checked_query(source: object) -> Query:
+    """The query, if it is one, or PlanError."""
     if not isinstance(source, Query):
         raise PlanError(f"a strategy is a program over a query, not over a {type(source).__name__}")
-    bins = source if bin is None else source.select(bin)
+    return source
+
+
+def bins_of(source: Query, bin: UserFunction | None, domain: int) -> Query:
+    """The query of each record's bin, those outside of the domain left out; PlanError when bins are no ints."""
+    bins = checked_query(source) if bin is None else checked_query(source).select(bin)
     if bins.plan.type != INT:
         raise PlanError(f"bins must be integers 0 to {domain - 1}, not {bins.plan.type}: give bin=lambda record: …")
     return bins.where(lambda x: (x >= 0) & (x < domain))

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from wpinq.arrays import Floats, Integers
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.expr.values import Value
+from wpinq.histograms.inference.axes import along
 from wpinq.histograms.inference.tree import Tree
 from wpinq.histograms.inference.variances import Spread, range_variances
-from wpinq.histograms.strategies.linear import Element, LinearStrategy
-from wpinq.histograms.workload import check_domain_size
+from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,20 @@ class Wavelet(LinearStrategy):
 
     domain: int
 
-    def __post_init__(self) -> None:
-        check_domain_size(self.domain)
+    @cached_property
+    def tree(self) -> Tree:
+        """The binary tree over the bins."""
+        return Tree.uniform(self.domain, 2)
 
     @property
     def heights(self) -> int:
         """`⌈log₂ n⌉`."""
-        return (self.domain - 1).bit_length()
+        return self.tree.levels - 1
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        """The numbers of answers: the total, then those of each height from the root's on."""
+        return (1, *self.tree.sizes[:-1])
 
     @property
     def sensitivity(self) -> Fraction:
@@ -66,18 +73,17 @@ class Wavelet(LinearStrategy):
         return ((0, 0), *((h, i) for h in heights for i in range(self._nodes(h))))
 
     def _nodes(self, height: int) -> int:
-        return -(-self.domain // (1 << height))
+        return self.tree.sizes[self.heights - height]
 
-    def elements(self, bin: Any) -> list[Element]:
-        found: list[Element] = [(wp.record(height=0, position=0), 1.0)]
+    def elements(self, bin: Any) -> list[Coefficient]:
+        found: list[Coefficient] = [(wp.record(height=0, position=0), 1.0)]
         for h in range(1, self.heights + 1):
             half = bin if h == 1 else bin // 2 ** (h - 1)
             found.append((wp.record(height=h, position=bin // 2**h), wp.where(half % 2 == 0, 1.0, -1.0)))
         return found
 
-    def places(self, bin: Any) -> list[Element]:
-        sizes = [1, *(self._nodes(h) for h in range(self.heights, 0, -1))]
-        firsts = [0, *np.cumsum(sizes)[:-1][::-1].tolist()]  # of the total, then by height
+    def places(self, bin: Any) -> list[Coefficient]:
+        firsts = [0, *np.cumsum(self._sizes)[:-1][::-1].tolist()]  # of the total, then by height
         pairs = zip(firsts, self.elements(bin), strict=True)
         return [(first + record.position, weight) for first, (record, weight) in pairs]
 
@@ -92,9 +98,7 @@ class Wavelet(LinearStrategy):
 
     def _split(self, answers: Floats) -> tuple[Floats, list[Floats]]:
         """The total, and the details of each height, from 1 on."""
-        values = np.asarray(answers, dtype=np.float64)
-        sizes = [1, *(self._nodes(h) for h in range(self.heights, 0, -1))]
-        total, *details = np.split(values, np.cumsum(sizes)[:-1])
+        total, *details = np.split(np.asarray(answers, dtype=np.float64), np.cumsum(self._sizes)[:-1])
         return total, details[::-1]
 
     def transpose(self, answers: Floats) -> Floats:
@@ -163,14 +167,12 @@ class Wavelet(LinearStrategy):
             slopes.append(slope)
             own.append(spread)
         root = 1.0 if not self.heights or variances[-1] == math.inf else 1 / (1 + 1 / variances[-1])
-        return range_variances(Tree.uniform(self.domain, 2), Spread(root, slopes, own), starts, stops)
+        return range_variances(self.tree, Spread(root, slopes, own), starts, stops)
 
     def coefficients(self, queries: Floats) -> Floats:
         # Aᵀ y = w for y = A w, each row over its squared norm as if padded: the leaves below it
-        leaves = np.concatenate(
-            [[2.0**self.heights]] + [np.full(self._nodes(h), 2.0**h) for h in range(self.heights, 0, -1)]
-        )
-        answers = self.apply(queries) / np.reshape(leaves, (-1,) + (1,) * (np.ndim(queries) - 1))
+        leaves = np.repeat([2.0**self.heights, *(2.0**h for h in range(self.heights, 0, -1))], self._sizes)
+        answers = self.apply(queries) / along(leaves, queries)
         return answers if self.domain & (self.domain - 1) == 0 else self.apply(self.estimate(answers))
 
 

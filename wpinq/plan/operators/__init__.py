@@ -1,4 +1,7 @@
-"""The operators, one file each. Importing this package fills the registry."""
+"""The operators, one file each. Importing this package imports every file of it, which fills the registry."""
+
+from importlib import import_module
+from pkgutil import iter_modules
 
 from wpinq.plan.operators.concat import Concat
 from wpinq.plan.operators.except_ import Except
@@ -12,6 +15,9 @@ from wpinq.plan.operators.shave import Shave
 from wpinq.plan.operators.source import Source
 from wpinq.plan.operators.union import Union
 from wpinq.plan.operators.where import Where
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
 
 __all__ = [
     "Concat",
@@ -27,3 +33,4 @@ __all__ = [
     "Union",
     "Where",
 ]
+"""The operators that other code names."""

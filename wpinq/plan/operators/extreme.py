@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import Arithmetic, Weight
+from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight
+from wpinq.plan.lattice import common_divisor
 from wpinq.plan.operator import RecordKeyed, common_type
 
 
@@ -24,6 +25,12 @@ class Extreme(RecordKeyed):
 
     def mass(self, *inputs: Fraction) -> Fraction:
         return sum(inputs, Fraction(0))
+
+    def roundoffs(self) -> Fraction:
+        return SUM_ROUNDOFFS  # it is one of two weights, but an engine may put it together from parts
+
+    def lattice(self, *inputs: Fraction) -> Fraction:
+        return common_divisor(*inputs)
 
     def record_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
         choose = type(self).choose

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wpinq.plan.arithmetic import Weight
+from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.operator import Parameter, register
 from wpinq.plan.operators.extreme import Extreme
 
@@ -31,3 +32,10 @@ class Intersect(Extreme):
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("other", "query"),)
     stability: ClassVar[str] = "a minimum moves no more than its arguments do"
     choose: ClassVar[Callable[[Weight, Weight], Weight]] = min
+
+    def nonnegative(self, *inputs: bool) -> bool:
+        return all(inputs)
+
+    def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
+        finite = [domain for domain in inputs if domain is not None]
+        return min(finite, key=len) if finite else None

@@ -12,7 +12,9 @@ from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import TupleOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import Arithmetic, Weight, Weights
+from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight, Weights
+from wpinq.plan.domain import Domain, Inference
+from wpinq.plan.lattice import NoLattice
 from wpinq.plan.operator import Keyed, Parameter, function_type, register
 
 
@@ -64,6 +66,18 @@ class Join(Keyed):
 
     def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
         return inputs[0] * inputs[1]
+
+    def roundoffs(self) -> Fraction:
+        return 7 + SUM_ROUNDOFFS  # a product, a sum of norms, a quotient: 3; norms: 3, and 1 for their grid
+
+    def nonnegative(self, *inputs: bool) -> bool:
+        return all(inputs)  # two negative weights have a positive product, but not with every partner
+
+    def lattice(self, *inputs: Fraction) -> NoLattice:
+        return NoLattice(self.name, "divides by norms of the data; leave it out")
+
+    def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
+        return inference.of_function(self.result, inputs)
 
     def keys(self) -> tuple[Callable[[Value], Value], ...]:
         return compile_lambda(self.left_key), compile_lambda(self.right_key)

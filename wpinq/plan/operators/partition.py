@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.errors import PlanError
@@ -12,12 +13,13 @@ from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize
 from wpinq.plan.arithmetic import Arithmetic, Weight
-from wpinq.plan.operator import Parameter, PerRecord, register
+from wpinq.plan.domain import Domain, Inference
+from wpinq.plan.operator import Parameter, Passing, register
 
 
 @register
 @dataclass(frozen=True, slots=True)
-class Partition(PerRecord):
+class Partition(Passing):
     """The records whose key equals a public constant: one part of a dataset split by a key.
 
     `out(x) = A(x) if key(x) == part else 0`   (PINQ, McSherry 2009, section 3.3)
@@ -53,6 +55,12 @@ class Partition(PerRecord):
 
     def output_type(self, *inputs: Type) -> Type:
         return inputs[0]
+
+    def roundoffs(self) -> Fraction:
+        return Fraction(0)  # a weight stays or goes
+
+    def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
+        return (self.part.value,) if self.key.body == self.key.parameters[0] else inputs[0]
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
         key, part = compile_lambda(self.key), self.part.value

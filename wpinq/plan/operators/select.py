@@ -11,12 +11,13 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
-from wpinq.plan.operator import Parameter, PerRecord, function_type, register
+from wpinq.plan.domain import Domain, Inference
+from wpinq.plan.operator import Parameter, Passing, function_type, register
 
 
 @register
 @dataclass(frozen=True, slots=True)
-class Select(PerRecord):
+class Select(Passing):
     """Apply a function to each record; records with equal results add their weights.
 
     `out(x) = Σ_{y: f(y) = x} A(y)`   (paper, section 2.4)
@@ -38,6 +39,9 @@ class Select(PerRecord):
 
     def output_type(self, *inputs: Type) -> Type:
         return function_type(self.name, self.function)
+
+    def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
+        return inference.of_function(self.function, inputs)
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
         function = compile_lambda(self.function)

@@ -13,7 +13,9 @@ from wpinq.expr.compile import compile_iterator
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import EXACT, Arithmetic, Weight, accumulate
+from wpinq.plan.arithmetic import EXACT, SUM_ROUNDOFFS, Arithmetic, Weight, accumulate
+from wpinq.plan.domain import Domain, Inference
+from wpinq.plan.lattice import NoLattice, of_shares
 from wpinq.plan.operator import Parameter, PerRecord, register, required_bound
 
 
@@ -67,10 +69,27 @@ class SelectMany(PerRecord):
     def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
         return inputs[0] * self.bound
 
+    @property
+    def weighted(self) -> bool:
+        """Whether the function gives its elements weights."""
+        return isinstance(self.function.type, ListOf) and isinstance(self.function.type.element, Weighted)
+
+    def roundoffs(self) -> Fraction:
+        return 2 + SUM_ROUNDOFFS  # the share of an element, and its product with the weight
+
+    def nonnegative(self, *inputs: bool) -> bool:
+        return inputs[0] and not self.weighted
+
+    def lattice(self, *inputs: Fraction) -> Fraction | NoLattice:
+        share = of_shares(self.function, self.bound)
+        return share if isinstance(share, NoLattice) else inputs[0] * share
+
+    def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
+        return inference.of_function(self.function, inputs, elements=True)
+
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
         function, bound, number = compile_iterator(self.function), self.bound, arithmetic.number
-        assert isinstance(self.function.type, ListOf)
-        weighted = isinstance(self.function.type.element, Weighted)
+        weighted = self.weighted
 
         def images(record: Value) -> Iterable[tuple[Value, Weight]]:
             elements = islice(function(record) or (), bound)

@@ -15,6 +15,7 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import FLOAT, INT, ListOf, Type, record_type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
+from wpinq.plan.lattice import NoLattice, common_divisor, of_widths
 from wpinq.plan.operator import Parameter, RecordKeyed, register, required_bound
 
 PIECES_LIMIT = 2**40
@@ -89,6 +90,18 @@ class Shave(RecordKeyed):
             return limited
         pieces = inputs[0] + math.ceil(mass / Fraction(self.widths))  # whole ones share the mass; a rest each
         return pieces if limited is None else min(pieces, limited)
+
+    def roundoffs(self) -> Fraction:
+        # The remainder of a division is exact; pieces of widths of each record are put on a grid and rounded twice.
+        return Fraction(3) if isinstance(self.widths, Lambda) else Fraction(0)
+
+    def nonnegative(self, *inputs: bool) -> bool:
+        return True  # negative weights count as 0
+
+    def lattice(self, *inputs: Fraction) -> Fraction | NoLattice:
+        if isinstance(self.widths, Lambda):
+            return of_widths(self.widths, inputs[0])
+        return common_divisor(inputs[0], Fraction(self.widths))
 
     def record_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
         if isinstance(self.widths, Lambda):

@@ -9,6 +9,8 @@ from typing import ClassVar
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.plan.arithmetic import Arithmetic, Weights
+from wpinq.plan.domain import Domain, Inference, of_type
+from wpinq.plan.lattice import NoLattice
 from wpinq.plan.operator import Operator
 
 
@@ -54,6 +56,20 @@ class Source(Operator):
 
     def mass(self, *inputs: Fraction) -> Fraction:
         return self.cap
+
+    def roundoffs(self) -> Fraction:
+        return Fraction(0)  # it is what was given
+
+    def nonnegative(self, *inputs: bool) -> bool:
+        return not {"nonnegative", "unit_weights"}.isdisjoint(self.facts)
+
+    def lattice(self, *inputs: Fraction) -> Fraction | NoLattice:
+        if "unit_weights" in self.facts:
+            return Fraction(1)
+        return NoLattice(f"Source({self.source})", 'may hold any weights; declare facts=["unit_weights"]')
+
+    def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
+        return of_type(self.record)
 
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
         raise PlanError(f"the source {self.source!r} has no data here")

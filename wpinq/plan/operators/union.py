@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.plan.arithmetic import Weight
+from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.operator import Parameter, register
 from wpinq.plan.operators.extreme import Extreme
 
@@ -31,3 +33,12 @@ class Union(Extreme):
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("other", "query"),)
     stability: ClassVar[str] = "a maximum moves no more than its arguments do"
     choose: ClassVar[Callable[[Weight, Weight], Weight]] = max
+
+    def roundoffs(self) -> Fraction:
+        return Fraction(0)  # a maximum is one of its arguments, and no engine puts it together otherwise
+
+    def nonnegative(self, *inputs: bool) -> bool:
+        return any(inputs)  # max(a, b) >= 0 needs one of them at least 0 for every record, absent ones weighing 0
+
+    def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
+        return inference.merge(inputs)

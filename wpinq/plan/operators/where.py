@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.errors import PlanError
@@ -12,12 +13,13 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import BOOL, Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
-from wpinq.plan.operator import Parameter, PerRecord, register
+from wpinq.plan.domain import Domain, Inference
+from wpinq.plan.operator import Parameter, Passing, register
 
 
 @register
 @dataclass(frozen=True, slots=True)
-class Where(PerRecord):
+class Where(Passing):
     """Keep the records that satisfy a predicate, with their weights. A null predicate drops the record.
 
     `out(x) = A(x) if p(x) else 0`   (paper, section 2.4)
@@ -40,6 +42,12 @@ class Where(PerRecord):
     def output_type(self, *inputs: Type) -> Type:
         if self.predicate.type != BOOL:
             raise PlanError(f"Where: the predicate gives {self.predicate.type}, not bool")
+        return inputs[0]
+
+    def roundoffs(self) -> Fraction:
+        return Fraction(0)  # a weight stays or goes
+
+    def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inputs[0]
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:

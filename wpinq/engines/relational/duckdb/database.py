@@ -152,7 +152,7 @@ class Database(Engine):
         """The output of a plan, in canonical order; or what some keys weigh.
 
         Weights are the same to the last bit whatever the number of threads, the order of the rows and the memory, and
-        within the plan's `analysis.rounding_error` of the exact ones.
+        within the plan's `Certificate.rounding_error` of the exact ones.
 
         Parameters
         ----------

@@ -2,7 +2,7 @@
 
 Rounding. Each rule rounds as said at it, and `sums` once where equal records are added up. That happens when a dataset
 whose records may repeat is stored. Such a dataset has blocks above the last stored one that merge (Select, SelectMany,
-Concat, Except, Intersect, GroupBy, Join), perhaps under a Where or a Partition, and `plan.analysis.roundoffs` allows
+Concat, Except, Intersect, GroupBy, Join), perhaps under a Where or a Partition, and `Operator.roundoffs` allows
 one sum to each of those; Where, Partition, Union and Shave keep a dataset free of repeats as it is.
 """
 

@@ -11,11 +11,11 @@ contribution is moved by at most one grid step: `N · 2^(b-116)`, at most `N · 
 float half by half: the upper 64 bits, at most `2^53`, without an error, the lower with one of at most `2 · 2^11` grid
 steps (over all records `N · 2^-50` roundoffs), and their sum is rounded once, which is one roundoff of the total. No
 machine that runs this engine sees `2^44` rows (at ten million rows a second, three weeks). The whole is within
-`u · M · (1 + 2^-6 + 2^-18)`, and the `SUM_ROUNDOFFS` of `plan.analysis` leave as much again for what is of second
+`u · M · (1 + 2^-6 + 2^-18)`, and `SUM_ROUNDOFFS` leaves as much again for what is of second
 order.
 
 A grid is no threat to stability here, because it is never coarse: what reaches the noise is the exact output, off
-by an error that the slack of the plan covers (`analysis.rounding_error`), not the exact output of a rounded input.
+by an error that the slack of the plan covers (`Certificate.rounding_error`), not the exact output of a rounded input.
 
 **Norms of a Join** are on a grid of `2^(125-b)`, and turning them into floats takes up to two roundoffs. A norm
 `n_k = ‖A_k‖ + ‖B_k‖` is a divisor, so its contributions are rounded up: no key with weight has norm zero, and the

@@ -1,0 +1,141 @@
+"""The explanation of a query before it runs: plan, types, uses, weights, noise and accuracy. No data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from fractions import Fraction
+
+from wpinq.engines.contract import DEFAULT_ENGINE, gap
+from wpinq.expr.nodes import Constant, Lambda
+from wpinq.expr.printing import show, write_constant
+from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.laws import half_width
+from wpinq.plan.certify import certify
+from wpinq.plan.node import Node, topological
+from wpinq.plan.operators.source import Source
+
+COLUMN_LIMIT = 72
+
+
+def explain_plan(plan: Node, epsilon: Fraction | None = None, reading: str = "", engine: str = DEFAULT_ENGINE) -> str:
+    """What a query is and costs, as text.
+
+    Parameters
+    ----------
+    plan : Node
+        What to explain.
+    epsilon : Fraction, optional
+        The epsilon of a NoisyCount; without it the noise is given per unit of 1/ε.
+    reading : str
+        How to read its weights, where that is known.
+    engine : str
+        The engine that would run it; where it cannot, what to do is said.
+    """
+    rows, missing = list(_tree(plan)), gap(plan, engine)
+    left = min(COLUMN_LIMIT, max(len(row[0]) for row in rows))
+    middle = min(COLUMN_LIMIT, max(len(row[1]) for row in rows))
+    lines = [f"{tree:<{left}}  {type_:<{middle}}  {rest}".rstrip() for tree, type_, rest in rows]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            *_costs(plan, epsilon),
+            *_accuracy(plan, epsilon),
+            "",
+            *_how_to_read(reading),
+            f"Engine: {engine}." if not missing else f"Engine: none. {missing}",
+        ]
+    )
+
+
+def _tree(root: Node) -> Iterator[tuple[str, str, str]]:
+    """A row for each step: drawing, type, uses and weight. A shared step is drawn once and then referred to."""
+    certain = certify(root).steps
+    users: dict[bytes, int] = {}
+    for node in topological([root]):
+        for child in node.inputs:
+            users[child.digest] = users.get(child.digest, 0) + 1
+    numbers: dict[bytes, int] = {}
+    stack: list[tuple[Node, str, str]] = [(root, "", "")]
+    while stack:
+        node, prefix, indent = stack.pop()
+        if node.digest in numbers:
+            yield f"{prefix}(step {numbers[node.digest]}, again)", "", ""
+            continue
+        label = ""
+        if users.get(node.digest, 0) > 1:
+            numbers[node.digest] = len(numbers) + 1
+            label = f"step {numbers[node.digest]}: "
+        step = certain[node.digest]
+        used = "used once" if step.paths == 1 else f"used {_short(step.paths)} times"
+        yield f"{prefix}{label}{describe(node)}", str(node.type), f"{used}, weight left {_weight(step.weight_left)}"
+        for i, child in reversed(list(enumerate(node.inputs))):
+            last = i == len(node.inputs) - 1
+            stack.append((child, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  ")))
+
+
+def describe(node: Node) -> str:
+    """One step as the paper would write it."""
+    operator = node.operator
+    if isinstance(operator, Source):
+        return operator.source
+    inside = []
+    for item in fields(operator):  # type: ignore[arg-type]  # every operator is a dataclass
+        value = getattr(operator, item.name)
+        if isinstance(value, Lambda):
+            inside.append(show(value))
+        elif isinstance(value, Constant):
+            inside.append(write_constant(value.value))
+        elif value is not None:
+            inside.append(f"{item.name}: {value!r}" if item.name == "limit" else repr(value))
+    text = f"{operator.name}({', '.join(inside)})"
+    return text if len(text) <= COLUMN_LIMIT else text[: COLUMN_LIMIT - 1] + "…"
+
+
+def _weight(weight: Fraction) -> str:
+    return str(weight) if len(str(weight)) <= 12 else f"{float(weight):.4g}"
+
+
+def _short(count: int) -> str:
+    return str(count) if count < 10**9 else f"about 2^{count.bit_length() - 1}"
+
+
+def _costs(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
+    certificate = certify(plan)
+    for name, count in certificate.uses.items():
+        declared = certificate.sources[name]
+        weight = declared.unit_weight
+        often = "once" if count == 1 else f"{_short(count)} times"
+        factor = "" if weight == 1 else f" x {format_epsilon(weight)} (its unit weight)"
+        cost = "" if epsilon is None else f" = {format_epsilon(epsilon * count * weight)}"
+        yield f"Uses {name} {often}: a release costs epsilon x {_short(count)}{factor}{cost}."
+        yield f"Protects {declared.unit} of {name}."
+
+
+def _accuracy(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
+    widening = 1 + certify(plan).slack()
+    if widening > 2**1000:
+        yield "The slack for floating-point error exceeds any useful noise: no budget covers this plan."
+        return
+    per_unit = float(widening)
+    if epsilon is None:
+        yield f"NoisyCount(epsilon) adds Laplace noise of scale {per_unit:.9g}/epsilon to every weight,"
+        yield f"so 95 % of answers lie within {half_width(per_unit, 0.95):.4g}/epsilon of the weight."
+    else:
+        scale = per_unit / float(epsilon)
+        yield f"NoisyCount({format_epsilon(epsilon)}) adds Laplace noise of scale {scale:.9g} to every weight,"
+        yield f"so 95 % of answers lie within {half_width(scale, 0.95):.4g} of the weight."
+    yield f"Of that scale, a share of {float(widening - 1):.2g} covers floating-point error."
+    domain = certify(plan).domain
+    if domain is None:
+        yield "Keys: give them with over=..., or ask a Release one by one."
+    else:
+        yield f"Keys: {len(domain)}, known from the query itself."
+
+
+def _how_to_read(reading: str) -> Iterator[str]:
+    yield "Results are weights, not counts: what one record leaves at each step depends on how many it meets there."
+    yield "'weight left' is the most that a single record of weight 1 leaves when it is alone."
+    if reading:
+        yield f"Reading: {reading}"

@@ -1,0 +1,172 @@
+"""Public numbers and arrays: what is released or asked for comes in here, checked once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from wpinq.arrays import Floats, Integers
+from wpinq.errors import AnswersError, WpinqError
+
+MOST_BINS = 2**30
+"""The most bins of a domain, leaves of a tree and numbers of a release: a vector of them takes 8 GiB."""
+MOST_RECORDS = 2**53
+"""The most records or groups: floats count exactly up to here."""
+
+
+def number(value: Any, what: str) -> float:
+    """A number as float, nan and infinity among them; AnswersError for what is none, strings too.
+
+    Examples
+    --------
+    >>> number(1, "q")
+    1.0
+    """
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise AnswersError(f"{what} must be a number, not {_shown(value)}") from None
+
+
+def positive(value: Any, what: str) -> float:
+    """A finite number of more than 0 as float, or AnswersError.
+
+    Examples
+    --------
+    >>> positive(2, "a scale")
+    2.0
+    """
+    found = number(value, what)
+    if not 0 < found < math.inf:
+        raise AnswersError(f"{what} must be a positive finite number, not {_shown(value)}")
+    return found
+
+
+def count_of(
+    value: Any, what: str, least: int, most: int = MOST_RECORDS, error: type[WpinqError] = AnswersError
+) -> int:
+    """An integer in a range, or the error.
+
+    Examples
+    --------
+    >>> count_of(20, "the draws", 20)
+    20
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise error(f"{what} must be an integer of at least {least}, not {_shown(value)}")
+    if value > most:
+        raise error(f"{what} must be at most {most}: what is asked for is too large")
+    return value
+
+
+def confidence_of(confidence: Any) -> float:
+    """A confidence, strictly between 0 and 1, or AnswersError.
+
+    Examples
+    --------
+    >>> confidence_of(0.9)
+    0.9
+    """
+    found = number(confidence, "a confidence")
+    if not 0 < found < 1:
+        raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
+    return found
+
+
+def is_one_of(value: Any, choices: Collection[Any]) -> bool:
+    """Whether a value, which may be anything, is one of some names or integers. True is not 1.
+
+    Examples
+    --------
+    >>> is_one_of(2, (1, 2)), is_one_of([2], (1, 2)), is_one_of(True, (1, 2))
+    (True, False, False)
+    """
+    return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool) and value in choices
+
+
+def sequence_of(values: Any, what: str, error: type[WpinqError] = AnswersError) -> list[Any]:
+    """The members of a list, a tuple or an array, or the error.
+
+    Examples
+    --------
+    >>> sequence_of((1, [2]), "levels")
+    [1, [2]]
+    """
+    array = isinstance(values, np.ndarray) and values.ndim > 0
+    if not (array or (isinstance(values, Sequence) and not isinstance(values, (str, bytes)))):
+        raise error(f"{what}: give a list, not a {type(values).__name__}")
+    return list(values)
+
+
+def array_of(values: Any, what: str, error: type[WpinqError] = AnswersError) -> Floats:
+    """Real numbers as an array of float64, of any shape, nan and infinity among them; or the error.
+
+    Examples
+    --------
+    >>> array_of([[1, 2]], "levels")
+    array([[1., 2.]])
+    """
+    try:
+        array = np.asarray(values)
+        kind = array.dtype.kind
+        if kind not in "biufO" or (kind == "O" and any(isinstance(x, (str, bytes, type(None))) for x in array.flat)):
+            raise TypeError
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise error(f"{what} must be real numbers, as many in one row as in another: give a list or an array") from None
+
+
+def matrix_of(matrix: Any, rows: int) -> Any:
+    """A dense matrix of finite numbers as float64; sparse ones and operators as they are. AnswersError if not.
+
+    Examples
+    --------
+    >>> matrix_of([[1, 2]], 1)
+    array([[1., 2.]])
+    """
+    if not (hasattr(matrix, "tocsr") or hasattr(matrix, "matvec")):
+        matrix = array_of(matrix, "a matrix")
+    if len(matrix.shape) != 2 or matrix.shape[0] != rows or min(matrix.shape) < 1:
+        raise AnswersError(f"a matrix of shape {matrix.shape} does not fit {rows} answers")
+    held = matrix.data if hasattr(matrix, "tocsr") else matrix
+    if isinstance(held, np.ndarray) and not np.isfinite(held).all():
+        raise AnswersError("a matrix must be finite: nan and infinity are no coefficients")
+    return matrix
+
+
+def integer_row(values: Any) -> Integers | None:
+    """Integers of at least 1 in one row, at least one of them; None for anything else."""
+    try:
+        row = np.asarray(values)
+    except ValueError:
+        return None
+    whole = row.ndim == 1 and len(row) > 0 and np.issubdtype(row.dtype, np.integer)
+    return row if whole and not (row < 1).any() else None
+
+
+def vector(values: Any, what: str, length: int | None = None) -> Floats:
+    """One row of finite numbers, as many as asked, as float64; or AnswersError, which says what they are.
+
+    Examples
+    --------
+    >>> vector([1, 2], "counts")
+    array([1., 2.])
+    """
+    array = array_of(values, what)
+    if array.ndim != 1:
+        raise AnswersError(f"{what} must be numbers in one row, not an array of shape {array.shape}")
+    if length is not None and len(array) != length:
+        raise AnswersError(f"{what}: expected {length} numbers, not {len(array)}")
+    if not np.isfinite(array).all():
+        raise AnswersError(f"{what} must be finite: nan and infinity are no counts")
+    return array
+
+
+def _shown(value: Any) -> str:
+    # Python prints no integer of more than 4,300 digits
+    return "an integer of more than 100 digits" if isinstance(value, int) and abs(value) > 10**100 else repr(value)

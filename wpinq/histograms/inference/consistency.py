@@ -1,0 +1,158 @@
+"""Counts of the nodes of a tree, made consistent: two passes, level by level, each a few numpy operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wpinq.arrays import Floats
+from wpinq.errors import AnswersError
+from wpinq.histograms.inference.axes import along
+from wpinq.histograms.inference.checks import array_of, sequence_of, vector
+from wpinq.histograms.inference.tree import Tree, all_finite, as_levels
+
+Precision = float | Floats
+
+
+def tree_least_squares(tree: Tree, values: Sequence[Any], precisions: Sequence[Any] | None = None) -> list[Floats]:
+    """The consistent tree nearest to noisy node values: ordinary least squares, weighted where asked.
+
+    `argmin Σ_v precision_v · (h_v − values_v)²` subject to every node being the sum of its children. Bottom up,
+    a node's own value and the sum of its children's estimates are averaged by inverse variance; top down, what
+    is left over is shared among the children by their variance. With equal precisions and k children each, at
+    height l (a leaf has 1), these are Hay et al.'s
+    `z = ((k^l − k^{l−1})·h̃ + (k^{l−1} − 1)·Σ z_child) / (k^l − 1)` and `h = z + (h_parent − Σ z_sibling) / k`.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    values : sequence of array-like
+        Noisy values of each level, root first; further axes are further trees. nan says that a node was not
+        measured.
+    precisions : sequence of float or array-like, optional
+        Inverse variances of each level, one number or one for each node, at least 0; 0 for a node not measured.
+        All 1 when left out. AnswersError when so many nodes are missing that the others do not determine them.
+
+    Notes
+    -----
+    Linear time in the number of nodes.
+
+    Source: Hay, Rastogi, Miklau, Suciu, PVLDB 3(1), 2010, section 4, theorem 3.
+
+    Examples
+    --------
+    >>> tree = Tree.uniform(4, 2)
+    >>> levels = tree_least_squares(tree, [[13], [3, 11], [4, 1, 12, 1]])
+    >>> [[round(value) for value in level] for level in levels]
+    [[14], [3, 11], [3, 0, 11, 0]]
+    """
+    levels, precision = _checked(tree, values, precisions)
+    last = tree.levels - 1
+    families: list[tuple[Floats, Precision]] = []  # of each level: sums over its children, and the children's shares
+    for level in reversed(range(last)):
+        total = tree.sum_children(level, levels[level + 1])
+        joint, shares = _family(tree, level, precision[level + 1])
+        combined = precision[level] + joint
+        weight = np.divide(precision[level], combined, out=np.zeros(np.shape(combined)), where=combined > 0)
+        weight = along(weight, total)
+        levels[level] = weight * levels[level] + (1 - weight) * total
+        precision[level] = combined
+        families.append((total, shares))
+    if np.any(np.asarray(precision[0]) == 0):
+        raise AnswersError("the measured nodes do not determine the root: measure it, or all nodes of some level")
+    for level, (total, shares) in zip(range(last), reversed(families), strict=True):
+        left_over = tree.to_children(level, levels[level] - total)
+        left_over *= along(shares, left_over)
+        levels[level + 1] = levels[level + 1] + left_over
+    return levels
+
+
+def mean_consistency(tree: Tree, values: Sequence[Any], epsilons: Any | None = None) -> list[Floats]:
+    """Noisy numbers at every node of a tree, moved as little as possible so that children sum to their parent.
+
+    Bottom up, a node's own number and the sum of its children's are averaged by inverse variance; top down, what a
+    parent has beyond its children is shared among them, by their variance; evenly where that is equal:
+    `h_v = z_v + (h_parent − Σ z_sibling) / k`. Together they are weighted least squares,
+    `argmin Σ_v ε_v² (h_v − values_v)²`: noise of level l has the variance `2/ε_l²`.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    values : sequence of array-like, one of each level, root first
+        A number for each node, or a row of as many numbers for each, made consistent one by one: what
+        `HierarchicalCounts.answers_of` gives for the cumulative method, for example.
+    epsilons : sequence of numbers, optional
+        Those of the levels' measurements, more than 0; all alike when left out.
+
+    Returns
+    -------
+    list of numpy arrays of float64
+        Of the same shapes; may be negative, are not whole, and a row of cumulative counts may fall.
+
+    Notes
+    -----
+    Linear time and memory. It is what Kuo et al. compare `consistent_sizes` with.
+
+    Source: Hay, Rastogi, Miklau, Suciu, PVLDB 3(1), 2010, section 4; for cumulative counts of counts Kuo et al.,
+    PVLDB 11(11), 2018, section 6.
+
+    Examples
+    --------
+    >>> top, leaves = mean_consistency(Tree([[2]]), [[[4, 9]], [[1, 3], [3, 3]]])
+    >>> top, leaves
+    (array([[4., 8.]]), array([[1., 4.],
+           [3., 4.]]))
+    """
+    if epsilons is None:
+        return tree_least_squares(tree, values)
+    spent = vector(epsilons, "the epsilons of the levels", tree.levels)
+    if not (spent > 0).all():
+        raise AnswersError("the epsilons of the levels must be more than 0")
+    return tree_least_squares(tree, values, list(np.square(spent / spent.max())))
+
+
+def _checked(tree: Tree, values: Sequence[Any], precisions: Sequence[Any] | None) -> tuple[list[Floats], list[Any]]:
+    kept: list[Any] = []
+    levels = as_levels(tree, values, missing=True)
+    given = [1.0] * tree.levels if precisions is None else sequence_of(precisions, "the precisions of the levels")
+    if len(given) != tree.levels:
+        raise AnswersError(f"the tree has {tree.levels} levels: give the precisions of each")
+    for level, size in enumerate(tree.sizes):
+        what = f"the precisions of level {level}"
+        precision: Any = array_of(given[level], what)
+        if precision.shape not in ((), (size,)) or not (np.isfinite(precision).all() and (precision >= 0).all()):
+            raise AnswersError(f"{what} must be finite numbers of at least 0, one or {size}")
+        if not all_finite(levels[level]):
+            measured = np.isfinite(levels[level]).reshape(size, -1).all(axis=1)
+            precision = np.where(measured, precision, 0.0)
+            levels[level] = np.where(along(measured, levels[level]), levels[level], 0.0)
+        kept.append(float(precision) if precision.shape == () else precision)
+    return levels, kept
+
+
+def _family(tree: Tree, level: int, below: Precision) -> tuple[Precision, Precision]:
+    """The precision of the sum of each node's children, and each child's share of what is left over."""
+    k = tree.branching
+    if isinstance(below, float) and below > 0 and k is not None and tree.sizes[level + 1] == k * tree.sizes[level]:
+        return below / k, 1 / k
+    each = np.full(tree.sizes[level + 1], below) if isinstance(below, float) else below
+    missing = each == 0
+    variance = np.divide(1.0, each, out=np.zeros(len(each)), where=~missing)
+    family_variance = tree.sum_children(level, variance)
+    shares = variance / np.where(family_variance == 0, 1.0, family_variance).repeat(tree.children[level])
+    if not missing.any():
+        return 1 / family_variance, shares
+    absent = tree.sum_children(level, missing.astype(np.float64))
+    if (absent > 1).any():
+        raise AnswersError(
+            "the measured nodes do not determine the tree: two children of one node are missing, with too little "
+            "measured below them"
+        )
+    incomplete = absent.repeat(tree.children[level]) > 0
+    shares = np.where(incomplete, missing.astype(np.float64), shares)
+    joint = np.divide(1.0, family_variance, out=np.zeros(len(absent)), where=(absent == 0))
+    return joint, shares

@@ -1,0 +1,190 @@
+"""The common shape of all input: one column of values per field, brought to the declared types.
+
+A column whose Python types already prove the declared type is checked at C speed; only one that does not is
+walked value by value, which finds the positions and the reasons of what is unfit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from wpinq.errors import PlanError, SourceRejected
+from wpinq.expr.types import BOOL, FLOAT, INT, INT_MAX, INT_MIN, STR, ListOf, TupleOf, Type
+from wpinq.expr.values import UnfitValue, Value, normalize
+from wpinq.ingest.rejection import Faults, reject
+
+if TYPE_CHECKING:
+    import numpy
+
+    Column = Sequence[object] | numpy.ndarray[Any, numpy.dtype[Any]]
+
+_PLAIN_KINDS = "biufU"
+"""The numpy dtype kinds whose scalars mean the same as a Python bool, int, float or str."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns of a record type: one per field, or a single one where records are bare values."""
+
+    names: tuple[str | None, ...]
+    types: tuple[Type, ...]
+    bare: bool
+
+    @classmethod
+    def of(cls, type_: Type) -> Layout:
+        if not isinstance(type_, TupleOf) or type_.nullable:
+            return cls((None,), (type_,), True)
+        if not type_.elements:
+            raise PlanError("a source needs at least one field: declare what its records hold")
+        return cls(type_.names, type_.elements, False)
+
+    def label(self, index: int) -> str:
+        """How messages call a field."""
+        if self.bare:
+            return "value"
+        name = self.names[index]
+        return f"field {index}" if name is None else f"field {name!r}"
+
+    def pick(self, available: Sequence[object], what: str) -> list[int]:
+        """Where the columns of a table stand: by name where every field has one, else by place."""
+        if any(name is None for name in self.names):
+            if len(available) != len(self.names):
+                raise SourceRejected(
+                    f"{what} has {len(available)} columns where the declared type has {len(self.names)} without "
+                    "names: offer just these columns, in order"
+                )
+            return list(range(len(self.names)))
+        missing = [name for name in self.names if name not in available]
+        if missing:
+            raise SourceRejected(
+                f"{what} has no column named {', '.join(map(repr, missing))}: rename its columns to the fields of "
+                "the source (a csv file starts with a line of column names)"
+            )
+        doubled = [name for name in self.names if list(available).count(name) > 1]
+        if doubled:
+            raise SourceRejected(f"{what} has several columns named {', '.join(map(repr, doubled))}: keep one")
+        return [list(available).index(name) for name in self.names]
+
+    def records(self, columns: Sequence[Column], faults: Faults, notes: Sequence[str] = ()) -> list[Value]:
+        """The records that the columns hold side by side; what is unfit is added to `faults`."""
+        typed = [
+            normalize_column(column, type_, faults, self.label(i) + (notes[i] if notes else ""))
+            for i, (column, type_) in enumerate(zip(columns, self.types, strict=True))
+        ]
+        return typed[0] if self.bare else list(zip(*typed, strict=True))
+
+    def sound_records(
+        self, columns: Sequence[Column], what: str, faults: Faults, notes: Sequence[str] = ()
+    ) -> list[Value]:
+        """`records`, or a refusal of `what` as a whole where anything is unfit, by now or before."""
+        records = self.records(columns, faults, notes)
+        if faults:
+            reject(what, faults)
+        return records
+
+
+def normalize_column(column: Column, type_: Type, faults: Faults, label: str) -> list[Value]:
+    """The values of a column in canonical form. An unfit one is added to `faults` and stands as None."""
+    given: Any = column
+    if hasattr(given, "dtype"):
+        proven = _proven_array(given, type_)
+        if proven is not None:
+            return proven
+        # Of other kinds tolist() would turn dates into integers.
+        given = given.tolist() if given.dtype.kind in _PLAIN_KINDS + "O" else list(given)
+    proven = _proven_list(given, type_)
+    if proven is not None:
+        return proven
+    values: list[Value] = []
+    for position, value in enumerate(given):
+        try:
+            values.append(normalize(plain(value, type_), type_))
+        except UnfitValue as reason:
+            faults.setdefault(position, f"{label}: {reason}")
+            values.append(None)
+    return values
+
+
+def _proven_array(array: Any, type_: Type) -> list[Value] | None:
+    """The values of a numpy array whose dtype proves the type, or None."""
+    kind = array.dtype.kind
+    if array.ndim != 1:
+        return None
+    if type_ == BOOL and kind == "b":
+        return list(array.tolist())
+    if type_ == INT and (kind == "i" or (kind == "u" and (array <= INT_MAX).all())):
+        return list(array.tolist())
+    if type_ == FLOAT and kind == "f" and array.dtype.itemsize <= 8:
+        import numpy
+
+        if numpy.isfinite(array).all():
+            return list((array + array.dtype.type(0)).tolist())  # adding 0 turns -0.0 into 0.0
+    return None
+
+
+def _proven_list(column: Sequence[Any], type_: Type) -> list[Value] | None:
+    """The values of a list whose Python types prove the type, or None."""
+    kinds = set(map(type, column))
+    with_null = type(None) in kinds
+    if with_null:
+        if not type_.nullable:
+            return None
+        kinds.discard(type(None))
+    present = [value for value in column if value is not None] if with_null else column
+    if type_ == BOOL and kinds <= {bool}:
+        return list(column)
+    if type_ == INT and kinds <= {int}:
+        fits = not present or (min(present) >= INT_MIN and max(present) <= INT_MAX)
+        return list(column) if fits else None
+    if type_ == FLOAT and kinds <= {float} and all(map(math.isfinite, present)):
+        return [None if value is None else value + 0.0 for value in column]
+    if type_ == STR and kinds <= {str}:
+        try:
+            "".join(present).encode()
+        except UnicodeEncodeError:
+            return None
+        return list(column)
+    return None
+
+
+def unwrap(value: Any) -> Any:
+    """The Python value of a numpy scalar, and the fields of a structured one; anything else is itself.
+
+    Told by attributes, so that numpy need not be imported. Dates stay as they are: `item()` makes them integers.
+    """
+    dtype = getattr(value, "dtype", None)
+    if dtype is None or getattr(value, "ndim", None) != 0:
+        return value
+    if getattr(dtype, "names", None):
+        return [value[name] for name in dtype.names]
+    return value.item() if dtype.kind in _PLAIN_KINDS else value
+
+
+def plain(value: Any, type_: Type) -> object:
+    """The value with numpy scalars, subclasses of the plain kinds and records given by field name made plain."""
+    value = unwrap(value)
+    if isinstance(value, str):
+        return str.__str__(value)  # str() of a str-based Enum would be its name
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int.__int__(value)
+    if isinstance(type_, ListOf) and (isinstance(value, (list, tuple)) or hasattr(value, "dtype")):
+        return [plain(item, type_.element) for item in value]
+    if isinstance(type_, TupleOf):
+        if isinstance(value, Mapping):
+            value = by_name(value, type_)
+        if isinstance(value, (list, tuple)) and len(value) == len(type_.elements):
+            return [plain(item, element) for item, element in zip(value, type_.elements, strict=True)]
+    return value
+
+
+def by_name(row: Mapping[Any, object], type_: TupleOf) -> tuple[object, ...]:
+    """A record given by field name, in the order of the type. Fields that the type lacks are left aside."""
+    for name in type_.names:
+        if name is None:
+            raise UnfitValue("a record by field name where the fields have no names")
+        if name not in row:
+            raise UnfitValue(f"a record without the field {name!r}")
+    return tuple(row[name] for name in type_.names)

@@ -1,0 +1,266 @@
+"""The bodies of lambdas: from syntax to typed expressions, by the same functions that traced lambdas call."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable, Collection, Mapping
+from fractions import Fraction
+from inspect import Parameter, Signature
+
+from wpinq.errors import ExpressionError
+from wpinq.expr import build, catalogue
+from wpinq.expr.nodes import Expr
+from wpinq.expr.printing import DEPTH_LIMIT, INFIX
+from wpinq.expr.trace import lift, trace
+from wpinq.expr.types import INT, NULL, ListOf, TupleOf
+from wpinq.language.public_values import PublicScalar
+from wpinq.language.read import SCALARS
+from wpinq.language.syntax import (
+    Access,
+    Argument,
+    ArrowFunction,
+    Conditional,
+    Index,
+    Infix,
+    Invocation,
+    List,
+    Literal,
+    Name,
+    NumberList,
+    Prefix,
+    RecordLiteral,
+    Syntax,
+    Tuple,
+)
+from wpinq.language.text import Text, shorten, suggest
+
+STEP_LIMIT = 50_000
+"""The most steps that all lambdas of a program take to build, functions expanded at each use."""
+
+_INFIX = {sign: name for name, (sign, _) in reversed(INFIX.items())}
+_KEEPS_NAME = frozenset({"rotate", "reverse", "sort"})
+_ELEMENT_TYPES = {**SCALARS, "string": SCALARS["str"], "double": SCALARS["float"]}
+
+Environment = Mapping[str, Expr]
+
+
+class TextFunction:
+    """A function of a program as a Python callable, which tracing calls with symbols like any other."""
+
+    def __init__(self, lambdas: Lambdas, node: ArrowFunction, environment: Environment, depth: int) -> None:
+        self.lambdas, self.node, self.environment, self.depth = lambdas, node, environment, depth
+        shown = [f"{name}_" if keyword.iskeyword(name) else name for name in node.parameters]
+        self.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_ONLY) for name in shown])
+
+    def __call__(self, *values: object) -> Expr:
+        given = [lift(value) for value in values]
+        names = self.node.parameters
+        if len(given) == 1 < len(names):
+            (whole,) = given
+            if not isinstance(whole.type, TupleOf) or len(whole.type.elements) != len(names):
+                raise ExpressionError(f"a lambda of {len(names)} parameters needs a record of as many fields")
+            given = build.fields(whole)
+        inner = {**self.environment, **dict(zip(names, given, strict=True))}
+        return self.lambdas.expression(self.node.body, inner, self.depth + 1)
+
+
+class Lambdas:
+    """Builds expressions. What a name means: a variable, else a parameter of the program."""
+
+    def __init__(self, text: Text, parameters: Mapping[str, PublicScalar], queries: Collection[str]) -> None:
+        self.text = text
+        self.parameters = parameters
+        self.queries = queries
+        self.functions: dict[str, ArrowFunction] = {}
+        self.steps = 0
+        self.tables: dict[NumberList, Expr] = {}
+
+    def function(self, node: ArrowFunction) -> TextFunction:
+        """A lambda of the program, over nothing but its parameters."""
+        return TextFunction(self, node, {}, 0)
+
+    def expression(self, node: Syntax, environment: Environment, depth: int) -> Expr:
+        """The expression that syntax means where variables stand for these expressions."""
+        self.steps += 1
+        if self.steps > STEP_LIMIT:
+            raise self.text.error(
+                f"the lambdas of this program take more than {STEP_LIMIT:,} steps once functions are written out "
+                "at each use; use fewer functions of functions",
+                node.position,
+            )
+        if depth > DEPTH_LIMIT:
+            raise self.text.error(
+                f"this nests deeper than {DEPTH_LIMIT}, functions written out; split it over several Select",
+                node.position,
+            )
+        try:
+            return self._build(node, environment, depth + 1)
+        except ExpressionError as error:
+            raise self.text.error(str(error), node.position) from None
+
+    def _build(self, node: Syntax, environment: Environment, depth: int) -> Expr:
+        def below(child: Syntax) -> Expr:
+            return self.expression(child, environment, depth)
+
+        if isinstance(node, Literal):
+            return self.constant(node.value)
+        if isinstance(node, Name):
+            return self._name(node, environment)
+        if isinstance(node, Access):
+            return self._access(below(node.subject), node)
+        if isinstance(node, Index):
+            return self._index(below(node.subject), node, below)
+        if isinstance(node, Invocation):
+            return self._call(node, environment, depth)
+        if isinstance(node, Infix):
+            return self._infix(node.operator, below(node.left), below(node.right))
+        if isinstance(node, Prefix):
+            return build.negate(below(node.operand)) if node.operator == "-" else build.call("not", below(node.operand))
+        if isinstance(node, Conditional):
+            return catalogue.apply("where", below(node.condition), below(node.yes), below(node.no))
+        if isinstance(node, Tuple):
+            return build.record((None,) * len(node.items), tuple(below(item) for item in node.items))
+        if isinstance(node, List):
+            return self._list(node, below)
+        if isinstance(node, NumberList):
+            return self._table(node)
+        if isinstance(node, RecordLiteral):
+            return self._record(node, below)
+        raise self.text.error("a lambda stands only in functions of lists: sum(l, x => …)", node.position)
+
+    def constant(self, value: PublicScalar) -> Expr:
+        """A literal or a parameter as an expression; a decimal is a float."""
+        try:
+            return build.constant(float(value) if isinstance(value, Fraction) else value)
+        except OverflowError:
+            raise ExpressionError("this number is beyond the range of floats") from None
+
+    def _name(self, node: Name, environment: Environment) -> Expr:
+        if node.name in environment:
+            return environment[node.name]
+        if node.name in self.parameters:
+            return self.constant(self.parameters[node.name])
+        if node.name in self.queries:
+            raise self.text.error(
+                f"`{shorten(node.name)}` is a query, and a lambda sees one record at a time; see Join",
+                node.position,
+            )
+        known = [*environment, *self.parameters]
+        raise self.text.error(f"`{shorten(node.name)}` means nothing here; {suggest(node.name, known)}", node.position)
+
+    def _access(self, subject: Expr, node: Access) -> Expr:
+        type_ = subject.type
+        if isinstance(type_, TupleOf) and node.name not in type_.names:
+            names = [name for name in type_.names if name is not None]
+            there = suggest(node.name, names) if names else f"its fields have no names: [0] to [{len(type_.names) - 1}]"
+            raise self.text.error(f"this record has no field `{shorten(node.name)}`; {there}", node.position)
+        return build.field_named(subject, node.name)
+
+    def _index(self, subject: Expr, node: Index, below: Callable[[Syntax], Expr]) -> Expr:
+        if not isinstance(subject.type, TupleOf):
+            return catalogue.apply("element", subject, below(node.index))
+        count = len(subject.type.elements)
+        index = node.index.value if isinstance(node.index, Literal) else None
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
+            raise self.text.error(
+                f"the fields of this record are [0] to [{count - 1}], written as numbers", node.position
+            )
+        return build.field(subject, index)
+
+    def _infix(self, operator: str, left: Expr, right: Expr) -> Expr:
+        if operator != "/":
+            return catalogue.rebuild(_INFIX[operator], (left, right))
+        if left.type in (INT, NULL) and right.type in (INT, NULL):  # as in the paper's `l.Count()/k`
+            return build.call("floor_divide", left, right)
+        return build.divide(left, right)
+
+    def _list(self, node: List, below: Callable[[Syntax], Expr]) -> Expr:
+        built = catalogue.apply("list", *(below(item) for item in node.items))
+        name = node.element
+        if name is None or name in self.functions:
+            return built
+        if name not in _ELEMENT_TYPES:
+            known = [*_ELEMENT_TYPES, *self.functions]
+            raise self.text.error(f"there is no type `{shorten(name)}`; {suggest(name, known)}", node.position)
+        assert isinstance(built.type, ListOf)
+        if built.type.element not in (_ELEMENT_TYPES[name], NULL):
+            raise self.text.error(f"this is a list of {built.type.element}, not of {name}", node.position)
+        return built
+
+    def _table(self, node: NumberList) -> Expr:
+        if node not in self.tables:  # once, however often the function that holds it is used
+            self.tables[node] = lift(list(node.numbers))
+        return self.tables[node]
+
+    def _record(self, node: RecordLiteral, below: Callable[[Syntax], Expr]) -> Expr:
+        names: list[str] = []
+        for given, value in node.fields:
+            name = given if given is not None else _inferred(value)
+            if name is None:
+                raise self.text.error("this field needs a name: name = …", value.position)
+            if name in names:
+                raise self.text.error(
+                    f"two fields are called `{shorten(name)}`; name them apart: {shorten(name)}2 = …", value.position
+                )
+            names.append(name)
+        return build.record(tuple(names), tuple(below(value) for _, value in node.fields))
+
+    def _call(self, node: Invocation, environment: Environment, depth: int) -> Expr:
+        for argument in node.arguments:
+            if argument.name is not None:
+                raise self.text.error(
+                    "functions of records take their arguments in order, without names", argument.value.position
+                )
+        if node.subject is None and node.name in self.functions:
+            return self._inline(node, environment, depth)
+        name = snake(node.name)
+        if node.new or name not in catalogue.FUNCTIONS:
+            known = self.functions if node.new else [*self.functions, *catalogue.FUNCTIONS]
+            declare = f"; or declare it: function {shorten(node.name)}(x) => …;" if node.subject is None else ""
+            raise self.text.error(
+                f"there is no function `{shorten(node.name)}`; {suggest(node.name, known)}{declare}", node.position
+            )
+        written = list(node.arguments) if node.subject is None else [Argument(None, node.subject), *node.arguments]
+        arguments: list[Expr] = []
+        for position, argument in enumerate(written):
+            if isinstance(argument.value, ArrowFunction) and position == 1 and catalogue.FUNCTIONS[name].takes_function:
+                items = arguments[0].type
+                if not isinstance(items, ListOf):
+                    raise self.text.error(f"{name} with a function takes a list, not {items}", node.position)
+                inner = TextFunction(self, argument.value, environment, depth)
+                arguments.append(trace(inner, (items.element,)))
+            else:
+                arguments.append(self.expression(argument.value, environment, depth))
+        return catalogue.apply(name, *arguments)
+
+    def _inline(self, node: Invocation, environment: Environment, depth: int) -> Expr:
+        function = self.functions[node.name]
+        if len(node.arguments) != len(function.parameters):
+            raise self.text.error(
+                f"{node.name}({', '.join(function.parameters)}) takes {len(function.parameters)} argument(s), "
+                f"not {len(node.arguments)}",
+                node.position,
+            )
+        arguments = [self.expression(argument.value, environment, depth) for argument in node.arguments]
+        return self.expression(function.body, dict(zip(function.parameters, arguments, strict=True)), depth)
+
+
+def snake(name: str) -> str:
+    """The name of a function however it is written: `Count`, `StartsWith` and `starts_with` alike."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _inferred(value: Syntax) -> str | None:
+    """The name of a field that has none, as C# takes it: the last name of `e`, of `x.path`.
+
+    A rotated, reversed or sorted record keeps its name: `rotate(x.path)` is `path`.
+    """
+    while isinstance(value, Invocation) and snake(value.name) in _KEEPS_NAME and not value.new:
+        if value.subject is not None:
+            value = value.subject
+        elif value.arguments:
+            value = value.arguments[0].value
+        else:
+            return None
+    return value.name if isinstance(value, (Name, Access)) else None

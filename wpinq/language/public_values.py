@@ -1,0 +1,223 @@
+"""Public values written in a program: epsilons, widths, limits, domains, parameters.
+
+Numbers are exact: `0.1` is 1/10 and `1/3` a third, so that a budget is what it says.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from wpinq.errors import EpsilonError, LanguageError
+from wpinq.expr.printing import DEPTH_LIMIT
+from wpinq.language.syntax import Infix, Invocation, List, Literal, Name, NumberList, Prefix, Syntax, Tuple
+from wpinq.language.text import Text, shorten, suggest
+from wpinq.measure.epsilon import parse_epsilon
+from wpinq.plan.domain import DOMAIN_LIMIT
+
+PublicScalar = int | Fraction | str | bool | None
+"""The value of a parameter."""
+
+KEYS_LIMIT = DOMAIN_LIMIT
+"""The most keys of all output domains of a program together."""
+
+_DOMAIN_FUNCTIONS = ("range", "product")
+
+
+class Values:
+    """Evaluates public values: literals, parameters, `+ - * /`, lists, tuples, `range(a, b)`, `product(…)`."""
+
+    def __init__(self, text: Text, parameters: Mapping[str, PublicScalar]) -> None:
+        self.text = text
+        self.parameters = parameters
+        self.held = 0
+
+    def scalar(self, node: Syntax) -> PublicScalar:
+        """A number, string, true, false or null."""
+        value: PublicScalar = self._value(node, 0)
+        if isinstance(value, (tuple, list, range)):
+            raise self.text.error("expected a number, a string, true, false or null", node.position)
+        return value
+
+    def number(self, node: Syntax) -> int | Fraction:
+        """An exact number."""
+        value = self.scalar(node)
+        if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
+            raise self.text.error("expected a number", node.position)
+        return value
+
+    def integer(self, node: Syntax) -> int:
+        """An integer."""
+        value = self.number(node)
+        if not isinstance(value, int):
+            raise self.text.error("expected an integer", node.position)
+        return value
+
+    def real(self, node: Syntax) -> float:
+        """A number as the nearest float."""
+        return self._float(self.number(node), node)
+
+    def epsilon(self, node: Syntax) -> Fraction:
+        """A privacy parameter."""
+        try:
+            return parse_epsilon(self.number(node))
+        except EpsilonError as error:
+            raise self.text.error(str(error), node.position) from None
+
+    def keys(self, node: Syntax) -> list[Any]:
+        """The keys of an output domain, as Python values."""
+        value = self._value(node, 0)
+        if not isinstance(value, (list, range)):
+            raise self.text.error(
+                "expected the public keys: range(0, 100), a list [1, 2], or product(range(0, 9), [1, 2])",
+                node.position,
+            )
+        self.hold(len(value), node.position)
+        return [self.plain(key, node) for key in value]
+
+    def hold(self, keys: int, position: int) -> None:
+        """Count keys towards what a program may release."""
+        self.held += keys
+        if self.held > KEYS_LIMIT:
+            raise self.text.error(f"a program releases at most {KEYS_LIMIT:,} keys in all; split it", position)
+
+    def constant(self, node: Syntax) -> Any:
+        """One public value as a Python value: a scalar, or a tuple of values."""
+        value = self._value(node, 0)
+        if isinstance(value, (list, range)):
+            raise self.text.error("expected one value, not a list", node.position)
+        return self.plain(value, node)
+
+    def plain(self, value: Any, node: Syntax) -> Any:
+        """The value with floats for what was written as a decimal."""
+        if isinstance(value, Fraction):
+            return self._float(value, node)
+        if isinstance(value, tuple):
+            return tuple(self.plain(item, node) for item in value)
+        return value
+
+    def _float(self, value: int | Fraction, node: Syntax) -> float:
+        try:
+            return float(value)
+        except OverflowError:
+            raise self.text.error("this number is beyond the range of floats", node.position) from None
+
+    def _value(self, node: Syntax, depth: int) -> Any:
+        if depth > DEPTH_LIMIT:
+            raise self.text.error(f"this nests deeper than {DEPTH_LIMIT}", node.position)
+        if isinstance(node, Literal):
+            return node.value
+        if isinstance(node, Name):
+            if node.name in self.parameters:
+                return self.parameters[node.name]
+            raise self.text.error(
+                f"`{shorten(node.name)}` is not a parameter of the program, and only those can stand here; "
+                f"{suggest(node.name, self.parameters)}",
+                node.position,
+            )
+        if isinstance(node, Tuple):
+            return tuple(self._value(item, depth + 1) for item in node.items)
+        if isinstance(node, NumberList):
+            return list(node.numbers)
+        if isinstance(node, List):
+            return [self._key(item, depth + 1) for item in node.items]
+        if isinstance(node, Prefix) and node.operator == "-":
+            return -self._number(node.operand, depth + 1)
+        if isinstance(node, Infix):
+            return self._infix(node, depth + 1)
+        if isinstance(node, Invocation) and node.subject is None and not node.new and node.name in _DOMAIN_FUNCTIONS:
+            return self._domain(node, depth + 1)
+        raise self.text.error(
+            "only public values can stand here: numbers, strings, parameters and + - * / of them, lists, tuples, "
+            "range(a, b), product(…)",
+            node.position,
+        )
+
+    def _number(self, node: Syntax, depth: int) -> int | Fraction:
+        value = self._value(node, depth)
+        if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
+            raise self.text.error("expected a number", node.position)
+        return value
+
+    def _key(self, node: Syntax, depth: int) -> Any:
+        value = self._value(node, depth)
+        if isinstance(value, (list, range)):
+            raise self.text.error(
+                "a list of keys does not hold lists; write a key that is a record as (a, b)", node.position
+            )
+        return value
+
+    def _infix(self, node: Infix, depth: int) -> int | Fraction:
+        if node.operator not in ("+", "-", "*", "/"):
+            raise self.text.error("public numbers are combined by + - * / only", node.position)
+        left, right = self._number(node.left, depth), self._number(node.right, depth)
+        if node.operator == "+":
+            return left + right
+        if node.operator == "-":
+            return left - right
+        if node.operator == "*":
+            return left * right
+        if right == 0:
+            raise self.text.error("division by zero", node.position)
+        quotient = Fraction(left) / Fraction(right)
+        exact = isinstance(left, int) and isinstance(right, int) and quotient.denominator == 1
+        return int(quotient) if exact else quotient
+
+    def _domain(self, node: Invocation, depth: int) -> Any:
+        for argument in node.arguments:
+            if argument.name is not None:
+                raise self.text.error(f"{node.name} takes no named arguments", argument.value.position)
+        values = [self._value(argument.value, depth) for argument in node.arguments]
+        if node.name == "range":
+            if len(values) != 2 or not all(type(value) is int for value in values):
+                raise self.text.error(
+                    "a range of keys is range(first, end) with two integers, end left out", node.position
+                )
+            start, stop = values
+            self._check_size(stop - start, node)
+            return range(start, max(start, stop))
+        if not values or not all(isinstance(value, (list, range)) for value in values):
+            raise self.text.error("product takes lists or ranges: product(range(0, 9), [true, false])", node.position)
+        self._check_size(math.prod(len(value) for value in values), node)
+        return list(itertools.product(*values))
+
+    def _check_size(self, size: int, node: Syntax) -> None:
+        if size > KEYS_LIMIT:
+            raise self.text.error(f"a domain has at most {KEYS_LIMIT:,} keys", node.position)
+
+
+def override(name: str, given: object, default: PublicScalar) -> PublicScalar:
+    """The value of a parameter given from outside, read as what its default is: a number, a string or a bool."""
+    if isinstance(default, bool):
+        words = {"true": True, "false": False}
+        if isinstance(given, bool):
+            return given
+        if isinstance(given, str) and given in words:
+            return words[given]
+        raise LanguageError(f"the parameter `{name}` is true or false, not {shorten(repr(given))}")
+    if isinstance(default, (int, Fraction)):
+        number = _number(name, given)
+        return int(number) if isinstance(default, int) and number.denominator == 1 else number
+    if given is None or isinstance(given, str):
+        return given
+    if default is None and isinstance(given, (bool, int, float, Fraction)):
+        return given if isinstance(given, int) else _number(name, given)
+    raise LanguageError(f"the parameter `{name}` is a string, not {shorten(repr(given))}")
+
+
+def _number(name: str, given: object) -> Fraction:
+    """The exact number that a value or a text says; a float is the shortest decimal that names it."""
+    problem = LanguageError(f"the parameter `{name}` is a number such as 3, 0.1 or 1/3, not {shorten(repr(given))}")
+    if isinstance(given, bool):
+        raise problem
+    text = repr(given) if isinstance(given, float) else str(given).strip()
+    _, _, exponent = text.lower().partition("e")
+    if len(text) > 400 or len(exponent) > 4:
+        raise problem
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise problem from None

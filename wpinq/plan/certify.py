@@ -1,0 +1,234 @@
+"""The certificate of a plan: all that is known of it from the plan and its sources' declarations, found in one pass.
+
+What prices, explains, prepares or compiles a plan reads its certificate. Each operator says its own part
+(`plan/operator.py`); here it is put together, inputs before users, and remembered.
+
+No fact of it is measured: it holds for every dataset that the sources may hold. The facts that sources declare are
+printed on every bill, because they narrow which neighbours the promise covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+from wpinq.errors import PlanError
+from wpinq.plan.arithmetic import SUM_ROUNDOFFS, UNIT_ROUNDOFF
+from wpinq.plan.demand import demand
+from wpinq.plan.domain import Domain, Inference
+from wpinq.plan.lattice import NoLattice
+from wpinq.plan.node import Node, sources, topological
+from wpinq.plan.operators import Partition, Source
+
+PARTITION_SLACK = Fraction(1, 2**12)
+"""The least widening of noise over parts of a partition: see `Certificate.slack`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is certain of the output of one step.
+
+    Attributes
+    ----------
+    node : Node
+        The step.
+    paths : int
+        The number of paths from the root to it.
+    mass : Fraction
+        A bound on its norm, from the caps of the sources.
+    weight_left : Fraction
+        The same, for sources of norm 1: the most that one record of weight 1 leaves here when it is alone.
+    rounding : Fraction
+        A bound on the norm of what an engine rounds here, in unit roundoffs.
+    nonnegative : bool
+        Whether no record can have a negative weight.
+    splits : int
+        The most Partitions on a path from here to a source.
+    """
+
+    node: Node
+    paths: int
+    mass: Fraction
+    weight_left: Fraction
+    rounding: Fraction
+    nonnegative: bool
+    splits: int
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is certain of a plan: each part is found when it is first asked for, once.
+
+    Attributes
+    ----------
+    root : Node
+        The plan.
+    positive : frozenset of str
+        Sources whose weights are known to be positive besides those that declare it.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> items = wp.source("items", group=int, facts=["unit_weights"])
+    >>> certificate = certify(items.group_by(lambda r: r.group, lambda g: wp.count(g)).plan)
+    >>> certificate.uses, certificate.lattice, certificate.output.nonnegative
+    ({'items': 1}, Fraction(1, 2), True)
+    """
+
+    root: Node
+    positive: frozenset[str] = frozenset()
+
+    @cached_property
+    def sources(self) -> Mapping[str, Source]:
+        """The declarations of its sources by name; PlanError when one name is declared in two ways."""
+        return sources([self.root])
+
+    @cached_property
+    def uses(self) -> Mapping[str, int]:
+        """How often the plan uses each source: what one unit of change there can move the output by."""
+        return {name: int(count) for name, count in demand([(self.root, Fraction(1))]).sources.items()}
+
+    @cached_property
+    def steps(self) -> Mapping[bytes, Step]:
+        """Digest to step, inputs before users, the root last.
+
+        PlanError where a step's mass has no bound to work with, or its operator leaves undone what is needed here.
+        """
+        paths = self.paths
+        found: dict[bytes, Step] = {}
+        for node in topological([self.root]):
+            inputs = [found[child.digest] for child in node.inputs]
+            found[node.digest] = _step(node, inputs, paths[node.digest], self.positive)
+        return found
+
+    @cached_property
+    def paths(self) -> Mapping[bytes, int]:
+        """The number of paths from the root to each step, by digest."""
+        counts = {self.root.digest: 1}
+        for node in reversed(list(topological([self.root]))):
+            for child in node.inputs:
+                counts[child.digest] = counts.get(child.digest, 0) + counts[node.digest]
+        return counts
+
+    @property
+    def output(self) -> Step:
+        """What is certain of the root."""
+        return self.steps[self.root.digest]
+
+    @cached_property
+    def rounding_error(self) -> Fraction:
+        """A bound on the norm of (float output − exact output): `Σ_v paths(v) · roundoffs(v) · 2⁻⁵³ · M(v)`.
+
+        Exact operators are 1-Lipschitz, so what one operator rounds reaches the root once per path, unamplified.
+        """
+        return UNIT_ROUNDOFF * sum((step.paths * step.rounding for step in self.steps.values()), Fraction(0))
+
+    def slack(self, readouts: int = 0, *, exact: bool = False) -> Fraction:
+        """The relative widening η of the noise that covers rounding: `2 · e(root) / unit_weight`.
+
+        `readouts` counts further numbers computed from the root's output before noise, each exactly and rounded once.
+        With `exact`, outputs are put back on a lattice, and there is no rounding to cover but that of other parts.
+
+        Two neighbours' float outputs differ by at most `uses · d + 2 e(root)` in norm for sources at distance d; with
+        d at least the unit weight and uses at least 1 that is at most `uses · d · (1 + η)`.
+
+        Releases over parts of one partition pay for the largest of them only, and one part may round more than another.
+        So where a plan has up to n > 0 Partitions on a path, η' takes the place of η, with H = 2⁻¹² and
+        `1 + η' = (1 + H) · max(1, 2ⁿ⁺¹ η / H)`: rounding then takes no more than a share H of what is paid, whatever
+        the parts. `docs/privacy.md` has the proof.
+        """
+        least = min(source.unit_weight for source in self.sources.values())
+        readout_error = readouts * SUM_ROUNDOFFS * UNIT_ROUNDOFF * self.output.mass
+        widening = Fraction(0) if exact else 2 * (self.rounding_error + readout_error) / least
+        if self.output.splits:
+            shares = (2 << self.output.splits) * widening / PARTITION_SLACK
+            return (1 + PARTITION_SLACK) * max(Fraction(1), shares) - 1
+        return widening
+
+    @property
+    def lattice(self) -> Fraction | None:
+        """The largest number that the plan proves to divide every output weight, or None.
+
+        Sources with the fact "unit_weights" have 1. Join divides by norms of the data: none.
+        """
+        return None if isinstance(self._lattice, NoLattice) else self._lattice
+
+    def require_lattice(self) -> Fraction:
+        """The lattice of the output; PlanError names the step that breaks it.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> certify(wp.source("items", group=int).plan).require_lattice()
+        Traceback (most recent call last):
+        ...
+        wpinq.errors.PlanError: no lattice of weights is proven: Source(items) may hold any weights; declare \
+facts=["unit_weights"], or use Laplace noise
+        """
+        found = self._lattice
+        if isinstance(found, NoLattice):
+            raise PlanError(f"no lattice of weights is proven: {found.step} {found.reason}, or use Laplace noise")
+        return found
+
+    @cached_property
+    def _lattice(self) -> Fraction | NoLattice:
+        known: dict[bytes, Fraction | NoLattice] = {}
+        for node in topological([self.root]):
+            inputs = [known[child.digest] for child in node.inputs]
+            broken = next((found for found in inputs if isinstance(found, NoLattice)), None)
+            whole = [found for found in inputs if not isinstance(found, NoLattice)]
+            known[node.digest] = node.operator.lattice(*whole) if broken is None else broken
+        return known[self.root.digest]
+
+    @cached_property
+    def domain(self) -> Domain | None:
+        """Every record that the output can hold, in canonical order of construction; None where no query tells."""
+        inference = Inference()
+        known: dict[bytes, Domain | None] = {}
+        for node in topological([self.root]):
+            inputs = [known[child.digest] for child in node.inputs]
+            known[node.digest] = node.operator.domain(inference, *inputs)
+        return known[self.root.digest]
+
+
+@lru_cache(maxsize=256)
+def certify(root: Node, positive: frozenset[str] = frozenset()) -> Certificate:
+    """The certificate of a plan.
+
+    Parameters
+    ----------
+    root : Node
+        The plan.
+    positive : frozenset of str
+        Sources whose weights are known to be positive besides those that declare it.
+
+    Returns
+    -------
+    Certificate
+        One and the same for equal plans, while it is remembered.
+
+    Notes
+    -----
+    Privacy cost: none. It depends on the plan and the declarations of its sources alone.
+    """
+    return Certificate(root, positive)
+
+
+def _step(node: Node, inputs: list[Step], paths: int, positive: frozenset[str]) -> Step:
+    operator = node.operator
+    mass = operator.mass(*(below.mass for below in inputs))
+    splits = max((below.splits for below in inputs), default=0)
+    if isinstance(operator, Source):
+        known = operator.source in positive or operator.nonnegative()
+        return Step(node, paths, mass, Fraction(1), operator.roundoffs() * mass, known, splits)
+    return Step(
+        node,
+        paths,
+        mass,
+        operator.mass(*(below.weight_left for below in inputs)),
+        operator.roundoffs() * mass,
+        operator.nonnegative(*(below.nonnegative for below in inputs)),
+        splits + isinstance(operator, Partition),
+    )
