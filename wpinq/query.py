@@ -31,7 +31,7 @@ from wpinq.measure.measurement import (
 )
 from wpinq.plan.certify import certify
 from wpinq.plan.format import plan_from_json, plan_to_json
-from wpinq.plan.node import Node, construct
+from wpinq.plan.node import Node, Planned, construct
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import (
     Concat,
@@ -112,7 +112,7 @@ def source(
     return Query(Node(Source(name, record, repr(record), unit, weight, bound, declared)))
 
 
-class Query:
+class Query(Planned):
     """A plan under construction. Every method gives a new query; nothing is evaluated, nothing is spent.
 
     Queries are equal when their plans are, whichever notation they were written in.

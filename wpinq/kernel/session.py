@@ -32,9 +32,8 @@ from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import Choose, Measurement, check_text
 from wpinq.plan.arithmetic import FLOAT, Weights
 from wpinq.plan.demand import demand
-from wpinq.plan.node import Node, sources
+from wpinq.plan.node import Node, Planned, sources
 from wpinq.plan.operators.source import Source
-from wpinq.query import Query
 
 FAILED = "the evaluation failed after the debit; the budget stays spent, and nothing of the reason can be shown"
 _CHOICE = b"choice"
@@ -115,7 +114,7 @@ class Session:
                 self._ledger.close()
 
     def protect(
-        self, source: Query, data: object, budget: object, *, unit: str | None = None, version: str | None = None
+        self, source: Planned, data: object, budget: object, *, unit: str | None = None, version: str | None = None
     ) -> None:
         """Take data under protection, as a source with a budget.
 
@@ -148,7 +147,7 @@ class Session:
             When a version is given again for other data, as far as this session can tell.
         """
         self._check_open()
-        declared = source.plan.operator if isinstance(source, Query) else None
+        declared = source.plan.operator if isinstance(source, Planned) else None
         if not isinstance(declared, Source):
             raise SessionError("protect takes a source made by wp.source(name, ...), not a query over one")
         name = declared.source
@@ -341,7 +340,7 @@ class Session:
 
 
 def _batch(measurements: Measurement | Sequence[Measurement]) -> list[Measurement]:
-    if isinstance(measurements, Query):
+    if isinstance(measurements, Planned):
         raise SessionError(NOT_MEASURED)
     return [measurements] if isinstance(measurements, Measurement) else list(measurements)
 

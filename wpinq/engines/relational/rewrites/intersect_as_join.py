@@ -7,7 +7,7 @@
 - 0 otherwise.
 
 So a positive record matters only where the partner has it too: its partner filters a side while it is made, instead
-of after. Where `plan.facts.nonnegative` holds for both sides there is no second part. Where it does not, the
+of after. Where the certificate says nonnegative of both sides there is no second part. Where it does not, the
 negative rows of each side are stored (few, in most data), looked up in the partner, and kept where it has none.
 
 Both sides must have each record in one row; a side of which that is not known is stored first, which adds its rows
