@@ -13,7 +13,8 @@ from tests.incremental.interpreted import interpret
 from tests.support.plans import CHANGES, OPERATORS, Case, random_case, random_record
 from wpinq.engines import reference
 from wpinq.engines.incremental import Evaluator
-from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator, evaluator
+from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator
+from wpinq.engines.incremental.compiled.tables import compiled_evaluator
 from wpinq.errors import PlanError
 from wpinq.graphs import recipes, subgraphs
 from wpinq.plan.arithmetic import EXACT, FLOAT
@@ -27,7 +28,7 @@ TOLERANCE = 1e-8  # weights below 1e-12 are dropped at each step, and random pla
 
 @pytest.fixture
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(evaluator, "import_module", interpret)
+    monkeypatch.setattr(compiled_evaluator, "import_module", interpret)
     yield
 
 
