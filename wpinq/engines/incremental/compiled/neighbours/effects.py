@@ -28,19 +28,6 @@ from wpinq.engines.incremental.compiled.routines.routine import (
 from wpinq.engines.incremental.loss import loss
 
 
-@inlined
-def add_change(
-    o: Int64, amount: Float64, stamp: Uint32, stamps: Uint32s, delta: Float64s, touched: Int64s, counts: Int64s
-) -> None:
-    """Add an amount to an output."""
-    if stamps[o] != stamp:
-        stamps[o] = stamp
-        delta[o] = 0.0
-        touched[counts[0]] = o
-        counts[0] += 1
-    delta[o] += amount
-
-
 @fixed
 def settle_sums(
     stamp: Uint32, acc: Float64s, acc_at: Int64s, stamps: Uint32s, delta: Float64s, touched: Int64s, counts: Int64s
@@ -48,7 +35,13 @@ def settle_sums(
     """Add to the outputs what was gathered by places known beforehand."""
     for r in range(len(acc)):
         if acc[r] != 0.0 and acc_at[r] >= 0:
-            add_change(acc_at[r], acc[r], stamp, stamps, delta, touched, counts)
+            o = acc_at[r]
+            if stamps[o] != stamp:
+                stamps[o] = stamp
+                delta[o] = 0.0
+                touched[counts[0]] = o
+                counts[0] += 1
+            delta[o] += acc[r]
 
 
 @inlined

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
-from wpinq.engines.incremental.compiled.neighbours import effects
 from wpinq.engines.incremental.compiled.neighbours.decomposition import (
     Decomposition,
     EdgeTerm,
@@ -26,12 +25,16 @@ from wpinq.engines.incremental.compiled.neighbours.links import Links
 from wpinq.engines.incremental.compiled.neighbours.norms import note_norms, renumbered
 from wpinq.engines.incremental.compiled.neighbours.walk_routines import (
     ACC,
+    COUNTS,
+    DELTA,
     MAPS,
     OFFSETS,
     ROW_STARTS,
     ROWS,
     SHARES,
     SIZES,
+    STAMPS,
+    TOUCHED,
     WEIGHTS,
     WORDS,
     TermLines,
@@ -162,7 +165,13 @@ class _Generation:
         emission, place = self._emission(writer, target, 0, probe.lines, each.words(probe, writer.words))
         amount = f"sign * {_scaled(each.share, value)}"
         if self._code.emissions[emission].lists:
-            writer.line(call_by_name(effects.add_change, o=f"{MAPS}[{place}]", amount=amount))
+            writer.line(f"o = {MAPS}[{place}]")  # no call: numba counts references to the arrays of each
+            with writer.block(f"if {STAMPS}[o] != stamp:"):
+                writer.line(f"{STAMPS}[o] = stamp")
+                writer.line(f"{DELTA}[o] = 0.0")
+                writer.line(f"{TOUCHED}[{COUNTS}[0]] = o")
+                writer.line(f"{COUNTS}[0] += 1")
+            writer.line(f"{DELTA}[o] += {amount}")
         else:
             self._code.constants.append(emission)
             writer.line(f"{ACC}[{len(self._code.constants) - 1}] += {amount}")

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from wpinq.engines.incremental.compiled.routines.arithmetic import draw
+from wpinq.engines.incremental.compiled.routines.calculation import draw
 from wpinq.engines.incremental.compiled.routines.machine import ONE
 from wpinq.engines.incremental.compiled.routines.routine import (
     Float64,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wpinq.engines.incremental.compiled.neighbours import effects, proposals
-from wpinq.engines.incremental.compiled.routines.arithmetic import draw
+from wpinq.engines.incremental.compiled.routines.calculation import draw
 from wpinq.engines.incremental.compiled.routines.names import name, names_in, spelled
 from wpinq.engines.incremental.compiled.routines.routine import (
     FLOAT64,
@@ -210,7 +210,8 @@ class WalkRoutines:
             with writer.block(f"if {MARKS}[{far}, {side}] == mark:"):
                 line("continue")
         line(f"{COUNTS}[0] = 0")
-        line(f"{ACC}[:] = 0.0")
+        with writer.block(f"for r in range(len({ACC})):"):  # a loop: numba's slices cost more than a step
+            line(f"{ACC}[r] = 0.0")
 
     def _change_edge(self, line: Callable[[str], None], u: str, v: str, sign: str, stamp: str) -> None:
         if self._edge is not None:
@@ -232,7 +233,8 @@ class WalkRoutines:
     def _change_rows(self, writer: Writer) -> None:
         assert self._close is not None
         line = writer.line
-        line(f"{FRESH}[:, :] = 0.0")
+        with writer.block(f"for r in range({FRESH}.shape[1]):"):
+            line(f"{FRESH}[0, r] = {FRESH}[1, r] = 0.0")
         for near, lost, won, other, count in (("b", "a", "p", "q", "0"), ("q", "p", "a", "b", "event_count")):
             sides = {"lost_side": str(int(lost == "p")), "won_side": str(int(won == "p"))}
             noted = call_by_name(

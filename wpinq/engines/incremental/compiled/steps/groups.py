@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wpinq.engines.incremental.compiled.refusal import CannotCompile
-from wpinq.engines.incremental.compiled.routines.arithmetic import mix, mix_too, plus
+from wpinq.engines.incremental.compiled.routines.calculation import mix, mix_too, plus
 from wpinq.engines.incremental.compiled.routines.routine import call
 from wpinq.engines.incremental.compiled.routines.store import clear, gathering
 from wpinq.engines.incremental.compiled.words.code import ScalarCode, ValueCode, Writer, from_words, to_words
@@ -91,15 +91,11 @@ class Group:
     def start(self) -> None:
         """Write what the reductions of an empty group are."""
         if self.memo is not None:
-            self.writer.line("group_a = 0")
-            self.writer.line("group_b = 0")
-            self.writer.line(call(clear, self.memo.members))
+            self.writer.line("group_a = 0", "group_b = 0", call(clear, self.memo.members))
             return
         for node, _, name in self.held:
             zero = "0.0" if node.type == FLOAT else "False" if str(node.type) == "bool" else "0"
-            self.writer.line(f"{name} = {zero}")
-            self.writer.line(f"{name}_high = 0")
-            self.writer.line(f"{name}_any = False")
+            self.writer.line(f"{name} = {zero}", f"{name}_high = 0", f"{name}_any = False")
 
     def add(self, record: ValueCode) -> None:
         """Write how they change as a record joins the group."""
@@ -121,12 +117,10 @@ class Group:
                 raise CannotCompile(f"the reducer {node.name} of a record")
             with writer.block(f"if {value.present or 'True'}:"):
                 if node.name == "sum_list":  # in two halves, so that no intermediate sum overflows
-                    writer.line(f"{name} += {value.text} & 4294967295")
-                    writer.line(f"{name}_high += {value.text} >> 32")
+                    writer.line(f"{name} += {value.text} & 4294967295", f"{name}_high += {value.text} >> 32")
                 else:
                     sign = "<" if node.name == "min_list" else ">"
-                    with writer.block(f"if not {name}_any or {value.text} {sign} {name}:"):
-                        writer.line(f"{name} = {value.text}")
+                    writer.when(f"not {name}_any or {value.text} {sign} {name}", f"{name} = {value.text}")
                     writer.line(f"{name}_any = True")
 
     def _join(self, memo: Memo, record: ValueCode) -> None:

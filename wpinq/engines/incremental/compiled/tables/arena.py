@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from wpinq.arrays import Integers
 from wpinq.engines.incremental.compiled.routines import header as layout
+from wpinq.engines.incremental.compiled.routines.routine import call
+from wpinq.engines.incremental.compiled.routines.store import (
+    clear,
+    finding,
+    gathering,
+    hashing,
+    inserting,
+    remove,
+    row_at,
+)
 from wpinq.errors import PlanError
 
 FIRST_ROWS = 64
@@ -30,6 +41,34 @@ class HashTable:
     logged: bool
     is_index: bool = False
     indexes: list[tuple[tuple[int, ...], HashTable, int]] = field(default_factory=list)
+
+    def find(self, words: Iterable[str]) -> str:
+        """The code that finds the row of a record."""
+        return call(finding(self.width), self.name, *words)
+
+    def insert(self, words: Iterable[str]) -> str:
+        """The code that makes a row for a record."""
+        return call(inserting(self.width), self.name, *words)
+
+    def remove(self, words: Iterable[str], row: str) -> str:
+        """The code that frees the row of a record."""
+        return call(remove, self.name, call(hashing(self.width), *words), row)
+
+    def gather(self, words: Iterable[str], weight: str) -> str:
+        """The code that adds to the weight of a record."""
+        return call(gathering(self.width), self.name, *words, weight)
+
+    def row(self, row: str) -> str:
+        """The code of where a row stands."""
+        return call(row_at, self.name, row)
+
+    def after(self, row: str) -> str:
+        """The code of where what follows a row's record stands: its weight, or an index's list."""
+        return f"{self.row(row)} + {self.width}"
+
+    def clear(self) -> str:
+        """The code that empties a table that gathers."""
+        return call(clear, self.name)
 
 
 class HashTables:

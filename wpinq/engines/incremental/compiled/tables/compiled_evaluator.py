@@ -18,6 +18,7 @@ from wpinq.engines.incremental.compiled.tables.arena import HashTable
 from wpinq.engines.incremental.compiled.tables.driver import Driver, RunChunk, SourceChanges
 from wpinq.engines.incremental.compiled.tables.generate import ExtraLoops, Generated, generate
 from wpinq.engines.incremental.compiled.words.encoding import Dictionary, Rows
+from wpinq.engines.incremental.evaluator import Datasets
 from wpinq.engines.incremental.goals import Goal
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
@@ -25,7 +26,6 @@ from wpinq.expr.values import Value
 from wpinq.plan.node import Node, sources
 
 FloatWeights = dict[Value, float]
-Datasets = Mapping[str, Mapping[Value, float]]
 
 MOST_OUTPUTS = (layout.UNCHECKED - layout.PARAMETERS) // layout.PARAMETERS_EACH
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from wpinq.engines.incremental.compiled.refusal import CannotCompile
-from wpinq.engines.incremental.compiled.routines.routine import FLOAT64, Routine, call
-from wpinq.engines.incremental.compiled.routines.store import finding, row_at, words_of
+from wpinq.engines.incremental.compiled.routines.routine import FLOAT64
+from wpinq.engines.incremental.compiled.routines.store import words_of
 from wpinq.engines.incremental.compiled.steps.formulas import (
     Atom,
     Formula,
@@ -32,9 +32,9 @@ def write_delta(delta: Delta, design: Design) -> None:
         walks.setdefault(place.walk_alone() or (number,), []).append(number)
     for places in walks.values():
         first = _Place(delta, places[0], design)
-        routine = first.declared()
-        routine.lines = _together(first, places) if len(places) > 1 else first.write()
-        delta.routines[places[0]] = routine
+        lines = _together(first, places) if len(places) > 1 else first.write()
+        words, more = words_of("x", len(first.entry.variables)), {"old": FLOAT64, "new": FLOAT64}
+        delta.routines[places[0]] = design.routine(f"delta_{delta.number}_{places[0]}", lines, words, more)
 
 
 def _together(first: _Place, places: list[int]) -> list[str]:
@@ -76,11 +76,6 @@ class _Place:
         self.met: list[tuple[Lookup, str]] = []
         self.doubtful: list[tuple[str, list[Atom]]] = []
         self.depth = 0
-
-    def declared(self) -> Routine:
-        """The routine, without its lines."""
-        words = words_of("x", len(self.entry.variables))
-        return self.design.routine(f"delta_{self.delta.number}_{self.place}", words, {"old": FLOAT64, "new": FLOAT64})
 
     def _bind(self) -> None:
         for i, variable in enumerate(self.entry.variables):
@@ -125,8 +120,7 @@ class _Place:
         return self.writer.lines
 
     def _unless(self, condition: str) -> None:
-        with self.writer.block(f"if not ({condition}):"):
-            self.writer.line(self.skip)
+        self.writer.when(f"not ({condition})", self.skip)
 
     def _walk(self, loops: ExitStack) -> None:
         """Look up, or walk through, what must hold a record: what is known most of comes first."""
@@ -167,15 +161,13 @@ class _Place:
 
     def _found(self, lookup: Lookup) -> str:
         """The code that finds the row of an entry."""
-        table = self.design.table_of(lookup)
-        return call(finding(table.width), table.name, *(self.names[v] for v in lookup.variables))
+        return self.design.table_of(lookup).find(self.names[v] for v in lookup.variables)
 
     def _row(self, lookup: Lookup) -> str:
         return self.writer.bind(self._found(lookup), "r")
 
     def _weight_in(self, lookup: Lookup, row: str) -> str:
-        table = self.design.table_of(lookup)
-        return f"as_float(load(state, {call(row_at, table.name, row)} + {table.width}))"
+        return f"as_float(load(state, {self.design.table_of(lookup).after(row)}))"
 
     def _enumerate(self, atom: Atom, loops: ExitStack) -> None:
         writer, table = self.writer, self.design.table_of(atom)
@@ -184,13 +176,13 @@ class _Place:
             raise CannotCompile(f"{atom.step.name}: its records are joined with others that share nothing")
         index, at = self.design.tables.index(table, known)
         key = [self.names[atom.variables[i]] for i in known]
-        entry = writer.bind(call(finding(index.width), index.name, *key), "r")
+        entry = writer.bind(index.find(key), "r")
         self._unless(f"{entry} != 0")
-        row = writer.bind(f"load(state, {call(row_at, index.name, entry)} + {index.width})", "r")
+        row = writer.bind(f"load(state, {index.after(entry)})", "r")
         loops.enter_context(writer.block(f"while {row} != 0:"))
         self.skip = "continue"
         self.depth += 1
-        base = writer.bind(call(row_at, table.name, row), "b")
+        base = writer.bind(table.row(row), "b")
         writer.line(f"{row} = load(state, {base} + {at})")
         for i, variable in enumerate(atom.variables):
             if i in known:
@@ -271,8 +263,7 @@ class _Place:
                 self._weigh(entry, self._weight_of(entry))
         self._count_once()
         old, new = self._value(self.delta.formula)
-        writer.line(f"old_value = {old}")
-        writer.line(f"new_value = {new}")
+        writer.line(f"old_value = {old}", f"new_value = {new}")
         if at_once:
             writer.line(f"change += {self.delta.change}")
             return

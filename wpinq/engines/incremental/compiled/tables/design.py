@@ -65,11 +65,17 @@ class Design:
         return (self.held[lookup.step] if isinstance(lookup, Atom) else self.norms[lookup.join])[0]
 
     def routine(
-        self, spelling: str, words: Sequence[str] = (), more: Mapping[str, str] | None = None, result: str = VOID
+        self,
+        spelling: str,
+        lines: Sequence[str],
+        words: Sequence[str] = (),
+        more: Mapping[str, str] | None = None,
+        result: str = VOID,
+        entry: bool = False,
     ) -> Routine:
-        """A further routine, of words and whatever else it takes. Its lines come later."""
+        """A further routine, of words and whatever else it takes."""
         arguments = {STATE: INT64S, **dict.fromkeys(words, INT64), **(more or {})}
-        self.routines.append(Routine(spelling, arguments, result))
+        self.routines.append(Routine(spelling, arguments, result, lines, entry))
         return self.routines[-1]
 
     def emission(self, step: Step) -> Routine:

@@ -15,7 +15,6 @@ from typing import Protocol
 
 from wpinq.engines.incremental.compiled.routines.header import CONSTANTS
 from wpinq.engines.incremental.compiled.routines.routine import Routine, call, module_text
-from wpinq.engines.incremental.compiled.routines.store import gathering
 from wpinq.engines.incremental.compiled.steps.formulas import Assumptions, Atom, Formula, lookups_of
 from wpinq.engines.incremental.compiled.steps.steps import (
     ExtremeStep,
@@ -77,7 +76,7 @@ def generate(steps: Steps, assumptions: Assumptions, extra: ExtraLoops | None) -
         kept = design.tables.add(f"OUT_{number}", root.width, 3, logged=True)
         moved = design.tables.add(f"MOVED_{number}", root.width, 2, logged=False)
         design.outputs.append((kept, moved))
-        needs.stream(root, _gathered(moved))
+        needs.stream(root, moved.gather)
     for delta in design.deltas:
         write_delta(delta, design)
     for step in design.consumers:
@@ -105,10 +104,6 @@ def _memo_tables(design: Design, memo: Memo) -> tuple[HashTable, HashTable]:
     return kept, design.tables.add(memo.missing, memo.missing_width, 2, logged=False)
 
 
-def _gathered(table: HashTable) -> Consumer:
-    return lambda words, weight: call(gathering(table.width), table.name, *words, weight)
-
-
 def _key_words(key: tuple[int, ...], writer: Writer, names: dict[int, str]) -> list[str]:
     return [names[variable] for variable in key]
 
@@ -127,7 +122,7 @@ class _Needs:
             moved = design.tables.add(f"D_{step.number}", step.width, 2, logged=False)
             design.held[step] = kept, moved
             if not isinstance(step, SourceStep):
-                self.stream(step, _gathered(moved))
+                self.stream(step, moved.gather)
         return design.held[step][0]
 
     def stream(self, step: Step, consumer: Consumer) -> None:
@@ -177,7 +172,7 @@ class _Needs:
         for side in (0, 1):
             formula, key = design.expander.side(join, side)
             words = partial(_key_words, key)
-            self._delta(formula, words, _gathered(moved), "abs(new_value) - abs(old_value)", key)
+            self._delta(formula, words, moved.gather, "abs(new_value) - abs(old_value)", key)
 
     def _delta(
         self,

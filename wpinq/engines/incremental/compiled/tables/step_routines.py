@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wpinq.engines.incremental.compiled.routines.routine import FLOAT64, Routine, call
-from wpinq.engines.incremental.compiled.routines.store import finding, row_at, sort_down, words_of
+from wpinq.engines.incremental.compiled.routines.store import sort_down, words_of
 from wpinq.engines.incremental.compiled.steps.steps import GroupStep, MapStep, ShaveStep, Step
 from wpinq.engines.incremental.compiled.tables.arena import HashTable
 from wpinq.engines.incremental.compiled.tables.design import Design
@@ -29,9 +29,7 @@ def map_routine(design: Design, step: MapStep) -> Routine:
         writer.line(call(design.emission(step), *out, weight))
 
     step.write(writer, words, "w", sink)
-    routine = design.routine(f"map_{step.number}", words, {"w": FLOAT64})
-    routine.lines = writer.lines
-    return routine
+    return design.routine(f"map_{step.number}", writer.lines, words, {"w": FLOAT64})
 
 
 def shave_routine(design: Design, step: ShaveStep) -> Routine:
@@ -47,8 +45,7 @@ def shave_routine(design: Design, step: ShaveStep) -> Routine:
             line(f"after = min({size}, max(0.0, new - i * {size}))")
             line(call(emission, *words, "i", "after - before"))
     else:
-        line("old_left = max(0.0, old)")
-        line("new_left = max(0.0, new)")
+        line("old_left = max(0.0, old)", "new_left = max(0.0, new)")
 
         def piece(index: str, size: str) -> None:
             line(f"before = min({size}, old_left)")
@@ -58,9 +55,7 @@ def shave_routine(design: Design, step: ShaveStep) -> Routine:
             line(call(emission, *words, index, "after - before"))
 
         step.loop(writer, words, piece)
-    routine = design.routine(f"shave_{step.number}", words, {"old": FLOAT64, "new": FLOAT64})
-    routine.lines = writer.lines
-    return routine
+    return design.routine(f"shave_{step.number}", writer.lines, words, {"old": FLOAT64, "new": FLOAT64})
 
 
 def group_routine(design: Design, step: GroupStep, table: HashTable) -> Routine:
@@ -68,13 +63,12 @@ def group_routine(design: Design, step: GroupStep, table: HashTable) -> Routine:
     index, at = design.tables.index(table, step.key)
     writer, keys, emission = design.writer(), words_of("k", len(step.key)), design.emission(step)
     line, weight = writer.line, table.width
-    line(f"entry = {call(finding(index.width), index.name, *keys)}")
-    line(f"head = 0 if entry == 0 else load(state, {call(row_at, index.name, 'entry')} + {index.width})")
+    line(f"entry = {index.find(keys)}")
+    line(f"head = 0 if entry == 0 else load(state, {index.after('entry')})")
     line(f"rows, stride = load(state, {table.name} + ROWS), load(state, {table.name} + STRIDE)")
 
     def each_member(*then: str) -> None:
-        line("n = 0")
-        line("row = head")
+        line("n = 0", "row = head")
         with writer.block("while row != 0:"):
             line(f"weight = as_float(load(state, rows + row * stride + {weight}))")
             with writer.block("if weight > 0.0:"):
@@ -83,29 +77,22 @@ def group_routine(design: Design, step: GroupStep, table: HashTable) -> Routine:
                 line("n += 1")
             line(f"row = load(state, rows + row * stride + {at})")
 
-    line("first = 0.0")
-    line("equal = True")
+    line("first = 0.0", "equal = True")
     each_member("first = weight if n == 0 else first", "equal = equal and weight == first")
-    with writer.block("if n == 0:"):
-        line("return")
+    writer.when("n == 0", "return")
     parts = step.group(writer, keys)
     if parts.count is not None:
         with writer.block("if equal:"):
             parts.count("n")
-            line(call(emission, *parts.result(), "sign * first / 2.0"))
-            line("return")
+            line(call(emission, *parts.result(), "sign * first / 2.0"), "return")
     line("weights, members = np.empty(n, np.float64), np.empty(n, np.int64)")
     each_member("weights[n] = weight", "members[n] = row")
-    with writer.block("if not equal:"):
-        line(call(sort_down, "weights", "members"))
+    writer.when("not equal", call(sort_down, "weights", "members"))
     parts.start()
     with writer.block("for m in range(n):"):
         line("base = rows + members[m] * stride")
         words = [writer.bind(f"load(state, base + {i})") for i in range(table.width)]
         parts.add(words)
         line("following = weights[m + 1] if m + 1 < n else 0.0")
-        with writer.block("if weights[m] != following:"):
-            line(call(emission, *parts.result(), "sign * (weights[m] - following) / 2.0"))
-    routine = design.routine(f"group_{step.number}", keys, {"sign": FLOAT64})
-    routine.lines = writer.lines
-    return routine
+        writer.when("weights[m] != following", call(emission, *parts.result(), "sign * (weights[m] - following) / 2.0"))
+    return design.routine(f"group_{step.number}", writer.lines, keys, {"sign": FLOAT64})

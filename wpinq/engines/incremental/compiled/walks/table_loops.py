@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wpinq.engines.incremental.compiled.neighbours.proposals import chances, draw_ends, exchange, mark_neighbours
-from wpinq.engines.incremental.compiled.routines.arithmetic import draw
+from wpinq.engines.incremental.compiled.routines.calculation import draw
 from wpinq.engines.incremental.compiled.routines.routine import (
     BOOLEAN,
     FLOAT64,
@@ -28,7 +28,7 @@ from wpinq.engines.incremental.compiled.routines.routine import (
     Routine,
     call,
 )
-from wpinq.engines.incremental.compiled.routines.store import clear, finding, gathering, undo
+from wpinq.engines.incremental.compiled.routines.store import undo
 from wpinq.engines.incremental.compiled.tables.arena import HashTable
 
 _DRAW = call(draw, "seeds")
@@ -65,7 +65,7 @@ class WalkLoops:
         """The loop, and what it calls."""
         begin = Routine("begin", {STATE: INT64S}, FLOAT64)
         begin.lines = [
-            *(f"    {call(clear, table.name)}" for table in outputs),
+            *(f"    {table.clear()}" for table in outputs),
             "    return as_float(load(state, SCORE))",
         ]
         change = _change_edge(moved)
@@ -80,13 +80,13 @@ def _record(table: HashTable, u: str, v: str) -> list[str]:
 
 
 def _has_edge(kept: HashTable) -> Routine:
-    found = call(finding(kept.width), kept.name, *_record(kept, "u", "v"))
+    found = kept.find(_record(kept, "u", "v"))
     arguments = {STATE: INT64S, "labels": INT64_ROWS, "u": UINT32, "v": UINT32}
     return Routine("has_edge", arguments, BOOLEAN, ["    u, v = min(u, v), max(u, v)", f"    return {found} != 0"])
 
 
 def _change_edge(moved: HashTable) -> Routine:
-    gathered = [call(gathering(moved.width), moved.name, *_record(moved, *ends), "weight") for ends in ("uv", "vu")]
+    gathered = [moved.gather(_record(moved, *ends), "weight") for ends in ("uv", "vu")]
     lines = [
         "    u, v = min(u, v), max(u, v)",
         f"    {gathered[0]}",

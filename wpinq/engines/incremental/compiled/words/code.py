@@ -65,11 +65,15 @@ class Writer:
         self._indent = "    "
         self.counter = count(1)
 
-    def line(self, text: str) -> None:
-        """Add a line at the present depth."""
+    def line(self, *texts: str) -> None:
+        """Add lines at the present depth."""
         if len(self.lines) > LINES_LIMIT:
             raise CannotCompile(f"its functions come to more than {LINES_LIMIT:,} lines of code")
-        self.lines.append(self._indent + text)
+        self.lines += [self._indent + text for text in texts]
+
+    def when(self, condition: str, *texts: str) -> None:
+        """Add lines under a condition."""
+        self.line(f"if {condition}:", *(f"    {text}" for text in texts))
 
     def name(self, prefix: str = "v") -> str:
         """A fresh name."""

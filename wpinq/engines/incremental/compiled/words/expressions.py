@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from wpinq.engines.incremental.compiled.refusal import CannotCompile
-from wpinq.engines.incremental.compiled.routines.arithmetic import divides, floor_divide, modulo, truncate
+from wpinq.engines.incremental.compiled.routines.calculation import divides, floor_divide, modulo, truncate
 from wpinq.engines.incremental.compiled.routines.routine import call
 from wpinq.engines.incremental.compiled.words.code import (
     RecordCode,

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.engines.incremental.compiled.refusal import CannotCompile
-from wpinq.engines.incremental.compiled.routines.arithmetic import range_end
+from wpinq.engines.incremental.compiled.routines.calculation import range_end
 from wpinq.engines.incremental.compiled.routines.routine import call
 from wpinq.engines.incremental.compiled.words.code import ScalarCode, ValueCode, Writer, both, constant, from_words
 from wpinq.engines.incremental.compiled.words.expressions import emit, shaped, truth

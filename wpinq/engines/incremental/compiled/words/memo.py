@@ -107,10 +107,7 @@ def looked_up(writer: Writer, memo: Memo, words: Sequence[str]) -> list[str]:
     size = memo.key_width
     key = [writer.bind(word) for word in words]
     row = writer.bind(call(finding(size), memo.table, *key), "r")
-    with writer.block(f"if {row} == 0:"):
-        writer.line(call(gathering(size), memo.missing, *key, "1.0"))
-        writer.line("save(state, MISSED, 1)")
-        writer.line("return")
+    writer.when(f"{row} == 0", call(gathering(size), memo.missing, *key, "1.0"), "save(state, MISSED, 1)", "return")
     return value_words(writer, memo, row)
 
 
@@ -151,9 +148,7 @@ def group_looked_up(writer: Writer, memo: Memo) -> list[str]:
     with writer.block(f"if {row} == 0:"):
         writer.line("save(state, MISSED, 1)")
         needed = f"load(state, {memo.missing} + COUNT) + load(state, {memo.members} + COUNT) + 1"
-        with writer.block(f"if {needed} >= load(state, {memo.missing} + CAP):"):
-            writer.line(f"save(state, STATUS, {memo.missing})")
-            writer.line("return")
+        writer.when(f"{needed} >= load(state, {memo.missing} + CAP)", f"save(state, STATUS, {memo.missing})", "return")
         at, base = writer.name("z"), writer.name("b")
         with writer.block(f"for {at} in range(1, 1 + load(state, {memo.members} + COUNT)):"):
             writer.line(f"{base} = {call(row_at, memo.members, at)}")
