@@ -166,11 +166,8 @@ class _Generation:
         amount = f"sign * {_scaled(each.share, value)}"
         if self._code.emissions[emission].lists:
             writer.line(f"o = {MAPS}[{place}]")  # no call: numba counts references to the arrays of each
-            with writer.block(f"if {STAMPS}[o] != stamp:"):
-                writer.line(f"{STAMPS}[o] = stamp")
-                writer.line(f"{DELTA}[o] = 0.0")
-                writer.line(f"{TOUCHED}[{COUNTS}[0]] = o")
-                writer.line(f"{COUNTS}[0] += 1")
+            new = [f"{STAMPS}[o] = stamp", f"{DELTA}[o] = 0.0", f"{TOUCHED}[{COUNTS}[0]] = o", f"{COUNTS}[0] += 1"]
+            writer.when(f"{STAMPS}[o] != stamp", *new)
             writer.line(f"{DELTA}[o] += {amount}")
         else:
             self._code.constants.append(emission)

@@ -124,133 +124,101 @@ class WalkRoutines:
 
     def _weigh_vertices(self, writer: Writer) -> None:
         assert self._weigh is not None
-        with writer.block(f"for n in range(len({WEIGHTS})):"):
-            writer.line(call_by_name(self._weigh, v="np.uint32(n)"))
+        writer.line(f"for n in range(len({WEIGHTS})):", f"    {call_by_name(self._weigh, v='np.uint32(n)')}")
 
     def _measure_losses(self, writer: Writer) -> None:
-        with writer.block("for o in range(len(losses)):"):
-            writer.line(f"losses[o] = {call(loss, f'{CURRENT}[o] - {GOALS}[o]', f'{WIDTHS}[o]')}")
+        measured = call(loss, f"{CURRENT}[o] - {GOALS}[o]", f"{WIDTHS}[o]")
+        writer.line("for o in range(len(losses)):", f"    losses[o] = {measured}")
 
     def _evaluate(self, writer: Writer) -> None:
         line = writer.line
-        line("stamp, mark = np.uint32(1), np.uint32(0)")
-        self._clear(line)
-        for cleared in (ACC, CURRENT):
-            line(f"{cleared}[:] = 0.0")
-        line(f"{COUNTS}[0] = 0")
+        line("stamp, mark = np.uint32(1), np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
+        line(f"{ACC}[:] = 0.0", f"{CURRENT}[:] = 0.0", f"{COUNTS}[0] = 0")
         if self._close is not None:
             line(f"{ROWS}[:, :] = 0.0")
         with writer.block(f"for i in range(np.uint64(len({EDGES}))):"):
-            line(f"u, v = {EDGES}[i, 0], {EDGES}[i, 1]")
-            self._change_edge(line, "u", "v", "1.0", "stamp")
+            line(f"u, v = {EDGES}[i, 0], {EDGES}[i, 1]", *self._changes("u", "v", "1.0", "stamp"))
             if self._triangle is not None or self._close is not None:
                 line("mark = np.uint32(mark + np.uint32(1))")
                 line(call_by_name(proposals.mark_neighbours, vertex="u", side="0"))
             if self._triangle is not None:
                 with writer.block(f"for k in range({STARTS}[v], {STARTS}[v + ONE]):"):
                     line(f"w = {NEIGHBOURS}[k]")
-                    with writer.block(f"if {MARKS}[w, 0] == mark and w > u and w > v:"):
-                        line(call_by_name(self._triangle, sign="1.0"))
+                    called = call_by_name(self._triangle, sign="1.0")
+                    writer.when(f"{MARKS}[w, 0] == mark and w > u and w > v", called)
             if self._close is not None:
                 line(call_by_name(effects.sum_rows, edge="i"))
         if self._close is not None:
-            with writer.block(f"for e in range(np.uint64(len({EDGES}))):"):
-                line(call_by_name(self._close, sign="1.0"))
+            line(f"for e in range(np.uint64(len({EDGES}))):", f"    {call_by_name(self._close, sign='1.0')}")
         line(call_by_name(effects.settle_sums))
-        with writer.block(f"for n in range({COUNTS}[0]):"):
-            line(f"{CURRENT}[{TOUCHED}[n]] = {DELTA}[{TOUCHED}[n]]")
+        line(f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] = {DELTA}[{TOUCHED}[n]]")
 
     def _walk(self, writer: Writer) -> None:
         line = writer.line
-        line("evaluated = accepted = 0")
-        line("mark = np.uint32(0)")
-        self._clear(line)
+        line("evaluated = accepted = 0", "mark = np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
         if self._close is not None:
             line(f"{EDGE_STAMPS}[:] = 0")
         with writer.block("for _ in range(steps):"):
             self._propose(writer)
             for u, v, sign in (("a", "b", "-1.0"), ("p", "q", "-1.0"), ("a", "q", "1.0"), ("p", "b", "1.0")):
-                self._change_edge(line, u, v, sign, "mark")
-            if self._triangle is not None:
-                self._change_triangles(writer, "b", ("a", 0), ("p", 1), "q")
-                self._change_triangles(writer, "q", ("p", 1), ("a", 0), "b")
-            if self._close is not None:
-                self._change_rows(writer)
-            line(call_by_name(effects.settle_sums, stamp="mark"))
-            line("evaluated += 1")
+                line(*self._changes(u, v, sign, "mark"))
+            self._change_triangles(writer, "b", ("a", 0), ("p", 1), "q")
+            self._change_triangles(writer, "q", ("p", 1), ("a", 0), "b")
+            self._change_rows(writer)
+            line(call_by_name(effects.settle_sums, stamp="mark"), "evaluated += 1")
             line(f"likely = exp(min(700.0, -power * {call_by_name(effects.worsened)}))")
-            with writer.block("if closing > 0.0:"):
-                line(f"likely *= {call_by_name(proposals.chances)}")
-            with writer.block(f"if {call_by_name(draw)} < likely:"):
-                line("accepted += 1")
-                line(call_by_name(effects.keep_outputs))
-                line(call_by_name(proposals.exchange))
-                if self._close is not None:
-                    line(call_by_name(effects.keep_rows))
+            writer.when("closing > 0.0", f"likely *= {call_by_name(proposals.chances)}")
+            kept = [call_by_name(effects.keep_rows)] if self._close is not None else []
+            kept += [call_by_name(effects.keep_outputs), call_by_name(proposals.exchange)]
+            writer.when(f"{call_by_name(draw)} < likely", "accepted += 1", *kept)
             if self._close is not None:
-                with writer.block("else:"):
-                    line(call_by_name(effects.restore_rows))
-        for place, tally in enumerate(("evaluated", "accepted", "steps")):
-            line(f"tallies[{place}] += {tally}")
-
-    def _clear(self, line: Callable[[str], None]) -> None:
-        line(f"{MARKS}[:, :] = 0")
-        line(f"{STAMPS}[:] = 0")
+                line("else:", f"    {call_by_name(effects.restore_rows)}")
+        line("tallies[0] += evaluated", "tallies[1] += accepted", "tallies[2] += steps")
 
     def _propose(self, writer: Writer) -> None:
         """Draw an exchange; the neighbours of a and p are marked after it."""
-        line = writer.line
         mark = proposals.mark_neighbours if self._close is None else effects.mark_with_edges
-        line(f"drawn, a, b, p, q, i, j = {call_by_name(proposals.draw_ends)}")
-        with writer.block("if not drawn:"):
-            line("continue")
-        line("mark = np.uint32(mark + np.uint32(1))")
-        for vertex, side, far in (("a", 0, "q"), ("p", 1, "b")):
-            line(call_by_name(mark, vertex=vertex, side=str(side)))
-            with writer.block(f"if {MARKS}[{far}, {side}] == mark:"):
-                line("continue")
-        line(f"{COUNTS}[0] = 0")
-        with writer.block(f"for r in range(len({ACC})):"):  # a loop: numba's slices cost more than a step
-            line(f"{ACC}[r] = 0.0")
+        writer.line(f"drawn, a, b, p, q, i, j = {call_by_name(proposals.draw_ends)}")
+        writer.when("not drawn", "continue")
+        writer.line("mark = np.uint32(mark + np.uint32(1))")
+        for vertex, side, far in (("a", "0", "q"), ("p", "1", "b")):
+            writer.line(call_by_name(mark, vertex=vertex, side=side))
+            writer.when(f"{MARKS}[{far}, {side}] == mark", "continue")
+        # a loop: numba's slices cost more than a step
+        writer.line(f"{COUNTS}[0] = 0", f"for r in range(len({ACC})):", f"    {ACC}[r] = 0.0")
 
-    def _change_edge(self, line: Callable[[str], None], u: str, v: str, sign: str, stamp: str) -> None:
-        if self._edge is not None:
-            line(call_by_name(self._edge, u=u, v=v, sign=sign, stamp=stamp))
-            line(call_by_name(self._edge, u=v, v=u, sign=sign, stamp=stamp))
+    def _changes(self, u: str, v: str, sign: str, stamp: str) -> list[str]:
+        if self._edge is None:
+            return []
+        return [call_by_name(self._edge, u=one, v=other, sign=sign, stamp=stamp) for one, other in ((u, v), (v, u))]
 
     def _change_triangles(
         self, writer: Writer, near: str, lost: tuple[str, int], won: tuple[str, int], other: str
     ) -> None:
         """The common neighbours of the pair that a vertex loses, and of the pair that it wins; see `note_events`."""
-        assert self._triangle is not None
+        if self._triangle is None:
+            return
         with writer.block(f"for k in range({STARTS}[{near}], {STARTS}[{near} + ONE]):"):
             writer.line(f"w = {NEIGHBOURS}[k]")
             cut = f" and w != {lost[0]} and w != {other}"
             for (far, side), sign, more in ((lost, "-1.0", ""), (won, "1.0", cut)):
-                with writer.block(f"if {MARKS}[w, {side}] == mark{more}:"):
-                    writer.line(call_by_name(self._triangle, u=far, v=near, sign=sign, stamp="mark"))
+                called = call_by_name(self._triangle, u=far, v=near, sign=sign, stamp="mark")
+                writer.when(f"{MARKS}[w, {side}] == mark{more}", called)
 
     def _change_rows(self, writer: Writer) -> None:
-        assert self._close is not None
-        line = writer.line
-        with writer.block(f"for r in range({FRESH}.shape[1]):"):
-            line(f"{FRESH}[0, r] = {FRESH}[1, r] = 0.0")
-        for near, lost, won, other, count in (("b", "a", "p", "q", "0"), ("q", "p", "a", "b", "event_count")):
-            sides = {"lost_side": str(int(lost == "p")), "won_side": str(int(won == "p"))}
-            noted = call_by_name(
-                effects.note_events, near=near, lost=lost, won=won, other=other, event_count=count, **sides
-            )
-            line(f"event_count = {noted}")
+        if self._close is None:
+            return
+        line, noted = writer.line, effects.note_events
+        removed, added = (call_by_name(self._close, e=f"{HELD_EDGES}[n]", sign=sign) for sign in ("-1.0", "1.0"))
+        line(f"for r in range({FRESH}.shape[1]):", f"    {FRESH}[0, r] = {FRESH}[1, r] = 0.0")
+        for near, lost, won, other, sides in (("b", "a", "p", "q", "01"), ("q", "p", "a", "b", "10")):
+            ends = {"near": near, "lost": lost, "won": won, "other": other}
+            count = "0" if near == "b" else "event_count"
+            called = call_by_name(noted, lost_side=sides[0], won_side=sides[1], event_count=count, **ends)
+            line(f"event_count = {called}")
         line(f"held = {call_by_name(effects.save_rows, stamp='mark')}")
-        for edge in ("i", "j"):
-            line(call_by_name(self._close, e=edge, sign="-1.0"))
-        self._close_held(writer, "-1.0")
+        line(*(call_by_name(self._close, e=edge, sign="-1.0") for edge in "ij"))
+        line("for n in range(held):", f"    {removed}")
         line(call_by_name(effects.change_rows))
-        self._close_held(writer, "1.0")
-        for edge in ("0", "1"):
-            line(call_by_name(self._close, rows=FRESH, e=f"np.uint64({edge})", sign="1.0"))
-
-    def _close_held(self, writer: Writer, sign: str) -> None:
-        assert self._close is not None
-        with writer.block("for n in range(held):"):
-            writer.line(call_by_name(self._close, e=f"{HELD_EDGES}[n]", sign=sign))
+        line("for n in range(held):", f"    {added}")
+        line(*(call_by_name(self._close, rows=FRESH, e=f"np.uint64({edge})", sign="1.0") for edge in "01"))
