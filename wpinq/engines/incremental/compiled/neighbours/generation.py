@@ -6,8 +6,6 @@ each constant output, then one for each entry of a row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
@@ -20,15 +18,15 @@ from wpinq.engines.incremental.compiled.neighbours.decomposition import (
     TriangleTerm,
     norms_of,
 )
-from wpinq.engines.incremental.compiled.neighbours.formula_code import FormulaWriter, Registry, depends_on
+from wpinq.engines.incremental.compiled.neighbours.formula_code import FormulaWriter, depends_on
 from wpinq.engines.incremental.compiled.neighbours.links import Links
-from wpinq.engines.incremental.compiled.neighbours.norms import note_norms, renumbered
+from wpinq.engines.incremental.compiled.neighbours.norms import note_norms
+from wpinq.engines.incremental.compiled.neighbours.walk_code import CONSTANTS, TaggedEdge, WalkCode
 from wpinq.engines.incremental.compiled.neighbours.walk_routines import (
     ACC,
     COUNTS,
     DELTA,
     MAPS,
-    OFFSETS,
     ROW_STARTS,
     ROWS,
     SHARES,
@@ -36,73 +34,12 @@ from wpinq.engines.incremental.compiled.neighbours.walk_routines import (
     STAMPS,
     TOUCHED,
     WEIGHTS,
-    WORDS,
-    TermLines,
-    WalkRoutines,
     label,
-    routine,
 )
 from wpinq.engines.incremental.compiled.refusal import CannotCompile
-from wpinq.engines.incremental.compiled.routines.names import name, names_in, spelled
-from wpinq.engines.incremental.compiled.routines.routine import (
-    FLOAT64,
-    FLOAT64S,
-    INT64,
-    INT64_ROWS,
-    UINT32,
-    Routine,
-    call_by_name,
-    module_text,
-)
+from wpinq.engines.incremental.compiled.routines.names import name
 from wpinq.engines.incremental.compiled.steps.formulas import Atom, Norm, atoms_of
 from wpinq.engines.incremental.compiled.steps.steps import SourceStep, Step, Steps
-
-CONSTANTS = name("CONSTANTS")
-"""How many constant outputs a module has."""
-
-
-@dataclass(frozen=True, slots=True)
-class Emission:
-    """A place that passes something on: for which plan (None: the row of a pair), by which lists, how many words.
-
-    `lines` compute the words of every combination of tags of the lists.
-    """
-
-    target: int | None
-    pair: int
-    lists: tuple[int, ...]
-    lines: tuple[str, ...]
-    width: int
-
-
-@dataclass(frozen=True, slots=True)
-class TaggedEdge:
-    """An edge with a tag, beside a row: what it weighs by its tags, and which columns of the row they are."""
-
-    pair: int
-    shares: dict[tuple[int, ...], float]
-    columns: tuple[int, ...]
-
-
-@dataclass
-class WalkCode:
-    """The text of a module and what must be known to drive it.
-
-    The numbers of parts of norms and of emissions are those by which they go in the module: of the first of their like.
-    """
-
-    links: Links
-    registry: Registry = field(default_factory=Registry)
-    emissions: list[Emission] = field(default_factory=list)
-    constants: list[int] = field(default_factory=list)
-    pairs: list[PairTerm] = field(default_factory=list)
-    rows: list[tuple[int, int, int, int]] = field(default_factory=list)
-    tagged: list[TaggedEdge] = field(default_factory=list)
-    invariant: list[int] = field(default_factory=list)
-    text: str = ""
-    arguments: dict[str, list[str]] = field(default_factory=dict)
-    part_numbers: list[int] = field(default_factory=list)
-    emission_numbers: list[int] = field(default_factory=list)
 
 
 def generate(steps: Steps, source: str, symmetric: bool) -> WalkCode | None:
@@ -116,19 +53,19 @@ def generate(steps: Steps, source: str, symmetric: bool) -> WalkCode | None:
             generation.add(number, root)
     except (OutOfReach, CannotCompile):
         return None
-    return generation.finish()
+    generation.code.finish()
+    return generation.code
 
 
 class _Generation:
     def __init__(self, steps: Steps, links: Links) -> None:
         self._steps, self._links = steps, links
-        self._code = WalkCode(links)
-        self._lines = TermLines()
+        self.code = WalkCode(links)
 
     def add(self, number: int, root: Step) -> None:
         """Add the lines for a plan."""
         if root in self._links.invariant:
-            self._code.invariant.append(number)
+            self.code.invariant.append(number)
             return
         held = [len(each) for each in self._lists()]
         try:
@@ -140,7 +77,7 @@ class _Generation:
 
     def _lists(self) -> list[list[Any]]:
         """All that `_add` adds to."""
-        lines, code, registry = self._lines, self._code, self._code.registry
+        lines, code, registry = self.code.terms, self.code, self.code.registry
         terms = [lines.edges, lines.triangles, lines.weights, lines.closes]
         return [*terms, code.emissions, code.constants, code.pairs, code.rows, code.tagged,
                 registry.lists, registry.norms, registry.parts]  # fmt: skip
@@ -150,11 +87,11 @@ class _Generation:
         for term in plan.terms:
             if isinstance(term, EdgeTerm):
                 vertices = dict(zip(term.ends, "uv", strict=True))
-                self._lines.edges += self._emitted(plan, vertices, number, term.summand)
+                self.code.terms.edges += self._emitted(plan, vertices, number, term.summand)
             elif isinstance(term, TriangleTerm):
                 for names in permutations("uvw"):
                     vertices = dict(zip(term.vertices, names, strict=True))
-                    self._lines.triangles += self._emitted(plan, vertices, number, term.summand)
+                    self.code.terms.triangles += self._emitted(plan, vertices, number, term.summand)
             else:
                 self._add_pair(plan, number, term)
 
@@ -162,60 +99,34 @@ class _Generation:
         """The lines that add one record's value to the output."""
         writer, value = self._evaluated(plan, vertices, each)
         probe = writer.beside()
-        emission, place = self._emission(writer, target, 0, probe.lines, each.words(probe, writer.words))
+        emission, place = self.code.emission(writer, target, 0, probe.lines, each.words(probe, writer.words))
         amount = f"sign * {_scaled(each.share, value)}"
-        if self._code.emissions[emission].lists:
+        if self.code.emissions[emission].lists:
             writer.line(f"o = {MAPS}[{place}]")  # no call: numba counts references to the arrays of each
             new = [f"{STAMPS}[o] = stamp", f"{DELTA}[o] = 0.0", f"{TOUCHED}[{COUNTS}[0]] = o", f"{COUNTS}[0] += 1"]
             writer.when(f"{STAMPS}[o] != stamp", *new)
             writer.line(f"{DELTA}[o] += {amount}")
         else:
-            self._code.constants.append(emission)
-            writer.line(f"{ACC}[{len(self._code.constants) - 1}] += {amount}")
+            self.code.constants.append(emission)
+            writer.line(f"{ACC}[{len(self.code.constants) - 1}] += {amount}")
         return writer.close()
 
     def _evaluated(
         self, plan: Decomposition, vertices: dict[int, str], each: Summand, ascending: str = ""
     ) -> tuple[FormulaWriter, str]:
-        note_norms(plan, self._code.registry, each.formula)
-        writer = FormulaWriter(plan, self._code.registry, vertices, ascending)
+        note_norms(plan, self.code.registry, each.formula)
+        writer = FormulaWriter(plan, self.code.registry, vertices, ascending)
         writer.open(each.formula)
         return writer, writer.value(each.formula)
-
-    def _emission(
-        self, writer: FormulaWriter, target: int | None, pair: int, lines: Sequence[str], words: Sequence[str]
-    ) -> tuple[int, str]:
-        """The number of a place that passes on these words, and the code of where in `maps` they stand."""
-        used = names_in(*lines, *words)
-        if any(vertex in used or label(vertex) in used for vertex in writer.vertices.values()):
-            raise OutOfReach("vertices in the output")
-        tags = {each: writer.tags[each] for each in writer.tags if each in used}
-        slots = sorted({slot for slot, _ in tags.values()})
-        made, indent, index = ["    n = 0"], "    ", ""
-        for place, slot in enumerate(slots):
-            number, tag = writer.slots[slot]
-            made.append(f"{indent}for t_{place} in range({SIZES}[{2 * number}]):")
-            indent += "    "
-            index = f"({index}) * {SIZES}[{2 * number}] + {tag}" if index else tag
-        for each, (slot, column) in tags.items():
-            start = f"{SIZES}[{2 * writer.slots[slot][0] + 1}]"
-            made.append(f"{indent}{each} = {WORDS}[{start} + t_{slots.index(slot)}, {column}]")
-        made += [indent[4:] + line for line in lines]
-        made += [f"{indent}records[n, {place}] = {word}" for place, word in enumerate(words)]
-        made.append(f"{indent}n += 1")
-        numbers = tuple(writer.slots[slot][0] for slot in slots)
-        self._code.emissions.append(Emission(target, pair, numbers, tuple(renumbered(made, writer.made)), len(words)))
-        emission = len(self._code.emissions) - 1
-        return emission, f"{OFFSETS}[{emission}] + {index or '0'}"
 
     # --- pairs ------------------------------------------------------------------------------------------------
 
     def _add_pair(self, plan: Decomposition, target: int, term: PairTerm) -> None:
-        pair = len(self._code.pairs)
-        self._code.pairs.append(term)
+        pair = len(self.code.pairs)
+        self.code.pairs.append(term)
         for direction in (0, 1):
             self._close(plan, target, term, pair, direction)
-        needed = {direction for held, direction, _, _ in self._code.rows if held == pair}
+        needed = {direction for held, direction, _, _ in self.code.rows if held == pair}
         found = [self._weigh(plan, term, pair, needed, names) for names in ("xy", "yx")]
         if not any(found):
             raise OutOfReach("a sum that is never looked up")
@@ -234,13 +145,13 @@ class _Generation:
         if direction not in needed:
             return False
         tags = [word for at, word in enumerate(words) if at not in term.ends]
-        _, place = self._emission(writer, None, pair, probe.lines, tags)
+        _, place = self.code.emission(writer, None, pair, probe.lines, tags)
         column = f"{ROW_STARTS}[{2 * pair + direction}] + {MAPS}[{place}]"
         writer.line(f"{WEIGHTS}[v, {column}] += {_scaled(wedge.summand.share, value)}")
         made = writer.close()
         if depends_on(made, "xy"):
             raise OutOfReach("a sum that depends on the ends of the pair")
-        self._lines.weights += made
+        self.code.terms.weights += made
         return True
 
     def _close(self, plan: Decomposition, target: int, term: PairTerm, pair: int, direction: int) -> None:
@@ -263,22 +174,22 @@ class _Generation:
         for atom in links:
             if plan.link(atom).width > 2:
                 columns = _columns(term, atom.variables[2:])
-                self._code.tagged.append(TaggedEdge(pair, _shares(plan, atom, vertices), columns))
-                writer.weights[atom] = f"{SHARES}[{len(self._code.tagged) - 1}, {tag}]"
+                self.code.tagged.append(TaggedEdge(pair, _shares(plan, atom, vertices), columns))
+                writer.weights[atom] = f"{SHARES}[{len(self.code.tagged) - 1}, {tag}]"
         value = writer.value(formula)
         probe = writer.beside()
         words = term.summand.words(probe, writer.words)
-        emission, _ = self._emission(writer, target, pair, probe.lines, words)
+        emission, _ = self.code.emission(writer, target, pair, probe.lines, words)
         writer.line(f"{ACC}[{CONSTANTS} + at + {tag}] += sign * {_scaled(term.summand.share, value)}")
         made += writer.close()
         if depends_on(made, "xy"):
             raise OutOfReach("a closed pair that depends on its ends")
-        self._lines.closes += made
-        self._code.rows.append((pair, direction, target, emission))
+        self.code.terms.closes += made
+        self.code.rows.append((pair, direction, target, emission))
 
     def _over_row(self, plan: Decomposition, held: Atom, pair: int, vertices: dict[int, str]) -> FormulaWriter:
         """A writer inside the loop over the entries of a row."""
-        writer = FormulaWriter(plan, self._code.registry, vertices, ascending="xy")
+        writer = FormulaWriter(plan, self.code.registry, vertices, ascending="xy")
         writer.open_row(pair, held)
         return writer
 
@@ -298,41 +209,14 @@ class _Generation:
             elif len(held) != 1 or held[0].step is not term.held.step or not _is_pair(held[0], named, term, vertices):
                 raise OutOfReach("a norm over something else than the row")
             elif formula == held[0]:  # no weight is negative, so the total is kept with the row
-                number = self._code.registry.list_of(pair)
+                number = self.code.registry.list_of(pair)
                 lines.append(f"    {total} += {ROWS}[e, at + {SIZES}[{2 * number}]]")
             else:
-                note_norms(plan, self._code.registry, formula)
+                note_norms(plan, self.code.registry, formula)
                 writer = self._over_row(plan, held[0], pair, named)
                 writer.line(f"{total} += abs({writer.value(formula)})")
                 lines += writer.close()
         return lines
-
-    # --- the module -------------------------------------------------------------------------------------------
-
-    def finish(self) -> WalkCode:
-        """The walk, with its text."""
-        code, walk = self._code, WalkRoutines(self._lines)
-        routines: list[Routine] = []
-        parts = [["    total = 0.0", *part.lines, "    return total"] for part in code.registry.parts]
-        code.part_numbers = [parts.index(lines) for lines in parts]
-        lines = ["    for n in range(len(totals)):"]
-        for number in dict.fromkeys(code.part_numbers):
-            routines.append(routine(f"part_{number}", {"v": UINT32}, parts[number], result=FLOAT64))
-            called = call_by_name(routines[-1], v="np.uint32(n)")
-            lines += [f"        if which == {number}:", f"            totals[n] = {called}"]
-        if parts:
-            routines.append(routine("sum_part", {"which": INT64, "totals": FLOAT64S}, lines, entry=True))
-        records = [each.lines for each in code.emissions]
-        code.emission_numbers = [records.index(lines) for lines in records]
-        chosen: list[str] = []
-        for number in dict.fromkeys(code.emission_numbers):
-            routines.append(routine(f"records_{number}", {"records": INT64_ROWS}, records[number]))
-            chosen += [f"    if which == {number}:", f"        {call_by_name(routines[-1])}"]
-        routines.append(routine("list_records", {"which": INT64, "records": INT64_ROWS}, chosen, entry=True))
-        routines += walk.all
-        code.text = module_text(routines, {spelled(CONSTANTS): len(code.constants)})
-        code.arguments = {each.spelling: [*map(spelled, each.arguments)] for each in routines if each.entry}
-        return code
 
 
 def _scaled(share: float, value: str) -> str:

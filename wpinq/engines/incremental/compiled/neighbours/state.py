@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from wpinq.arrays import Floats, Integers
 from wpinq.engines.incremental.compiled.neighbours.decomposition import OutOfReach
 from wpinq.engines.incremental.compiled.neighbours.formula_code import InvariantList
-from wpinq.engines.incremental.compiled.neighbours.generation import WalkCode
 from wpinq.engines.incremental.compiled.neighbours.graph import Graph
 from wpinq.engines.incremental.compiled.neighbours.invariants import Invariants
+from wpinq.engines.incremental.compiled.neighbours.tag_lists import TagLists, distinct
+from wpinq.engines.incremental.compiled.neighbours.walk_code import WalkCode
 from wpinq.engines.incremental.compiled.routines.header import DUST
 from wpinq.engines.incremental.compiled.routines.machine import apart
 from wpinq.engines.incremental.compiled.routines.modules import import_module
@@ -60,7 +61,8 @@ class NeighbourWalk:
         self._held: dict[str, NDArray[Any]] = {"edges": edges, "starts": starts, "neighbours": neighbours}
         self._held |= {"ids": ids, "marks": marks, "labels": self._labels}
         self._invariant = self._evaluate_invariants(symmetric)
-        self._lay_out_lists()
+        self._tags = TagLists(code.registry.lists, self._invariant, self._labels)
+        self._held |= self._tags.arrays
         self._module: ModuleType = import_module(code.text)
         self._compute_norms()
         self._lay_out_rows()
@@ -87,45 +89,6 @@ class NeighbourWalk:
             found[step] = words, np.array([*map(float, output.values())], dtype=np.float64)
         return found
 
-    def _lay_out_lists(self) -> None:
-        """`places`, `tags`, `amounts`: for each list and vertex, numbers of tags and weights; `words` of each tag."""
-        count, lists = len(self._graph.vertices), self._code.registry.lists
-        places = np.zeros((max(1, len(lists)), count + 1), dtype=np.uint64)
-        tags, amounts = [np.zeros(0, np.uint32)], [np.zeros(0)]
-        self._tag_words: list[Integers] = []
-        used = 0
-        for number, held in enumerate(lists):
-            distinct: Integers = np.zeros((0, 1), dtype=np.int64)
-            if isinstance(held, InvariantList):
-                words, weights = self._invariant[held.step]
-                vertex, known = self._vertices_of(words[:, held.column])
-                distinct, numbers = _distinct(np.delete(words[known], held.column, axis=1))
-                order = np.lexsort((numbers, vertex[known]))  # whatever the order of evaluation was
-                numbers = numbers[order]
-                places[number] = used + np.concatenate([[0], np.cumsum(np.bincount(vertex[known], minlength=count))])
-                tags.append(numbers.astype(np.uint32))
-                amounts.append(weights[known][order])
-                used += len(numbers)
-            self._tag_words.append(distinct)
-        self._held |= {"places": places, "tags": np.concatenate(tags), "amounts": np.concatenate(amounts)}
-        self._join_words()
-
-    def _vertices_of(self, labels: Integers) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        order = np.argsort(self._labels[:, 0], kind="stable")
-        ordered = self._labels[order, 0]
-        at = np.minimum(np.searchsorted(ordered, labels), len(ordered) - 1)
-        return order[at], ordered[at] == labels
-
-    def _join_words(self) -> None:
-        """`words`: those of the tags of all lists; `sizes`: for each list, how many tags, and where they begin."""
-        lists = self._tag_words
-        starts = np.concatenate([[0], np.cumsum([len(words) for words in lists])]).astype(np.int64)
-        joined = np.zeros((max(1, starts[-1]), max([1, *(words.shape[1] for words in lists)])), dtype=np.int64)
-        for start, words in zip(starts[:-1], lists, strict=True):
-            joined[start : start + len(words), : words.shape[1]] = words
-        self._held["words"] = joined
-        self._held["sizes"] = np.stack([np.diff(starts), starts[:-1]], axis=1).reshape(-1) if lists else starts
-
     def _compute_norms(self) -> None:
         count, degrees = len(self._graph.vertices), self._graph.degrees.astype(np.float64)
         times: dict[str, Any] = {"own": 1.0, "each": degrees, "pairs": degrees * (degrees - 1), "spread": degrees}
@@ -148,21 +111,21 @@ class NeighbourWalk:
         found = [np.zeros((0, width), dtype=np.int64)]
         for number in wanted:
             emission = self._code.emissions[number]
-            size = int(np.prod([len(self._tag_words[held]) for held in emission.lists], dtype=np.int64))
+            size = int(np.prod([len(self._tags.words[held]) for held in emission.lists], dtype=np.int64))
             if size > MOST_PLACES:
                 raise OutOfReach("too many combinations of tags")
             records = np.zeros((size, max(1, emission.width)), dtype=np.int64)
             self._call("list_records", which=self._code.emission_numbers[number], records=records)
             found.append(records[:, : emission.width])
-        distinct, numbers = _distinct(np.concatenate(found))
+        known, numbers = distinct(np.concatenate(found))
         ends = np.cumsum([len(records) for records in found])
         for number, start, end in zip(wanted, ends[:-1], ends[1:], strict=True):
             self._maps[number] = numbers[start:end] + first
-        return distinct
+        return known
 
     def _row_tags(self, pair: int) -> Integers:
         """The words of the tags of the rows of a pair term."""
-        return self._tag_words[self._code.registry.list_of(pair)]
+        return self._tags.words[self._code.registry.list_of(pair)]
 
     def _lay_out_rows(self) -> None:
         """`row_starts`: where a row begins: an entry for each tag, then their total. `shares` of edges with tags."""
@@ -171,8 +134,8 @@ class NeighbourWalk:
         for pair, term in enumerate(code.pairs):
             mine = [n for n, each in enumerate(code.emissions) if each.target is None and each.pair == pair]
             tags = self._numbered(mine, len(term.held.variables) - len(term.ends), 0)
-            self._tag_words[code.registry.list_of(pair)] = tags
-        self._join_words()
+            self._tags.words[code.registry.list_of(pair)] = tags
+        self._held |= self._tags.joined
         row_starts, width = np.full(2 * max(1, len(code.pairs)), -1, dtype=np.int64), 0
         for pair, direction, _, _ in code.rows:
             row_starts[2 * pair + direction] = width
@@ -302,11 +265,3 @@ class NeighbourWalk:
 
 def _losses(differences: Sequence[float], width: float) -> Floats:
     return np.array([loss(difference, width) for difference in differences])
-
-
-def _distinct(rows: Integers) -> tuple[Integers, NDArray[np.int64]]:
-    """The distinct rows, and for each row the number of its like."""
-    if rows.shape[1] == 0:
-        return np.zeros((min(1, len(rows)), 0), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
-    found, numbers = np.unique(rows, axis=0, return_inverse=True)
-    return found, numbers.reshape(-1).astype(np.int64)

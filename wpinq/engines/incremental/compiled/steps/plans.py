@@ -163,13 +163,7 @@ def _join(steps: Steps, name: str, operator: Join, wanted: Type, types: list[Typ
         steps, left.width + right.width, lambda writer, words: write(writer, words[: left.width], words[left.width :])
     )
     return steps.add(
-        JoinStep,
-        name,
-        width(wanted),
-        (left, right),
-        keys=(left_key, right_key),
-        write=write,
-        permutation=permutation,
+        JoinStep, name, width(wanted), (left, right), keys=(left_key, right_key), write=write, permutation=permutation
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from wpinq.engines.incremental.compiled.refusal import CannotCompile
+from wpinq.engines.incremental.compiled.routines.names import spelled
 from wpinq.engines.incremental.compiled.routines.routine import FLOAT64
 from wpinq.engines.incremental.compiled.routines.store import words_of
 from wpinq.engines.incremental.compiled.steps.formulas import (
@@ -152,7 +153,7 @@ class _Place:
     def _order(self, atom: Atom) -> tuple[int, tuple[int, ...], tuple[str, ...]]:
         """Least unknown first; then by what is known, so that like places walk alike."""
         known = tuple(i for i, variable in enumerate(atom.variables) if variable in self.names)
-        return self._unknown(atom), known, tuple(self.names[atom.variables[i]] for i in known)
+        return self._unknown(atom), known, tuple(spelled(self.names[atom.variables[i]]) for i in known)
 
     def _look_up(self, atom: Atom) -> None:
         row = self._row(atom)

@@ -94,5 +94,6 @@ def group_routine(design: Design, step: GroupStep, table: HashTable) -> Routine:
         words = [writer.bind(f"load(state, base + {i})") for i in range(table.width)]
         parts.add(words)
         line("following = weights[m + 1] if m + 1 < n else 0.0")
-        writer.when("weights[m] != following", call(emission, *parts.result(), "sign * (weights[m] - following) / 2.0"))
+        with writer.block("if weights[m] != following:"):
+            line(call(emission, *parts.result(), "sign * (weights[m] - following) / 2.0"))
     return design.routine(f"group_{step.number}", writer.lines, keys, {"sign": FLOAT64})

@@ -10,7 +10,7 @@ import numpy as np
 from wpinq.arrays import Integers
 from wpinq.engines.incremental.compiled.neighbours.graph import Edges, Numbers, numbered
 from wpinq.engines.incremental.compiled.tables.compiled_evaluator import FloatWeights
-from wpinq.engines.incremental.compiled.walks.graph_walk import GraphTables, GraphWalk, WalkState, edges_of, vertex_type
+from wpinq.engines.incremental.compiled.walks.graph_walk import GraphTables, GraphWalk, vertex_type
 from wpinq.engines.incremental.compiled.walks.table_loops import WalkLoops
 from wpinq.engines.incremental.goals import Goal
 from wpinq.errors import PlanError
@@ -78,24 +78,6 @@ class EdgeWalk(GraphWalk):
         super().__init__(goals, source, known, symmetric, virtual, seed)
         self._changing = float(changing)
         self._begin(numbers)
-
-    @classmethod
-    def restore(
-        cls,
-        goals: Sequence[Goal],
-        source: str,
-        state: WalkState,
-        vertices: Sequence[Value],
-        *,
-        symmetric: bool = True,
-        virtual: bool = True,
-        changing: float = 0.5,
-    ) -> EdgeWalk:
-        """The walk that gave this `state`, going on as it does, to the last bit, with the same arguments."""
-        edges = edges_of(state, vertex_type(goals, source))
-        walk = cls(goals, source, edges, vertices, symmetric=symmetric, virtual=virtual, changing=changing)
-        walk._resume(state)
-        return walk
 
     @property
     def outputs(self) -> list[FloatWeights]:

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,13 +56,7 @@ class GraphWalk(ABC):
     """A walk over graphs: see `SwapWalk` and `EdgeWalk`."""
 
     def __init__(
-        self,
-        goals: Sequence[Goal],
-        source: str,
-        vertices: Vertices,
-        symmetric: bool,
-        virtual: bool,
-        seed: int,
+        self, goals: Sequence[Goal], source: str, vertices: Vertices, symmetric: bool, virtual: bool, seed: int
     ) -> None:
         for goal in goals:
             goal.check()
@@ -118,9 +112,15 @@ class GraphWalk(ABC):
         self.resynchronize()
         return {"edges": edges, "random": self._seeds.copy(), "tallies": self._tallies[:3].copy()}
 
-    def _resume(self, state: WalkState) -> None:
-        self._seeds[:] = state["random"]
-        self._tallies[:3] = state["tallies"]
+    @classmethod
+    def restore(cls, goals: Sequence[Goal], source: str, state: WalkState, *given: Any, **options: Any) -> Self:
+        """The walk that gave this `state`, going on as it does, to the last bit, with the same other arguments."""
+        type_ = vertex_type(goals, source)
+        edges = state["edges"] if type_ == INT else state["edges"].tolist()
+        walk = cls(goals, source, edges, *given, **options)  # type: ignore[arg-type]
+        walk._seeds[:] = state["random"]
+        walk._tallies[:3] = state["tallies"]
+        return walk
 
     @abstractmethod
     def resynchronize(self) -> None:
@@ -135,11 +135,6 @@ class GraphWalk(ABC):
     @abstractmethod
     def _numbers(self) -> Numbers:
         """The edges by number."""
-
-
-def edges_of(state: WalkState, type_: Type) -> Any:
-    """The edges of a state."""
-    return state["edges"] if type_ == INT else state["edges"].tolist()
 
 
 class GraphTables:

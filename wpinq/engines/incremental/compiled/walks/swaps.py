@@ -15,7 +15,7 @@ from wpinq.engines.incremental.compiled.neighbours.graph import Edges, Graph, Nu
 from wpinq.engines.incremental.compiled.neighbours.state import NeighbourWalk
 from wpinq.engines.incremental.compiled.steps.plans import lower
 from wpinq.engines.incremental.compiled.tables.compiled_evaluator import FloatWeights
-from wpinq.engines.incremental.compiled.walks.graph_walk import GraphTables, GraphWalk, WalkState, edges_of, vertex_type
+from wpinq.engines.incremental.compiled.walks.graph_walk import GraphTables, GraphWalk, vertex_type
 from wpinq.engines.incremental.compiled.walks.table_loops import WalkLoops
 from wpinq.engines.incremental.compiled.words.encoding import Dictionary
 from wpinq.engines.incremental.goals import Goal
@@ -90,23 +90,6 @@ class SwapWalk(GraphWalk):
         super().__init__(goals, source, vertices, symmetric, virtual, seed)
         self._closing = float(closing)
         self._begin(numbers)
-
-    @classmethod
-    def restore(
-        cls,
-        goals: Sequence[Goal],
-        source: str,
-        state: WalkState,
-        *,
-        symmetric: bool = True,
-        virtual: bool = True,
-        closing: float = 0.0,
-    ) -> SwapWalk:
-        """The walk that gave this `state`, going on as it does, to the last bit, with the same arguments."""
-        edges = edges_of(state, vertex_type(goals, source))
-        walk = cls(goals, source, edges, symmetric=symmetric, virtual=virtual, closing=closing)
-        walk._resume(state)
-        return walk
 
     @property
     def specialised(self) -> bool:

@@ -64,10 +64,7 @@ class WalkLoops:
     def routines(self, kept: HashTable, moved: HashTable, outputs: list[HashTable], process: Routine) -> list[Routine]:
         """The loop, and what it calls."""
         begin = Routine("begin", {STATE: INT64S}, FLOAT64)
-        begin.lines = [
-            *(f"    {table.clear()}" for table in outputs),
-            "    return as_float(load(state, SCORE))",
-        ]
+        begin.lines = [*(f"    {table.clear()}" for table in outputs), "    return as_float(load(state, SCORE))"]
         change = _change_edge(moved)
         if self.swaps:
             return [begin, change, _swap_chunk(begin, change, process)]

@@ -7,6 +7,7 @@ in `wpinq.expr.primitives`, which is the meaning.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from wpinq.engines.incremental.compiled.refusal import CannotCompile
 from wpinq.engines.incremental.compiled.routines.calculation import divides, floor_divide, modulo, truncate
@@ -71,6 +72,12 @@ def _memoized(writer: Writer, expr: Call) -> ValueCode:
 
 
 ScalarRule = Callable[[Writer, Call, list[ValueCode]], ValueCode]
+_RULES: dict[str, ScalarRule] = {}
+
+
+def _rule(primitive: str) -> Callable[[ScalarRule], ScalarRule]:
+    """Declare the rule of a primitive. One that has none is a memo."""
+    return lambda rule: _RULES.setdefault(primitive, rule)
 
 
 def _scalars(arguments: list[ValueCode]) -> list[ScalarCode]:
@@ -86,26 +93,24 @@ def _strict(writer: Writer, kind: str, arguments: list[ValueCode], value: str, f
     if any(term.kind == "null" for term in terms):
         return ScalarCode(kind, filler(kind), "False")
     texts = [term.text for term in terms]
-    present: str | None = None
-    for term in terms:
-        present = both(present, term.present)
+    present = reduce(both, [term.present for term in terms], None)
     if fits is not None:
         present = both(present, fits.format(*texts))
     if present is not None:
         present = writer.bind(present, "p")
-    text = value.format(*texts)
-    guarded = f"{text} if {present} else {filler(kind)}" if present is not None and "/" + "/" in value else text
-    return ScalarCode(kind, writer.bind(guarded), present)
+    return ScalarCode(kind, writer.bind(value.format(*texts)), present)
 
 
-def _arithmetic(sign: str, check: str) -> ScalarRule:
+def _arithmetic(primitive: str, sign: str) -> None:
+    @_rule(primitive)
     def rule(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
         if any(isinstance(a, ScalarCode) and a.kind == "float" for a in arguments):
-            value = _strict(writer, "float", arguments, f"{{0}} {sign} {{1}} + 0.0")
-            return _finite(writer, value)
-        return _strict(writer, "int", arguments, f"{{0}} {sign} {{1}}", f"{check}({{0}}, {{1}})")
+            return _finite(writer, _strict(writer, "float", arguments, f"{{0}} {sign} {{1}} + 0.0"))
+        return _strict(writer, "int", arguments, f"{{0}} {sign} {{1}}", f"{primitive}_fits({{0}}, {{1}})")
 
-    return rule
+
+for _primitive, _sign in (("add", "+"), ("subtract", "-"), ("multiply", "*")):
+    _arithmetic(_primitive, _sign)
 
 
 def _finite(writer: Writer, value: ScalarCode) -> ScalarCode:
@@ -113,14 +118,17 @@ def _finite(writer: Writer, value: ScalarCode) -> ScalarCode:
     return ScalarCode("float", value.text, present)
 
 
+@_rule("divide")
 def _divide(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     return _finite(writer, _strict(writer, "float", arguments, "{0} / {1} + 0.0", "{1} != 0.0"))
 
 
+@_rule("floor_divide")
 def _floor_divide(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     return _strict(writer, "int", arguments, call(floor_divide, "{0}", "{1}"), call(divides, "{0}", "{1}"))
 
 
+@_rule("modulo")
 def _modulo(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     return _strict(writer, "int", arguments, call(modulo, "{0}", "{1}"), "{1} != 0")
 
@@ -153,10 +161,12 @@ def same(writer: Writer, a: ValueCode, b: ValueCode) -> str:
     return f"(({p} and {q} and {inside}) or not ({p} or {q}))"
 
 
+@_rule("equal")
 def _equal(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     return ScalarCode("bool", writer.bind(same(writer, *arguments)))
 
 
+@_rule("less")
 def _less(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     if all(isinstance(a, ScalarCode) and a.present is None and a.kind in ("int", "str") for a in arguments):
         first, second = _scalars(arguments)
@@ -168,6 +178,7 @@ def _less(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     return _strict(writer, "bool", arguments, "{0} < {1}")
 
 
+@_rule("and")
 def _and(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     a, b = (ScalarCode("bool", "False", "False") if term.kind == "null" else term for term in _scalars(arguments))
     p, q = a.present or "True", b.present or "True"
@@ -178,6 +189,7 @@ def _and(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     return ScalarCode("bool", value, present)
 
 
+@_rule("not")
 def _not(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     (value,) = _scalars(arguments)
     if value.text in ("True", "False") and value.present is None:
@@ -193,6 +205,7 @@ def truth(value: ValueCode) -> str:
     return value.text if value.present is None else f"({value.present} and {value.text})"
 
 
+@_rule("where")
 def _where(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     condition = writer.bind(truth(arguments[0]))
     if condition in ("True", "False") and type(arguments[1]) is type(arguments[2]):
@@ -212,9 +225,8 @@ def _choose(writer: Writer, condition: str, yes: ValueCode, no: ValueCode) -> Va
         present = writer.bind(f"{yes.present or 'True'} if {condition} else {no.present or 'True'}", "p")
     if isinstance(yes, RecordCode):
         assert isinstance(no, RecordCode)
-        return RecordCode(
-            tuple(_choose(writer, condition, y, n) for y, n in zip(yes.parts, no.parts, strict=True)), present
-        )
+        pairs = zip(yes.parts, no.parts, strict=True)
+        return RecordCode(tuple(_choose(writer, condition, *pair) for pair in pairs), present)
     assert isinstance(no, ScalarCode)
     return ScalarCode(yes.kind, writer.bind(f"{yes.text} if {condition} else {no.text}"), present)
 
@@ -225,11 +237,13 @@ def _null_like(value: ValueCode) -> ValueCode:
     return ScalarCode(value.kind, filler(value.kind), "False")
 
 
+@_rule("is_null")
 def _is_null(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     present = arguments[0].present
     return ScalarCode("bool", "False" if present is None else writer.bind(f"not {present}"))
 
 
+@_rule("to_int")
 def _to_int(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     (value,) = _scalars(arguments)
     if value.kind in ("int", "null"):
@@ -237,16 +251,12 @@ def _to_int(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode
     if value.kind == "bool":
         return _strict(writer, "int", arguments, "(1 if {0} else 0)")
     if value.kind == "float":
-        return _strict(
-            writer,
-            "int",
-            arguments,
-            call(truncate, "{0}"),
-            "(-9.223372036854775808e18 <= {0} < 9.223372036854775808e18)",
-        )
+        fits = "(-9.223372036854775808e18 <= {0} < 9.223372036854775808e18)"
+        return _strict(writer, "int", arguments, call(truncate, "{0}"), fits)
     raise CannotCompile("a string is cast to int")
 
 
+@_rule("to_float")
 def _to_float(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     (value,) = _scalars(arguments)
     if value.kind in ("float", "null"):
@@ -256,10 +266,12 @@ def _to_float(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCo
     raise CannotCompile("a string is cast to float")
 
 
+@_rule("record")
 def _record(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     return RecordCode(tuple(arguments))
 
 
+@_rule("field")
 def _field(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     (value,), (index,) = arguments, expr.attributes
     assert isinstance(index, int)
@@ -269,29 +281,9 @@ def _field(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     if value.present is None:
         return part
     present = both(value.present, part.present)
-    return (
-        ScalarCode(part.kind, part.text, present) if isinstance(part, ScalarCode) else RecordCode(part.parts, present)
-    )
-
-
-_RULES: dict[str, ScalarRule] = {
-    "add": _arithmetic("+", "add_fits"),
-    "subtract": _arithmetic("-", "subtract_fits"),
-    "multiply": _arithmetic("*", "multiply_fits"),
-    "divide": _divide,
-    "floor_divide": _floor_divide,
-    "modulo": _modulo,
-    "equal": _equal,
-    "less": _less,
-    "and": _and,
-    "not": _not,
-    "where": _where,
-    "is_null": _is_null,
-    "to_int": _to_int,
-    "to_float": _to_float,
-    "record": _record,
-    "field": _field,
-}
+    if isinstance(part, RecordCode):
+        return RecordCode(part.parts, present)
+    return ScalarCode(part.kind, part.text, present)
 
 
 def shaped(value: ValueCode, type_: object) -> ValueCode:
