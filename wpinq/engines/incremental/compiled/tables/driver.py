@@ -174,12 +174,12 @@ class Driver:
         for memo, table, _ in self._generated.memos:
             if missed[memo.number]:
                 learnt = memo.learn(missed[memo.number], dictionary)
-                self._remember(memo.number, table, [key for key, _ in learnt], [value for _, value in learnt])
+                self._note(memo.number, table, [key for key, _ in learnt], [value for _, value in learnt])
 
-    def _remember(self, number: int, table: HashTable, keys: list[list[int]], values: list[list[int]]) -> None:
+    def _note(self, number: int, table: HashTable, keys: list[list[int]], values: list[list[int]]) -> None:
         held = np.array(keys, dtype=np.int64), np.array(values, dtype=np.int64)
         while True:
-            self._module.remember(self.arena.words, number, *held)
+            self._module.learn(self.arena.words, number, *held)
             self.commit()
             status = int(self.arena.words[layout.STATUS])
             if status == 0:

@@ -205,7 +205,7 @@ def entries(design: Design, process: Routine, memos: Memos) -> None:
     design.routine("rollback", [f"    {call(undo, 'mark')}"], more={"mark": INT64}, entry=True)
     _pin(design)
     if memos:
-        _remember(design, memos)
+        _learn(design, memos)
         forgotten = [f"    {missing.clear()}" for _, _, missing in memos]
         design.routine("forget", forgotten, entry=True)
 
@@ -246,7 +246,7 @@ def _pin(design: Design) -> None:
     design.routine("pin", writer.lines, more=arguments, entry=True)
 
 
-def _remember(design: Design, memos: Memos) -> None:
+def _learn(design: Design, memos: Memos) -> None:
     """Take in what Python computed."""
     writer = design.writer()
     with writer.block("for i in range(len(words)):"):
@@ -258,4 +258,4 @@ def _remember(design: Design, memos: Memos) -> None:
                 for j in range(width(memo.value)):
                     writer.line(f"save(state, {kept.after('row')} + {j}, results[i, {j}])")
     arguments = {"which": INT64, "words": INT64_ROWS, "results": INT64_ROWS}
-    design.routine("remember", writer.lines, more=arguments, entry=True)
+    design.routine("learn", writer.lines, more=arguments, entry=True)

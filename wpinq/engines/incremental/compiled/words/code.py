@@ -193,7 +193,7 @@ def constant(writer: Writer, value: object, type_: Type) -> ValueCode:
         assert isinstance(value, float)
         return ScalarCode("float", f"({value!r})")
     if type_ == BOOL:
-        return ScalarCode("bool", repr(value))  # bare, as what is settled already is told by
+        return ScalarCode("bool", repr(value))  # bare: what is settled already is known by that
     if isinstance(value, int) and value == -(2**63):
         return ScalarCode("int", "(-9223372036854775807 - 1)")
     return ScalarCode(kind_of(type_), f"({value!r})")
