@@ -21,6 +21,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.engines.incremental.compiled.refusal import CannotCompile
 from wpinq.engines.incremental.compiled.routines.names import name, names_in, spelled
 
 INT64, FLOAT64, BOOLEAN, UINT32, UINT64, VOID = "int64", "float64", "boolean", "uint32", "uint64", "void"
@@ -151,18 +152,26 @@ def inlined(function: _F) -> _F:
     return function
 
 
+def _declared(routine: Routine | Callable[..., Any]) -> Routine:
+    if isinstance(routine, Routine):
+        return routine
+    if routine not in _FIXED:
+        raise CannotCompile(f"{routine.__name__} is not declared as a routine")
+    return _FIXED[routine]
+
+
 def call(routine: Routine | Callable[..., Any], *arguments: str) -> str:
     """The code of a call."""
-    called = routine if isinstance(routine, Routine) else _FIXED[routine]
+    called = _declared(routine)
     given = (STATE, *arguments) if next(iter(called.arguments), None) == STATE else arguments
     if len(given) != len(called.arguments):
-        raise TypeError(f"{called.spelling} takes {len(called.arguments)} arguments, not {len(given)}")
+        raise CannotCompile(f"{called.spelling} takes {len(called.arguments)} arguments, not {len(given)}")
     return f"{called.name}({', '.join(given)})"
 
 
 def call_by_name(routine: Routine | Callable[..., Any], **given: str) -> str:
     """The code of a call where what is not given stands under its own name."""
-    called = routine if isinstance(routine, Routine) else _FIXED[routine]
+    called = _declared(routine)
     spellings = map(spelled, called.arguments)
     return call(called, *(given.get(spelling, name(spelling)) for spelling in spellings))
 
