@@ -11,7 +11,6 @@ import numpy as np
 
 from wpinq.engines.incremental.compiled.routines.machine import ONE
 from wpinq.engines.incremental.compiled.routines.routine import (
-    Float64,
     Float64Rows,
     Float64s,
     Int64,
@@ -25,7 +24,6 @@ from wpinq.engines.incremental.compiled.routines.routine import (
     fixed,
     inlined,
 )
-from wpinq.engines.incremental.loss import loss
 
 
 @fixed
@@ -42,32 +40,6 @@ def settle_sums(
                 touched[counts[0]] = o
                 counts[0] += 1
             delta[o] += acc[r]
-
-
-@inlined
-def worsened(
-    current: Float64s,
-    delta: Float64s,
-    goals: Float64s,
-    prices: Float64s,
-    widths: Float64s,
-    touched: Int64s,
-    counts: Int64s,
-) -> Float64:
-    """By how much the score would be larger."""
-    worse = 0.0
-    for n in range(counts[0]):
-        o = touched[n]
-        before = current[o] - goals[o]
-        worse += prices[o] * (loss(before + delta[o], widths[o]) - loss(before, widths[o]))
-    return worse
-
-
-@inlined
-def keep_outputs(current: Float64s, delta: Float64s, touched: Int64s, counts: Int64s) -> None:
-    """The swap is accepted."""
-    for n in range(counts[0]):
-        current[touched[n]] += delta[touched[n]]
 
 
 @inlined
@@ -157,14 +129,6 @@ def change_rows(event_count: Int64, events: Int64Rows, rows: Float64Rows, weight
         e, v, sign = np.uint64(events[n, 0]), np.uint64(events[n, 1]), float(events[n, 2])
         for r in range(rows.shape[1]):
             rows[e, r] += sign * weights[v, r]
-
-
-@inlined
-def keep_rows(i: Uint64, j: Uint64, rows: Float64Rows, fresh: Float64Rows) -> None:
-    """The swap is accepted: its two new edges get their rows."""
-    for r in range(rows.shape[1]):
-        rows[i, r] = fresh[0, r]
-        rows[j, r] = fresh[1, r]
 
 
 @inlined

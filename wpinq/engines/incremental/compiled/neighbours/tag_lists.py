@@ -20,10 +20,7 @@ class TagLists:
     """
 
     def __init__(
-        self,
-        lists: Sequence[InvariantList | int],
-        records: Mapping[Step, tuple[Integers, Floats]],
-        labels: Integers,
+        self, lists: Sequence[InvariantList | int], records: Mapping[Step, tuple[Integers, Floats]], labels: Integers
     ) -> None:
         self._order = np.argsort(labels[:, 0], kind="stable")
         self._labels = labels[self._order, 0]

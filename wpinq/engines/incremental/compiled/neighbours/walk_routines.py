@@ -166,10 +166,13 @@ class WalkRoutines:
             self._change_triangles(writer, "q", ("p", 1), ("a", 0), "b")
             self._change_rows(writer)
             line(call_by_name(effects.settle_sums, stamp="mark"), "evaluated += 1")
-            line(f"likely = exp(min(700.0, -power * {call_by_name(effects.worsened)}))")
+            self._judge(writer)
             writer.when("closing > 0.0", f"likely *= {call_by_name(proposals.chances)}")
-            kept = [call_by_name(effects.keep_rows)] if self._close is not None else []
-            kept += [call_by_name(effects.keep_outputs), call_by_name(proposals.exchange)]
+            kept = [f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] += {DELTA}[{TOUCHED}[n]]"]
+            if self._close is not None:
+                moved = f"    {ROWS}[i, r], {ROWS}[j, r] = {FRESH}[0, r], {FRESH}[1, r]"
+                kept += [f"for r in range({FRESH}.shape[1]):", moved]
+            kept.append(call_by_name(proposals.exchange))
             writer.when(f"{call_by_name(draw)} < likely", "accepted += 1", *kept)
             if self._close is not None:
                 line("else:", f"    {call_by_name(effects.restore_rows)}")
@@ -186,6 +189,15 @@ class WalkRoutines:
             writer.when(f"{MARKS}[{far}, {side}] == mark", "continue")
         # a loop: numba's slices cost more than a step
         writer.line(f"{COUNTS}[0] = 0", f"for r in range(len({ACC})):", f"    {ACC}[r] = 0.0")
+
+    def _judge(self, writer: Writer) -> None:
+        """How likely the swap is to be accepted by what it does to the score."""
+        before, after = (call(loss, each, f"{WIDTHS}[o]") for each in ("before", f"before + {DELTA}[o]"))
+        writer.line("worse = 0.0")
+        with writer.block(f"for n in range({COUNTS}[0]):"):
+            writer.line(f"o = {TOUCHED}[n]", f"before = {CURRENT}[o] - {GOALS}[o]")
+            writer.line(f"worse += {PRICES}[o] * ({after} - {before})")
+        writer.line("likely = exp(min(700.0, -power * worse))")
 
     def _changes(self, u: str, v: str, sign: str, stamp: str) -> list[str]:
         if self._edge is None:
