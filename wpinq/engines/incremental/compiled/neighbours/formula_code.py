@@ -92,13 +92,7 @@ class FormulaWriter(Writer):
         self.slots: list[tuple[int, str]] = []
         self.weights: dict[Atom, str] = {}
         self.norms: dict[Norm, str] = {}
-        self.made: set[str] = set()
         self._blocks = ExitStack()
-
-    def name(self, prefix: str = "v") -> str:
-        """A fresh name."""
-        self.made.add(made := super().name(prefix))
-        return made
 
     def beside(self) -> FormulaWriter:
         """A writer of other lines about the same words."""

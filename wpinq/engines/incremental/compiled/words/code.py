@@ -51,7 +51,7 @@ class Writer:
 
     `order` may hold words by name whose values are known to be distinct, and in the order of these numbers; those
     numbered negative are known to be distinct only. `memoizes` is whether there are tables for memos (see `memo`);
-    `most` is how many elements are taken of a list that is walked through. `bound` holds the names that were bound.
+    `most` is how many elements are taken of a list that is walked through. `made` holds the fresh names.
     """
 
     def __init__(self, dictionary: Dictionary) -> None:
@@ -59,7 +59,7 @@ class Writer:
         self.lines: list[str] = []
         self.known: dict[bytes, ValueCode] = {}
         self.order: dict[str, int] = {}
-        self.bound: set[str] = set()
+        self.made: set[str] = set()
         self.memoizes = True
         self.most: int | None = None
         self._indent = "    "
@@ -77,14 +77,15 @@ class Writer:
 
     def name(self, prefix: str = "v") -> str:
         """A fresh name."""
-        return name(f"{prefix}{next(self.counter)}")
+        made = name(f"{prefix}{next(self.counter)}")
+        self.made.add(made)
+        return made
 
     def bind(self, text: str, prefix: str = "v") -> str:
         """A fresh name that holds the value of the text; truth values stay as they are."""
         if text in ("True", "False"):
             return text
         bound = self.name(prefix)
-        self.bound.add(bound)
         self.line(f"{bound} = {text}")
         return bound
 
