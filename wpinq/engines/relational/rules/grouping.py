@@ -16,7 +16,7 @@ from wpinq.engines.relational.blocks.block import Block, SqlTable, determines_we
 from wpinq.engines.relational.blocks.relation import Relation
 from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaf_types, leaves, pack, shape_of
 from wpinq.engines.relational.blocks.term import SqlTerm, column, literal, number, number_value, parameter
-from wpinq.engines.relational.rules.lambdas import lower, lower_with
+from wpinq.engines.relational.rules.lowering import lower, lower_with
 from wpinq.engines.relational.rules.primitives import canonical
 from wpinq.engines.relational.sql.dialect import Dialect
 from wpinq.engines.relational.sql.script import Script, grouping

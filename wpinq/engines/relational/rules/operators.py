@@ -29,7 +29,7 @@ from wpinq.engines.relational.blocks.shape import (
 from wpinq.engines.relational.blocks.subjects import KeyNorm, Minimum, Total
 from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, both, call, column, same, times
 from wpinq.engines.relational.rules.grouping import group_by
-from wpinq.engines.relational.rules.lambdas import lower
+from wpinq.engines.relational.rules.lowering import lower
 from wpinq.engines.relational.rules.shaving import shave_constant, shave_varying
 from wpinq.engines.relational.rules.spreading import select_many
 from wpinq.engines.relational.sql import sums

@@ -14,7 +14,7 @@ from wpinq.engines.relational.blocks.block import Block, output_keys
 from wpinq.engines.relational.blocks.relation import Relation, column_names, derived
 from wpinq.engines.relational.blocks.shape import RecordShape, aligned, as_term, coerce, leaf_types, leaves, shape_of
 from wpinq.engines.relational.blocks.term import SqlTerm, call, column, literal, number, number_value
-from wpinq.engines.relational.rules.lambdas import lower
+from wpinq.engines.relational.rules.lowering import lower
 from wpinq.engines.relational.sql import sums
 from wpinq.engines.relational.sql.script import Script
 from wpinq.expr.nodes import Lambda

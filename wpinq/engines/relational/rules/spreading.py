@@ -12,7 +12,7 @@ from dataclasses import replace
 from wpinq.engines.relational.blocks.relation import Relation, derived
 from wpinq.engines.relational.blocks.shape import RecordShape, unpack
 from wpinq.engines.relational.blocks.term import SqlTerm, call, column, function, literal, parameter
-from wpinq.engines.relational.rules.lambdas import lower
+from wpinq.engines.relational.rules.lowering import lower
 from wpinq.engines.relational.sql.script import Script
 from wpinq.expr.types import ListOf, Weighted
 from wpinq.plan.operators import SelectMany
