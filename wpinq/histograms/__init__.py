@@ -61,8 +61,3 @@ from wpinq.histograms.workload import Matrix as Matrix
 from wpinq.histograms.workload import Prefixes as Prefixes
 from wpinq.histograms.workload import Ranges as Ranges
 from wpinq.histograms.workload import Workload as Workload
-
-# For help() and `import *`. Type checkers, which read no computed list, go by the imports above.
-vars()["__all__"] = [
-    name for name, given in list(vars().items()) if getattr(given, "__module__", "").startswith(__name__)
-]
