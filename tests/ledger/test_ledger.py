@@ -191,11 +191,11 @@ def test_a_debit_that_is_interrupted_midway_is_undone(ledger: Ledger, monkeypatc
     before = (ledger.accounts(), list(ledger.entries()))
     real = ledger_history.append
 
-    def append(connection: sqlite3.Connection, kind: str, source: str, amount: int, content: dict[str, Any]) -> int:
+    def append(connection: sqlite3.Connection, kind: str, source: str, amount: int, content: dict[str, Any]) -> None:
         if source == "nodes":
             assert connection.execute("SELECT spent FROM accounts WHERE name = 'edges'").fetchone() == (3,)
             raise KeyboardInterrupt
-        return real(connection, kind, source, amount, content)
+        real(connection, kind, source, amount, content)
 
     with monkeypatch.context() as patch:
         patch.setattr(ledger_history, "append", append)
