@@ -11,7 +11,7 @@ from wpinq.expr.binding import check_function
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Constant, Lambda, digest_of
 from wpinq.expr.types import Type, is_record_type
-from wpinq.plan.operator import Operator, Parameter
+from wpinq.plan.operator import REGISTRY, Operator, Parameter
 from wpinq.plan.operators.source import Source
 from wpinq.plan.reach import Reach, reach
 
@@ -45,6 +45,9 @@ class Node:
     reach: Reach = field(init=False)
 
     def __post_init__(self) -> None:
+        kind, name = type(self.operator), self.operator.name
+        if kind is not Source and REGISTRY.get(name) is not kind:  # another class could have the same digest
+            raise PlanError(f"{name} is none of the operators that are registered: no promise covers another")
         if len(self.inputs) != self.operator.arity:
             raise PlanError(f"{self.operator.name} takes {self.operator.arity} dataset(s), not {len(self.inputs)}")
         self._check_arguments()
