@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +16,7 @@ from wpinq.expr.trace import lift, trace
 from wpinq.expr.types import Type, check_field_name, type_from_annotation
 from wpinq.expr.values import Value
 from wpinq.measure.bill import Bill
-from wpinq.measure.clamped import average_elements, check_range, sum_elements
+from wpinq.measure.clamped import Function, average_elements, check_range, sum_elements
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import (
     Choose,
@@ -48,7 +48,6 @@ from wpinq.plan.operators import (
     Where,
 )
 
-Function = Callable[..., Any]
 DEFAULT_CAP = 2**30
 """The bound on a source's norm unless one is declared: public, never computed from data."""
 
