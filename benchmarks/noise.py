@@ -22,8 +22,8 @@ import wpinq as wp
 from wpinq.expr.types import INT
 from wpinq.expr.values import canonical_bytes
 from wpinq.kernel.ledger import Ledger, Pricing
-from wpinq.kernel.mechanism import contrib
-from wpinq.kernel.noise import LaplaceNoise
+from wpinq.kernel.noise import with_laplace_noise
+from wpinq.kernel.selection import contrib
 
 LIMIT = 15.0
 SCALE = 1.0
@@ -49,7 +49,7 @@ def peer() -> Callable[[list[float]], Any]:
 
 def stored(size: int, folder: Path) -> tuple[float, float]:
     keys = [canonical_bytes(key, INT) for key in range(size)]
-    answers = dict(zip(keys, LaplaceNoise(SCALE).add([0.0] * size), strict=True))
+    answers = dict(zip(keys, with_laplace_noise([0.0] * size, SCALE), strict=True))
     with Ledger(folder / f"{size}.ledger") as ledger:
         ledger.open_account("n", schema="int", unit="row", unit_weight=Fraction(1), budget=10**9)
         ledger.debit({"measurement": "noise"}, lambda new, parts_of: Pricing({"n": 1}, {}))
@@ -74,10 +74,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for size in sizes:
             values = [0.5] * size
-            LaplaceNoise(SCALE).add(values[:1])  # the digits' chances, once a scale
+            with_laplace_noise(values[:1], SCALE)  # the digits' chances, once a scale
             seconds = [
                 timed(partial(theirs, values)),
-                timed(partial(LaplaceNoise(SCALE).add, values)),
+                timed(partial(with_laplace_noise, values, SCALE)),
                 stored(size, Path(folder)),
                 released(size, Path(folder)),
             ]

@@ -45,8 +45,16 @@ TRUSTED = (
     ),
     *("measure/measurement", "measure/scales"),
     *("kernel/charge", "kernel/ledger_schema", "kernel/ledger_history", "kernel/ledger_tables", "kernel/ledger_file"),
-    *("kernel/ledger", "kernel/coins", "kernel/exponential", "kernel/mechanism", "kernel/laplace", "kernel/noise"),
-    *("kernel/geometric", "kernel/selection", "kernel/orders", "kernel/release", "kernel/session", "engines/contract"),
+    *("kernel/ledger", "kernel/coins", "kernel/exponential", "kernel/laplace"),
+    *(
+        "kernel/geometric",
+        "kernel/noise",
+        "kernel/selection",
+        "kernel/orders",
+        "kernel/release",
+        "kernel/session",
+        "engines/contract",
+    ),
 )
 """What a reviewer of the promise must read, besides the operators and an engine, in this order."""
 

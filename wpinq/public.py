@@ -14,7 +14,6 @@ from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize
-from wpinq.kernel.noise import LaplaceNoise
 from wpinq.measure.answers import Answers
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement
@@ -132,14 +131,14 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
         index = simulate_select(sink.scores(weights, measurement.domain), measurement.epsilon, seed)
         values = [float(i == index) for i in range(len(measurement.domain))]
         return Answers(measurement, 0.0, np.array(values), simulated=True)
+    public, factor = [float(weights[key]) for key in measurement.domain], float(sink.factor)
+    noisy: Sequence[float]
     if isinstance(sink, GeometricCount):
-        steps = on_lattice([float(weights[key]) for key in measurement.domain], sink.step)
         scale = float((1 + certificate.slack(exact=True)) / (measurement.epsilon * sink.step))
-        drawn = simulate_geometric(steps, scale, seed)
-        return Answers(measurement, scale * float(sink.step), np.array(drawn) * float(sink.step), simulated=True)
-    scale = float((1 + certificate.slack()) / measurement.epsilon)
-    noisy = simulate_laplace([float(weights[key]) for key in measurement.domain], scale, seed)
-    factor = float(sink.factor)
+        noisy = simulate_geometric(on_lattice(public, sink.step), scale, seed)
+    else:
+        scale = float((1 + certificate.slack()) / measurement.epsilon)
+        noisy = simulate_laplace(public, scale, seed)
     return Answers(measurement, scale * factor, factor * np.array(noisy), simulated=True)
 
 
@@ -174,7 +173,9 @@ def simulate_laplace(values: Sequence[float], scale: float, seed: int) -> list[f
     >>> simulate_laplace([1.0, 2.0], 0.5, seed=1) == simulate_laplace([1.0, 2.0], 0.5, seed=1)
     True
     """
-    draws = np.random.default_rng(seed).laplace(0.0, LaplaceNoise(scale).scale, len(values))
+    if not isinstance(scale, float) or not 0 < scale < math.inf:
+        raise EpsilonError("the scale of noise must be a positive finite float: take it from laplace_scale")
+    draws = np.random.default_rng(seed).laplace(0.0, scale, len(values))
     return [float(value + draw) for value, draw in zip(values, draws, strict=True)]
 
 

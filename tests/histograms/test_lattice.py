@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import wpinq as wp
 from wpinq.errors import AnswersError, EpsilonError, EvaluationFailed, PlanError
 from wpinq.histograms import CountOfCounts, Hierarchical, HierarchicalCounts, Identity, Sorted, Tree, Wavelet
-from wpinq.kernel.geometric import GeometricNoise
+from wpinq.kernel.noise import with_geometric_noise
+from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.scales import check_exact, geometric_scale, on_lattice
 from wpinq.plan.certify import certify
 from wpinq.plan.lattice import common_divisor
@@ -108,8 +109,8 @@ def test_scale_is_at_least_the_inverse_of_epsilon_times_step():
 
 
 def test_the_draws_have_the_probabilities_of_the_formula():
-    noise, draws = GeometricNoise(2.0), 20_000
-    for sample in (noise.add([5] * draws), simulate_geometric([5] * draws, 2.0, seed=3)):
+    noise, draws = DoubleGeometric(2.0), 20_000
+    for sample in (with_geometric_noise([5] * draws, 2.0), simulate_geometric([5] * draws, 2.0, seed=3)):
         counts = Counter(k - 5 for k in sample)
         a = math.exp(-0.5)
         for k in range(-4, 5):
@@ -121,7 +122,7 @@ def test_the_draws_have_the_probabilities_of_the_formula():
 
 
 def test_survival_and_interval_are_exact():
-    noise = GeometricNoise(3.0)
+    noise = DoubleGeometric(3.0)
     a = noise.ratio
     chance = {k: (1 - a) / (1 + a) * a ** abs(k) for k in range(-400, 401)}
     for t in (-7, -2, -1, 0, 1, 9):
@@ -137,12 +138,12 @@ def test_survival_and_interval_are_exact():
 
 def test_failures_are_silent_and_lattices_too_fine_are_refused():
     with pytest.raises(EvaluationFailed) as caught:
-        GeometricNoise(1.0).add([2**70])
+        with_geometric_noise([2**70], 1.0)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert str(2**70) not in str(caught.value)
     with pytest.raises(EpsilonError):
-        GeometricNoise(0.0)
+        DoubleGeometric(0.0)
     check_exact(Fraction(1), certify(PLANS["H_g"][0].plan).rounding_error, Fraction(2**30))
     with pytest.raises(EpsilonError, match="too fine"):
         check_exact(Fraction(1, 10**9), certify(PLANS["H_g"][0].plan).rounding_error, Fraction(2**30))

@@ -37,7 +37,7 @@ from wpinq.histograms import (
 from wpinq.histograms.inference.geometric_sums import geometric_half_widths, geometric_variance
 from wpinq.histograms.inference.noise_law import Noise
 from wpinq.histograms.strategies.noise_choice import noise_of
-from wpinq.kernel.geometric import GeometricNoise
+from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import GeometricCount, NoisyCount
 from wpinq.measure.scales import geometric_scale
 
@@ -210,7 +210,7 @@ def test_noise_has_the_variance_that_it_says():
         if law.step is not None:
             assert (drawn == np.rint(drawn / law.step) * law.step).all()
             assert law.variance < Noise(law.scale).variance
-            assert law.variance == pytest.approx(law.step**2 * GeometricNoise(law.scale / law.step).variance)
+            assert law.variance == pytest.approx(law.step**2 * DoubleGeometric(law.scale / law.step).variance)
     assert Noise(1000.0, 1.0).variance == pytest.approx(Noise(1000.0).variance, rel=1e-6)
     assert 0 < geometric_variance(1e-9) < 1e-86
 
@@ -242,7 +242,7 @@ def test_simulations_take_the_noise_of_the_measurement():
     found = simulated_distance(table, table.measure(people, 10, mechanism="geometric"), [50] + [0] * 8)
     assert found < simulated_distance(table, 10, [50] + [0] * 8) + 1
     bound = size.error_bound(size.measure(people, 1, mechanism="geometric"))
-    assert bound == pytest.approx(50 * GeometricNoise(1.0).variance)
+    assert bound == pytest.approx(50 * DoubleGeometric(1.0).variance)
 
 
 def test_choose_ranks_by_the_noise_that_will_be_drawn():
@@ -295,7 +295,7 @@ SUMS = [[1], [3], [1, 1], [2, 1], [1] * 10, [6, 3, 3], [3, 2], [5, 3, 2], [7, 5]
 def test_half_widths_cover_and_are_tight(coefficients, scale):
     """Against exact convolutions. One coefficient that divides the others: the least; else within 1 % of a bound."""
     covered = coverage(coefficients, scale)
-    size = max(max(coefficients), GeometricNoise(scale).variance ** 0.5 * math.hypot(*coefficients))
+    size = max(max(coefficients), DoubleGeometric(scale).variance ** 0.5 * math.hypot(*coefficients))
     for confidence in (0.01, 0.3, 0.5, 0.9, 0.95, 0.999, 1 - 1e-9):
         half = geometric_half_widths(np.array(coefficients, dtype=float)[:, None], scale, confidence)[0]
         least = int(np.argmax(covered >= confidence - 1e-12))
@@ -332,7 +332,7 @@ LONG = {
 @pytest.mark.parametrize("name", LONG)
 def test_half_widths_of_long_sums_cover_far_out_and_are_tight(name, scale):
     coefficients = LONG[name]
-    deviation = GeometricNoise(scale).variance ** 0.5 * math.hypot(*coefficients)
+    deviation = DoubleGeometric(scale).variance ** 0.5 * math.hypot(*coefficients)
     size, reach = max(deviation, *coefficients), int((45 * scale + 5) * max(coefficients) + 12 * deviation)
     tails = upper_tails(coefficients, scale, reach)
     for confidence in (0.5, 0.95, 0.999, 1 - 1e-6, 1 - 1e-9):
@@ -417,7 +417,7 @@ def test_intervals_on_4096_bins_with_distinct_ranges():
 def test_bootstraps_draw_the_same_noise():
     """Quantiles of 20,000 draws of whole numbers, and the interval of `Sorted` around well separated counts."""
     found = bootstrap([3.0], lambda x: x, lambda y: y, Noise(2.0, 1.0), confidence=0.9, draws=20_000)
-    assert found.upper[0] - 3 == 3 - found.lower[0] == GeometricNoise(2.0).interval(0.9)
+    assert found.upper[0] - 3 == 3 - found.lower[0] == DoubleGeometric(2.0).interval(0.9)
     strategy = Sorted(4)
     measurement = strategy.measure(people, 1, mechanism="geometric")
     found = strategy.interval([100, 200, 300, 400], 0.8, epsilon=measurement)
@@ -464,7 +464,7 @@ def test_variances_of_sizes_are_those_of_the_noise(method):
     noisy = strategy.answers_from(np.array([1, 2, 0, 4, 1]))
     measurement = strategy.measure(people, 2, mechanism="geometric")
     laplace, geometric = strategy.sizes(noisy, 2), strategy.sizes(noisy, measurement)
-    law = GeometricNoise(1 / (2 * float(measurement.sink.step)))
+    law = DoubleGeometric(1 / (2 * float(measurement.sink.step)))
     ratio = law.variance * (float(measurement.sink.step) * 2) ** 2 / 2
     np.testing.assert_array_equal(laplace[0], geometric[0])
     np.testing.assert_allclose(geometric[1], laplace[1] * ratio)

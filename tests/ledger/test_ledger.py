@@ -1,5 +1,6 @@
 """The ledger's books: accounts, debits, answers, history, tampering, and files that are no ledgers."""
 
+import json
 import os
 import pathlib
 import sqlite3
@@ -191,11 +192,11 @@ def test_a_debit_that_is_interrupted_midway_is_undone(ledger: Ledger, monkeypatc
     before = (ledger.accounts(), list(ledger.entries()))
     real = ledger_history.append
 
-    def append(connection: sqlite3.Connection, kind: str, source: str, amount: int, content: dict[str, Any]) -> int:
+    def append(connection: sqlite3.Connection, kind: str, source: str, amount: int, content: dict[str, Any]) -> None:
         if source == "nodes":
             assert connection.execute("SELECT spent FROM accounts WHERE name = 'edges'").fetchone() == (3,)
             raise KeyboardInterrupt
-        return real(connection, kind, source, amount, content)
+        real(connection, kind, source, amount, content)
 
     with monkeypatch.context() as patch:
         patch.setattr(ledger_history, "append", append)
@@ -435,6 +436,45 @@ def test_a_deleted_row_is_found(books: pathlib.Path, table: str, which: str) -> 
     connection.close()
     with Ledger(books) as ledger, pytest.raises(LedgerError, match="has been tampered with"):
         ledger.verify()
+
+
+def forged(kind: str, source: str, amount: int, **content: object) -> tuple[str, str, int, str]:
+    return kind, source, amount, json.dumps(content)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        forged("open account", "edges", 5, schema="s", unit="u", unit_weight="1"),
+        forged("open account", "new", 5, schema=["s"], unit="u", unit_weight="1"),
+        forged("open account", "new", 5, schema="s"),
+        forged("set budget", "edges", 20, previous=1),
+        forged("set budget", "edges", 9, previous=2 * EPSILON),
+        forged("set budget", "nobody", 20, previous=1),
+        forged("set budget", "edges", 20, previous=2**70),
+        forged("debit", "nobody", 1, measurements={"x": "x"}, parts=[]),
+        forged("debit", "edges", 3 * EPSILON, measurements={"x": "x"}, parts=[]),
+        forged("debit", "edges", 2**62 - 1, measurements={"x": "x"}, parts=[]),
+        forged("debit", "edges", 1, measurements=["\ud800"], parts=[]),
+        forged("debit", "edges", 1, measurements={"x": "x"}, parts=[["p", "x"]]),
+        forged("debit", "edges", 1, measurements={"x": "x"}, parts=[["p", "x", {}]]),
+        forged("answers", "", 0, measurement="unknown", count=1, digest="d"),
+        forged("answers", "", 0, measurement={}, count=1, digest="d"),
+        ("debit", "edges", 1, "[]"),
+        ("debit", "edges", 1, "no JSON"),
+        ("debit", "edges", 1, "[" * 100_000),
+    ],
+)
+def test_an_entry_that_cannot_have_happened_is_found(books: pathlib.Path, entry: tuple[str, str, int, str]) -> None:
+    connection = raw(books)
+    last, previous = ledger_history.last(connection)
+    row = (last + 1, "2026-01-01T00:00:00+00:00", *entry)
+    chained = ledger_history._chain(previous, row)
+    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, chained))
+    connection.close()
+    with Ledger(books) as ledger, pytest.raises(LedgerError, match=f"entry {last + 1} does not follow") as found:
+        ledger.verify()
+    assert found.value.__cause__ is None
 
 
 def test_missing_triggers_are_found(books: pathlib.Path) -> None:

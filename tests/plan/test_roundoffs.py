@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 
@@ -14,6 +16,9 @@ from tests.support.operators import CASES
 from tests.support.plans import distance
 from wpinq.engines import reference
 from wpinq.engines.relational.duckdb.database import Database
+from wpinq.errors import PlanError
+from wpinq.expr.types import Type
+from wpinq.expr.values import Value
 from wpinq.histograms import (
     CountOfCounts,
     Hierarchical,
@@ -26,10 +31,11 @@ from wpinq.histograms import (
     Wavelet,
 )
 from wpinq.measure.scales import laplace_scale
-from wpinq.plan.arithmetic import EXACT, UNIT_ROUNDOFF
+from wpinq.plan.arithmetic import EXACT, UNIT_ROUNDOFF, Arithmetic, Weight
 from wpinq.plan.certify import PARTITION_SLACK, certify
-from wpinq.plan.node import topological
-from wpinq.plan.operator import REGISTRY
+from wpinq.plan.node import Node, topological
+from wpinq.plan.operator import REGISTRY, PerRecord
+from wpinq.plan.operators import Where
 
 ITEMS = wp.source("items", group=int, bin=int)
 
@@ -47,6 +53,39 @@ def test_every_operator_has_a_constant() -> None:
     known = {node.operator.name for query in ONE_STEP.values() for node in topological([query.plan])}
     assert set(REGISTRY) <= known
     assert all(query.plan.operator.roundoffs() >= 0 for query in ONE_STEP.values())
+
+
+class OneOfManyImages(PerRecord):
+    """What its coefficients round, this operator does not say."""
+
+    name = "OneOfManyImages"
+
+    def output_type(self, *inputs: Type) -> Type:
+        return inputs[0]
+
+    def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
+        return lambda record: ((record, 0.1),)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept(Where):
+    """An operator that nobody registered, under the name of one that is."""
+
+
+def test_an_operator_that_declares_no_rounding_or_is_not_registered_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = wp.source("numbers", int).where(lambda x: x > 0).plan
+    assert isinstance(kept.operator, Where)
+    with pytest.raises(PlanError, match="Where is none of the operators that are registered"):
+        Node(Kept(kept.operator.predicate), kept.inputs)
+    operator = dataclass(frozen=True)(OneOfManyImages)
+    monkeypatch.setitem(REGISTRY, operator.name, operator)
+    with pytest.raises(PlanError, match="how far engines may round it is not declared"):
+        certify(Node(operator(), kept.inputs)).slack()
+
+
+def test_a_source_with_a_cap_below_one_can_be_shaved_as_finely_as_its_cap_allows() -> None:
+    light = wp.source("light", int, unit_weight=Fraction(1, 2**30), cap=Fraction(1, 2**30)).shave(2.0**-45)
+    assert certify(light.plan).output.weight_left == Fraction(1, 2**30)
 
 
 @pytest.mark.parametrize("name", ONE_STEP)

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from itertools import combinations, product
 from typing import Any
 
@@ -20,12 +21,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError, WpinqError
-from wpinq.kernel import mechanism, noise, selection
-from wpinq.kernel.noise import LaplaceNoise
+from wpinq.kernel import noise, selection
+from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
 from wpinq.kernel.selection import select, selection_scale
 from wpinq.measure.laws import half_width
 from wpinq.measure.scales import laplace_scale
-from wpinq.public import simulate_laplace, simulate_select
+from wpinq.public import simulate_geometric, simulate_laplace, simulate_select
 
 FALSE_ALARM = 1e-9
 SCALE = 2.5
@@ -138,13 +139,14 @@ def test_what_no_laplace_noise_can_keep_is_refused(epsilon: Any, slack: Any) -> 
         laplace_scale(epsilon, slack)
 
 
-def test_a_map_that_never_certifies_is_refused() -> None:
+def test_a_map_that_never_certifies_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     class Costly:
         def map(self, d_in: float) -> float:
             return d_in * 1e6
 
+    monkeypatch.setattr(selection, "_permute_and_flip", lambda scale: Costly())
     with pytest.raises(EpsilonError, match="does not certify"):
-        selection.certified_scale(lambda scale: Costly(), Fraction(1), Fraction(0), ONE)
+        selection_scale(Fraction(1), Fraction(0), ONE)
 
 
 # --- OpenDP at hand ---
@@ -160,8 +162,9 @@ from fractions import Fraction
 from opendp.mod import GLOBAL_FEATURES, enable_features
 if {enabled}: enable_features("contrib")
 before = set(GLOBAL_FEATURES)
-wpinq.kernel.noise.LaplaceNoise(scales.laplace_scale(Fraction(1), Fraction(0))).add([1.0])
-wpinq.kernel.selection.select([1.0, 2.0], Fraction(1), Fraction(0), [Fraction(1)])
+wpinq.kernel.noise.with_laplace_noise([1.0], scales.laplace_scale(Fraction(1), Fraction(0)))
+scale = wpinq.kernel.selection.selection_scale(Fraction(1), Fraction(0), [Fraction(1)])
+wpinq.kernel.selection.select([1.0, 2.0], scale)
 assert GLOBAL_FEATURES == before, GLOBAL_FEATURES
 """
     command = [sys.executable, "-W", "error", "-c", script]
@@ -174,7 +177,7 @@ assert GLOBAL_FEATURES == before, GLOBAL_FEATURES
 
 @pytest.fixture(scope="module")
 def draws() -> np.ndarray[Any, Any]:
-    return np.array(LaplaceNoise(SCALE).add([0.0] * SIZE))
+    return np.array(with_laplace_noise([0.0] * SIZE, SCALE))
 
 
 def test_noise_is_laplace(draws: np.ndarray[Any, Any]) -> None:
@@ -220,7 +223,7 @@ def test_positions_are_independent(draws: np.ndarray[Any, Any], lag: int) -> Non
 
 
 def test_calls_are_independent() -> None:
-    calls = np.array([LaplaceNoise(SCALE).add([0.0, 0.0]) for _ in range(2000)])
+    calls = np.array([with_laplace_noise([0.0, 0.0], SCALE) for _ in range(2000)])
     assert len(np.unique(calls)) == calls.size  # some two are equal with a probability below 1e-9
     check_independent(calls[::2, 0], calls[1::2, 0])
     check_independent(calls[:, 0], calls[:, 1])
@@ -228,7 +231,7 @@ def test_calls_are_independent() -> None:
 
 @pytest.mark.parametrize("value", [7.0, -1e6, 0.1])
 def test_noise_is_added_to_the_value_of_its_position(value: float) -> None:
-    noisy = np.array(LaplaceNoise(SCALE).add([value, 0.0] * 2000)).reshape(-1, 2)
+    noisy = np.array(with_laplace_noise([value, 0.0] * 2000, SCALE)).reshape(-1, 2)
     assert stats.kstest(noisy[:, 0] - value, LAW.cdf).pvalue > FALSE_ALARM
     assert stats.kstest(noisy[:, 1], LAW.cdf).pvalue > FALSE_ALARM
 
@@ -250,7 +253,7 @@ def on_the_coarse_grid(outputs: list[float]) -> tuple[int, int]:
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1.0])
 def test_low_bits_do_not_tell_the_value(value: float) -> None:
-    near, coarse = on_the_coarse_grid(LaplaceNoise(1.0).add([value] * 20_000))
+    near, coarse = on_the_coarse_grid(with_laplace_noise([value] * 20_000, 1.0))
     # Pr[near] ≥ e^-1 / 64 > 0.0057 for these values; a near float lies on the grid with Pr < 2^-6, a little bent
     # by the slope of the density: 1/50 bounds it.
     assert near >= stats.binom(20_000, 0.0057).ppf(FALSE_ALARM / 2) > 30
@@ -269,9 +272,9 @@ def test_values_share_the_whole_support() -> None:
     # each with probabilities within e^(distance / scale). Five units in the last place either way are compared.
     ulp, base, size = 2.0**-52, 1.5, 20_000
     spacings = 2
-    noise_, noise_law = LaplaceNoise(4 * ulp), stats.laplace(scale=4 * ulp)
-    left = np.round((np.array(noise_.add([base] * size)) - base) / ulp)
-    right = np.round((np.array(noise_.add([base + spacings * ulp] * size)) - base) / ulp)
+    noise_law = stats.laplace(scale=4 * ulp)
+    left = np.round((np.array(with_laplace_noise([base] * size, 4 * ulp)) - base) / ulp)
+    right = np.round((np.array(with_laplace_noise([base + spacings * ulp] * size, 4 * ulp)) - base) / ulp)
     for k in range(-5, 6):
         p = noise_law.sf((k - 0.5) * ulp) - noise_law.sf((k + 0.5) * ulp)
         for outputs, centre in ((left, k), (right, k + spacings)):
@@ -284,12 +287,12 @@ def test_values_share_the_whole_support() -> None:
 
 
 def test_nothing_in_nothing_out() -> None:
-    assert LaplaceNoise(1.0).add([]) == []
+    assert with_laplace_noise([], 1.0) == []
 
 
 def test_sums_beyond_the_floats_saturate() -> None:
     largest = sys.float_info.max
-    noisy = LaplaceNoise(1e308).add([largest, -largest] * 100)
+    noisy = with_laplace_noise([largest, -largest] * 100, 1e308)
     assert all(map(math.isfinite, noisy))
     # Each side saturates with a probability of 1/2 a draw: 2^-100 that neither of 100 does.
     assert largest in noisy and -largest in noisy
@@ -298,7 +301,17 @@ def test_sums_beyond_the_floats_saturate() -> None:
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, math.nan, 1, "1", None])
 def test_bad_scales_are_refused(scale: Any) -> None:
     with pytest.raises(EpsilonError, match="scale"):
-        LaplaceNoise(scale)
+        simulate_laplace([1.0], scale, seed=1)
+    with pytest.raises(EpsilonError, match="scale"):
+        simulate_geometric([1], scale, seed=1)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, -math.inf, math.nan, "1", None])
+def test_no_noise_is_drawn_of_a_scale_that_is_none(scale: Any) -> None:
+    for run in (with_laplace_noise, with_geometric_noise):
+        with pytest.raises(EvaluationFailed) as caught:
+            run([271828], scale)
+        check_silent(caught.value)
 
 
 def test_half_widths_are_those_of_laplace_noise() -> None:
@@ -343,7 +356,7 @@ UNFIT: list[Any] = [
 @pytest.mark.parametrize("values", UNFIT, ids=range(len(UNFIT)))
 @pytest.mark.parametrize(
     "run",
-    [LaplaceNoise(1.0).add, lambda values: select(values, Fraction(1), Fraction(0), ONE)],
+    [partial(with_laplace_noise, scale=1.0), partial(select, scale=2.0)],
     ids=["add", "select"],
 )
 def test_errors_carry_no_values(run: Callable[[Any], object], values: Any) -> None:
@@ -358,12 +371,12 @@ def test_errors_of_samplers_carry_no_values(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(noise, "add_laplace", failing)
     with pytest.raises(EvaluationFailed) as caught:
-        LaplaceNoise(1.0).add([SECRET])
+        with_laplace_noise([SECRET], 1.0)
     check_silent(caught.value)
 
 
 def check_silent(error: WpinqError) -> None:
-    assert error.args == (mechanism.FAILED,)
+    assert error.args == (noise.FAILED,)
     assert error.__cause__ is None and error.__context__ is None
     assert not hasattr(error, "__notes__")
     assert str(SECRET) not in "".join(traceback.format_exception(error))
@@ -395,7 +408,8 @@ def test_selection_frequencies(epsilon: Fraction) -> None:
     size = 4000
     expected = permute_and_flip(SCORES, float(epsilon))
     assert expected.sum() == pytest.approx(1.0)
-    counts = np.bincount([select(SCORES, epsilon, Fraction(0), ONE) for _ in range(size)], minlength=5)
+    scale = selection_scale(epsilon, Fraction(0), ONE)
+    counts = np.bincount([select(SCORES, scale) for _ in range(size)], minlength=5)
     check_counts(counts, expected)
 
 
@@ -425,10 +439,10 @@ def test_selection_scale_counts_uses_in_the_bill_not_in_the_noise() -> None:
 
 
 def test_selection_edges() -> None:
-    assert select([5.0], Fraction(1), Fraction(0), ONE) == 0
-    assert select([0.0, -sys.float_info.max, sys.float_info.max], Fraction(1), Fraction(0), ONE) == 2
+    assert select([5.0], 2.0) == 0
+    assert select([0.0, -sys.float_info.max, sys.float_info.max], 2.0) == 2
     with pytest.raises(PlanError, match="candidate"):
-        select([], Fraction(1), Fraction(0), ONE)
+        select([], 2.0)
     with pytest.raises(PlanError, match="candidate"):
         simulate_select([], Fraction(1), 0)
     with pytest.raises(EpsilonError):

@@ -317,7 +317,7 @@ def test_the_noise_is_that_of_opendp() -> None:
     from opendp.measurements import make_laplace
     from opendp.metrics import l1_distance
 
-    from wpinq.kernel.mechanism import contrib
+    from wpinq.kernel.selection import contrib
 
     with contrib():
         space = vector_domain(atom_domain(T="f64", nan=False)), l1_distance(T="f64")

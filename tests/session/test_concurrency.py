@@ -27,13 +27,13 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kill -9 and for
 COMMON = """
 import json, os, random, signal, sys, threading, time
 import wpinq as wp
-from wpinq.kernel.noise import LaplaceNoise
+from wpinq.kernel.noise import with_laplace_noise
 from wpinq.kernel.selection import select
 from fractions import Fraction
 
 path = sys.argv[1]
-LaplaceNoise(1.0).add([0.0])
-select([0.0], Fraction(1), Fraction(0), [Fraction(1)])
+with_laplace_noise([0.0], 1.0)
+select([0.0], 2.0)
 edges = wp.source("edges", src=int, dst=int)
 nodes = edges.select(lambda e: e.src)
 parts = nodes.partition(lambda n: n % 2, [0, 1])

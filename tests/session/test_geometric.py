@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import wpinq as wp
-from wpinq.kernel.geometric import GeometricNoise
+from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import GeometricCount
 
 PEOPLE = wp.source("people", group=int, person=int, facts=["unit_weights"], cap=1000)
@@ -34,7 +34,7 @@ def test_answers_are_multiples_of_the_lattice_with_the_geometric_law() -> None:
     assert measurement.sink.factor == Fraction(1, 2)
     steps = Counter(int(value) for value in answers.values[100:] * 2)
     assert set(answers.values * 2) == {float(int(value)) for value in answers.values * 2}
-    law, total = GeometricNoise(2.0), len(answers) - 100  # scale 1/(εg) = 2 steps
+    law, total = DoubleGeometric(2.0), len(answers) - 100  # scale 1/(εg) = 2 steps
     for k in range(-6, 7):
         chance = law.survival(abs(k) - 1) - law.survival(abs(k))
         spread = math.sqrt(3 * total * chance * math.log(2e9))
@@ -46,7 +46,7 @@ def test_interval_covers_exactly_what_it_says() -> None:
     assert isinstance(answers, wp.Answers)
     low, high = answers.interval(60, 0.9)
     half = (high - low) / 2
-    noise = GeometricNoise(2.0)
+    noise = DoubleGeometric(2.0)
     steps = round(half * 2)
     assert 1 - 2 * noise.survival(steps) >= 0.9 > 1 - 2 * noise.survival(steps - 1)
     inside = sum(abs(value) <= half for value in answers.values[100:]) / 49_900

@@ -188,7 +188,7 @@ def test_scales_are_the_certified_ones() -> None:
     from opendp.measurements import make_laplace
     from opendp.metrics import l1_distance
 
-    from wpinq.kernel.mechanism import contrib
+    from wpinq.kernel.selection import contrib
 
     edges = wp.source("edges", src=int, dst=int)
     weighted = wp.source("pairs", src=int, dst=int, unit_weight=2)

@@ -15,7 +15,7 @@ from wpinq.expr.types import TupleOf
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.laws import half_width
-from wpinq.measure.measurement import Choose, NoisyAverage, NoisySum
+from wpinq.measure.measurement import Choose, NoisyAverage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +94,7 @@ def plot_answers(answers: Answers, confidence: float = 0.95, axes: Axes | None =
     if not numeric:
         _name_places(drawn, labels)
     drawn.set_xlabel("" if isinstance(sink, NoisyAverage) else _key_name(answers))
-    quantity = {NoisySum: "noisy sum", NoisyAverage: "noisy average"}.get(type(sink), "noisy weight")
+    quantity = {"NoisySum": "noisy sum", "NoisyAverage": "noisy average"}.get(sink.name, "noisy weight")
     drawn.set_ylabel(f"{quantity}, {100 * confidence:.10g} % interval")
     provenance(drawn, answers)
     return drawn

@@ -10,28 +10,7 @@ from wpinq.measure.epsilon import NANO
 
 
 def to_nano(epsilon: Fraction) -> int:
-    """A charge in whole nano-epsilon, rounded up: `ceil(epsilon * 10**9)`.
-
-    Rounding up means that a ledger never records less than was lost.
-
-    Parameters
-    ----------
-    epsilon : Fraction
-        At least 0; a bill (uses times unit weight times epsilon) may be as large as it likes.
-
-    Returns
-    -------
-    int
-        The charge in nano-epsilon.
-
-    Raises
-    ------
-    EpsilonError
-        When epsilon is negative.
-
-    Notes
-    -----
-    Privacy cost: none. A bill is known before data is touched.
+    """A charge in whole nano-epsilon, rounded up, so that a ledger never records less than was lost.
 
     Examples
     --------
@@ -44,26 +23,7 @@ def to_nano(epsilon: Fraction) -> int:
 
 
 def budget_to_nano(epsilon: Fraction) -> int:
-    """A budget in whole nano-epsilon, rounded down: never more than was said.
-
-    Parameters
-    ----------
-    epsilon : Fraction
-        At least 1e-9.
-
-    Returns
-    -------
-    int
-        At least 1.
-
-    Raises
-    ------
-    EpsilonError
-        When nothing is left after rounding.
-
-    Notes
-    -----
-    Privacy cost: none. A budget is public.
+    """A budget in whole nano-epsilon, rounded down: never more than was said, and at least 1.
 
     Examples
     --------
@@ -77,26 +37,7 @@ def budget_to_nano(epsilon: Fraction) -> int:
 
 
 def from_nano(nano: int) -> Fraction:
-    """The epsilon that a whole number of nano-epsilon stands for: `nano / 10**9`, exactly.
-
-    Parameters
-    ----------
-    nano : int
-        At least 0.
-
-    Returns
-    -------
-    Fraction
-        The epsilon.
-
-    Raises
-    ------
-    EpsilonError
-        When `nano` is negative.
-
-    Notes
-    -----
-    Privacy cost: none. A balance is public.
+    """The epsilon that a whole number of nano-epsilon stands for, exactly.
 
     Examples
     --------

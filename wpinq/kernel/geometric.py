@@ -8,63 +8,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from wpinq.errors import EvaluationFailed
 from wpinq.kernel.coins import RandomBytes
 from wpinq.kernel.exponential import AT_ONCE, DIGITS, exponential
-from wpinq.kernel.mechanism import FAILED
-from wpinq.measure.laws import DoubleGeometric
 
 _LARGEST = 2**62
 
 
-@dataclass(frozen=True, slots=True)
-class GeometricNoise(DoubleGeometric):
-    """Double-geometric noise on the integers, drawn exactly."""
-
-    def add(self, values: Sequence[int]) -> list[int]:
-        """Each integer plus a fresh, independent draw.
-
-        Parameters
-        ----------
-        values : sequence of int
-            Protected weights over g, below 2⁶² in size.
-
-        Returns
-        -------
-        list of int
-            As many noisy numbers of steps.
-
-        Raises
-        ------
-        EvaluationFailed
-            When anything fails. The message is constant.
-
-        Notes
-        -----
-        Privacy cost: a source whose changes move `values` by n steps in L1 loses `n / scale`. Randomness comes from
-        the operating system.
-
-        Examples
-        --------
-        >>> len(GeometricNoise(2.0).add([3, 4]))
-        2
-        """
-        try:
-            release = _add(values, self.scale)
-        except Exception:
-            release = None
-        if release is None:  # outside of the handler, where no cause and no context is attached
-            raise EvaluationFailed(FAILED)
-        return release
-
-
-def _add(values: Sequence[int], scale: float) -> list[int] | None:
-    numbers = [int(value) for value in values]
-    if not all(-_LARGEST < number < _LARGEST for number in numbers):
-        return None
-    return [number + noise for number, noise in zip(numbers, double_geometric(len(numbers), scale), strict=True)]
+def add_geometric(values: Sequence[int], scale: float, random: RandomBytes = os.urandom) -> list[int]:
+    """Each integer, below 2⁶² in size, plus an independent draw of double-geometric noise."""
+    if not all(-_LARGEST < value < _LARGEST for value in values):
+        raise OverflowError("weights are below 2^62 steps: the plan's bound on their norm does not hold")
+    draws = double_geometric(len(values), scale, random)
+    return [value + draw for value, draw in zip(values, draws, strict=True)]
 
 
 def double_geometric(count: int, scale: float, random: RandomBytes = os.urandom) -> list[int]:

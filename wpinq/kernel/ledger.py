@@ -80,19 +80,13 @@ class Ledger:
             When the account exists with another schema, unit, unit weight or budget: money set aside for one
             promise cannot be spent under another, and a budget is changed by `set_budget` only.
         """
-        weight = _check_declaration(name, schema, unit, unit_weight, budget)
+        declared = _declared(name, schema, unit, unit_weight, budget)
         with self._file.writing() as connection:
             known = tables.find_account(connection, name)
             if known is None:
-                content = {"schema": schema, "unit": unit, "unit_weight": weight}
+                content = {"schema": schema, "unit": unit, "unit_weight": str(declared.unit_weight)}
                 ledger_history.append(connection, "open account", name, budget, content)
-                connection.execute(
-                    "INSERT INTO accounts (name, schema, unit, unit_weight, budget, spent) VALUES (?, ?, ?, ?, ?, 0)",
-                    (name, schema, unit, weight, budget),
-                )
-                return tables.get_account(connection, name)
-        _check_same(known, schema, unit, weight, budget)
-        return known
+        return declared if known is None else _same(known, declared)
 
     def check_account(self, name: str, *, schema: str, unit: str, unit_weight: Fraction, budget: int) -> None:
         """Refuse what `open_account` would refuse, and write nothing.
@@ -105,11 +99,11 @@ class Ledger:
         LedgerError
             As `open_account`.
         """
-        weight = _check_declaration(name, schema, unit, unit_weight, budget)
+        declared = _declared(name, schema, unit, unit_weight, budget)
         with self._file.reading() as connection:
             known = tables.find_account(connection, name)
         if known is not None:
-            _check_same(known, schema, unit, weight, budget)
+            _same(known, declared)
 
     def set_budget(self, name: str, budget: int) -> Account:
         """Raise or lower the budget of a source: an act of the curator, kept in the entries.
@@ -139,7 +133,6 @@ class Ledger:
                     f"{decimal_epsilon(known.spent)} is spent, and nothing is refunded"
                 )
             ledger_history.append(connection, "set budget", name, budget, {"previous": known.budget})
-            connection.execute("UPDATE accounts SET budget = ? WHERE name = ?", (budget, name))
             return tables.get_account(connection, name)
 
     def account(self, name: str) -> Account:
@@ -188,16 +181,7 @@ class Ledger:
             descriptions = {digest: " ".join(measurements[digest].split()) for digest in new}
             content = {"measurements": descriptions, "parts": parts}
             for name, charge in charges:
-                entry = ledger_history.append(connection, "debit", name, charge, content)
-                connection.executemany(
-                    "INSERT INTO parts (partition, part, entry, demand) VALUES (?, ?, ?, ?)",
-                    [(partition, part, entry, demand) for partition, part, demand in parts],
-                )
-                connection.execute("UPDATE accounts SET spent = spent + ? WHERE name = ?", (charge, name))
-            (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM measurements").fetchone()
-            connection.executemany(
-                "INSERT INTO measurements (id, digest) VALUES (?, ?)", enumerate(sorted(new), start=last + 1)
-            )
+                ledger_history.append(connection, "debit", name, charge, content)
             return new
 
     def answers(self, measurement: str, keys: Iterable[bytes] | None = None) -> dict[bytes, float]:
@@ -257,7 +241,7 @@ class Ledger:
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None:
                 raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
-            entry = ledger_history.next_sequence(connection)
+            entry = ledger_history.last(connection)[0] + 1
             offered = [(key, tables.to_bytes(value)) for key, value in given]
             standing, ours = {key: float(value) for key, value in answers.items()}, offered
             if tables.insert_answers(connection, identity, entry, offered) < len(offered):
@@ -265,9 +249,7 @@ class Ledger:
                 standing = {key: tables.from_bytes(found[key][0]) for key in answers}
                 ours = [(key, value) for key, (value, by) in sorted(found.items()) if by == entry]
             if ours:
-                count, digest = ledger_history.summary(ours)
-                content = {"measurement": measurement, "count": count, "digest": digest}
-                ledger_history.append(connection, "answers", "", 0, content)
+                ledger_history.append(connection, "answers", "", 0, ledger_history.summary(measurement, ours))
         return standing
 
     def entries(self) -> Iterator[Entry]:
@@ -311,29 +293,28 @@ class Ledger:
         self.close()
 
 
-def _check_declaration(name: str, schema: str, unit: str, unit_weight: Fraction, budget: int) -> str:
-    """The unit weight as text, when the declaration makes sense."""
+def _declared(name: str, schema: str, unit: str, unit_weight: Fraction, budget: int) -> Account:
+    """The account that a declaration opens; LedgerError when it makes no sense."""
     for what, text in (("name", name), ("schema", schema), ("unit", unit)):
         tables.check_text(f"the {what} of a source", text)
     if isinstance(unit_weight, bool) or not isinstance(unit_weight, (int, Fraction)) or unit_weight <= 0:
         raise LedgerError(f"the unit weight of {name!r} must be a positive Fraction")
     tables.check_budget(name, budget)
-    return str(Fraction(unit_weight))
+    return Account(name, unit, Fraction(unit_weight), schema, budget, 0)
 
 
-def _check_same(known: Account, schema: str, unit: str, weight: str, budget: int) -> None:
-    for what, stored, given in (
-        ("schema", known.schema, schema),
-        ("unit", known.unit, unit),
-        ("unit weight", str(known.unit_weight), weight),
-    ):
+def _same(known: Account, declared: Account) -> Account:
+    """The account that is known, when it was opened for what is declared."""
+    for what in ("schema", "unit", "unit weight"):
+        stored, given = (str(getattr(account, what.replace(" ", "_"))) for account in (known, declared))
         if stored != given:
             raise LedgerError(
                 f"the ledger has {known.name!r} with the {what} {stored!r}, not {given!r}: use that, "
                 "or protect the data under another name"
             )
-    if known.budget != budget:
+    if known.budget != declared.budget:
         raise LedgerError(
             f"the ledger has {known.name!r} with a budget of {decimal_epsilon(known.budget)}, not "
-            f"{decimal_epsilon(budget)}: use that, or change it on record with set_budget"
+            f"{decimal_epsilon(declared.budget)}: use that, or change it on record with set_budget"
         )
+    return known

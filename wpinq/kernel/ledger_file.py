@@ -154,15 +154,10 @@ class LedgerFile:
 
     def _fill(self, connection: sqlite3.Connection) -> None:
         connection.execute("BEGIN IMMEDIATE")
-        try:
+        with connection:  # commits, or rolls back
             # A transaction gives an empty file its first page, so here it is the tables that tell.
             if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
                 ledger_schema.create(connection)
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
 
     def _use_write_ahead_log(self, connection: sqlite3.Connection) -> None:
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()

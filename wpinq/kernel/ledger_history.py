@@ -6,6 +6,7 @@ new history, or put an old copy back: keep the last hash elsewhere where that mu
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import itertools
@@ -13,13 +14,24 @@ import json
 import operator
 import sqlite3
 import struct
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from wpinq.errors import LedgerError
+from wpinq.kernel import ledger_schema
 
 _START = bytes(32)
+
+_FOLLOWING = {
+    "accounts": "the account of {!r} is not what the entries add up to",
+    "measurements": "the measurements are not those that the entries paid for",
+    "parts": "the demands of the parts are not those of the entries",
+}
+"""The tables that the entries add up to, and what is said of one that is something else."""
+
+_IMPOSSIBLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What reading the content of a forged entry can raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +78,50 @@ def decimal_epsilon(nano: int) -> str:
     return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
 
 
-def append(connection: sqlite3.Connection, kind: str, source: str, amount: int, content: dict[str, Any]) -> int:
-    """Append an entry and return its sequence number. The caller holds the write transaction."""
-    last, previous = connection.execute(
-        "SELECT sequence, hash FROM entries ORDER BY sequence DESC LIMIT 1"
-    ).fetchone() or (0, _START)
+def append(connection: sqlite3.Connection, kind: str, source: str, amount: int, content: dict[str, Any]) -> None:
+    """Append an entry, and do to the tables what it says. The caller holds the write transaction."""
+    sequence, previous = last(connection)
     moment = "" if kind == "answers" else datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    row = (last + 1, moment, kind, source, amount, text)
+    row = (sequence + 1, moment, kind, source, amount, text)
     connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, _chain(previous, row)))
-    return int(last) + 1
+    _carry_out(connection, sequence + 1, kind, source, amount, content)
 
 
-def next_sequence(connection: sqlite3.Connection) -> int:
-    """The number that the next entry will have."""
-    return int(connection.execute("SELECT coalesce(max(sequence), 0) + 1 FROM entries").fetchone()[0])
+def _carry_out(
+    connection: sqlite3.Connection, sequence: int, kind: str, source: str, amount: int, content: dict[str, Any]
+) -> None:
+    """Do to accounts, measurements and parts what an entry says; an error where they do not allow it."""
+    if kind == "open account":
+        values = (source, content["schema"], content["unit"], content["unit_weight"], amount, 0)
+        query = "INSERT INTO accounts (name, schema, unit, unit_weight, budget, spent) VALUES (?, ?, ?, ?, ?, ?)"
+        changed = connection.execute(query, values).rowcount
+    elif kind == "set budget":
+        query = "UPDATE accounts SET budget = ? WHERE name = ? AND budget = ?"
+        changed = connection.execute(query, (amount, source, content["previous"])).rowcount
+    elif kind == "debit":
+        changed = connection.execute("UPDATE accounts SET spent = spent + ? WHERE name = ?", (amount, source)).rowcount
+        connection.executemany(
+            "INSERT INTO parts (partition, part, entry, demand) VALUES (?, ?, ?, ?)",
+            [(partition, part, sequence, demand) for partition, part, demand in content["parts"]],
+        )
+        # Of the entries of one debit, the first records its measurements: the others find them there.
+        connection.executemany(
+            "INSERT INTO measurements (id, digest) SELECT (SELECT coalesce(max(id), 0) + 1 FROM measurements), ?1 "
+            "WHERE NOT EXISTS (SELECT 1 FROM measurements WHERE digest = ?1)",
+            [(digest,) for digest in sorted(content["measurements"])],
+        )
+    else:
+        query = "SELECT count(*) FROM measurements WHERE digest = ?"
+        (changed,) = connection.execute(query, (content["measurement"],)).fetchone()
+    if changed != 1:
+        raise LedgerError(f"{kind}: there is nothing of which this could be true")
+
+
+def last(connection: sqlite3.Connection) -> tuple[int, bytes]:
+    """The number and the hash of the last entry."""
+    query = "SELECT sequence, hash FROM entries ORDER BY sequence DESC LIMIT 1"
+    return connection.execute(query).fetchone() or (0, _START)
 
 
 def page(connection: sqlite3.Connection, after: int, size: int = 500) -> list[Entry]:
@@ -89,13 +130,13 @@ def page(connection: sqlite3.Connection, after: int, size: int = 500) -> list[En
     return [_entry(*row) for row in rows.fetchall()]
 
 
-def summary(rows: Iterable[tuple[bytes, bytes]]) -> tuple[int, str]:
-    """How many answers one entry stored, and SHA-256 over their keys and values, by increasing key."""
+def summary(measurement: str, rows: Iterable[tuple[bytes, bytes]]) -> dict[str, Any]:
+    """What an entry says of answers that it stored: how many, and SHA-256 over keys and values, by increasing key."""
     count, running = 0, hashlib.sha256()
     for key, value in rows:
         count += 1
         running.update(struct.pack(">Q", len(key)) + key + value)
-    return count, running.hexdigest()
+    return {"measurement": measurement, "count": count, "digest": running.hexdigest()}
 
 
 def _chain(previous: bytes, row: tuple[int, str, str, str, int, str]) -> bytes:
@@ -118,36 +159,6 @@ def _entry(sequence: int, time: str, kind: str, source: str, amount: int, text: 
     return Entry(sequence, time, kind, source, amount, measurements, description, chained.hex())
 
 
-@dataclass(slots=True)
-class _Books:
-    """What the entries add up to."""
-
-    accounts: dict[str, list[Any]] = field(default_factory=dict)  # schema, unit, unit weight, budget, spent
-    measurements: dict[str, int] = field(default_factory=dict)
-    parts: dict[tuple[str, str, int], str] = field(default_factory=dict)
-    answers: dict[int, tuple[str, int, str]] = field(default_factory=dict)
-
-    def add(self, sequence: int, kind: str, source: str, amount: int, content: dict[str, Any]) -> bool:
-        """Take in one entry; False when it could not have happened."""
-        if kind == "open account":
-            fresh = source not in self.accounts
-            self.accounts[source] = [content["schema"], content["unit"], content["unit_weight"], amount, 0]
-            return fresh
-        if kind == "answers":
-            self.answers[sequence] = (content["measurement"], content["count"], content["digest"])
-            return content["measurement"] in self.measurements
-        account = self.accounts[source]
-        if kind == "set budget":
-            before, account[3] = account[3], amount
-            return bool(content["previous"] == before and account[4] <= amount)
-        account[4] += amount
-        for digest in content["measurements"]:
-            self.measurements.setdefault(digest, len(self.measurements) + 1)
-        for partition, part, demand in content["parts"]:
-            self.parts[partition, part, sequence] = demand
-        return bool(account[4] <= account[3])
-
-
 def verify(connection: sqlite3.Connection, name: str) -> None:
     """Check the chain, then every table against what the chain adds up to. The caller holds a read transaction.
 
@@ -156,24 +167,23 @@ def verify(connection: sqlite3.Connection, name: str) -> None:
     LedgerError
         Naming the first entry that is broken, or the table that does not follow from the entries.
     """
-    books = _replay(connection, name)
-    rows = connection.execute("SELECT name, schema, unit, unit_weight, budget, spent FROM accounts").fetchall()
-    found = {row[0]: list(row[1:]) for row in rows}
-    for source in sorted(found.keys() | books.accounts.keys()):
-        if found.get(source) != books.accounts.get(source):
-            raise _tampered(name, f"the account of {source!r} is not what the entries add up to")
-    if dict(connection.execute("SELECT digest, id FROM measurements").fetchall()) != books.measurements:
-        raise _tampered(name, "the measurements are not those that the entries paid for")
-    parts = connection.execute("SELECT partition, part, entry, demand FROM parts").fetchall()
-    if {row[:3]: row[3] for row in parts} != books.parts:
-        raise _tampered(name, "the demands of the parts are not those of the entries")
-    _verify_answers(connection, name, books)
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as books:
+        books.execute("BEGIN")  # one transaction is faster than one a statement
+        ledger_schema.create(books)
+        _replay(connection, books, name)
+        for table, reason in _FOLLOWING.items():
+            query = f"SELECT * FROM {table}"
+            wrong = set(connection.execute(query)) ^ set(books.execute(query))
+            if wrong:
+                raise _tampered(name, reason.format(min(row[0] for row in wrong)))
+        _verify_answers(connection, name, dict(books.execute("SELECT id, digest FROM measurements")))
     if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
         raise _tampered(name, "the file is damaged")
 
 
-def _replay(connection: sqlite3.Connection, name: str) -> _Books:
-    books, previous = _Books(), _START
+def _replay(connection: sqlite3.Connection, books: sqlite3.Connection, name: str) -> None:
+    """Do to empty books what the entries say."""
+    previous = _START
     cursor = connection.execute("SELECT * FROM entries ORDER BY sequence")
     for expected, (*row, chained) in enumerate(cursor, start=1):
         sequence, time, kind, source, amount, text = row
@@ -182,22 +192,18 @@ def _replay(connection: sqlite3.Connection, name: str) -> _Books:
         if _chain(previous, (sequence, time, kind, source, amount, text)) != chained:
             raise _tampered(name, f"entry {sequence} is not the one that was recorded, or the one before is missing")
         try:
-            possible = books.add(sequence, kind, source, amount, json.loads(text))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            possible = False
-        if not possible:
-            raise _tampered(name, f"entry {sequence} does not follow from those before it")
+            _carry_out(books, sequence, kind, source, amount, json.loads(text))
+        except (*_IMPOSSIBLE, LedgerError, sqlite3.Error):
+            raise _tampered(name, f"entry {sequence} does not follow from those before it") from None
         previous = chained
-    return books
 
 
-def _verify_answers(connection: sqlite3.Connection, name: str, books: _Books) -> None:
-    digests = {identity: digest for digest, identity in books.measurements.items()}
+def _verify_answers(connection: sqlite3.Connection, name: str, digests: Mapping[int, str]) -> None:
+    entries = connection.execute("SELECT sequence, content FROM entries WHERE kind = 'answers'")
+    pending = {sequence: json.loads(text) for sequence, text in entries}
     rows = connection.execute("SELECT entry, measurement, key, value FROM answers ORDER BY entry, measurement, key")
-    pending = dict(books.answers)
     for (entry, identity), group in itertools.groupby(rows, key=operator.itemgetter(0, 1)):
-        found = (digests.get(identity), *summary((key, value) for _, _, key, value in group))
-        if pending.pop(entry, None) != found:
+        if pending.pop(entry, None) != summary(digests.get(identity, ""), ((key, value) for _, _, key, value in group)):
             raise _tampered(name, f"the answers of entry {entry} are not those that were stored")
     if pending:
         raise _tampered(name, f"the answers of entry {min(pending)} are missing")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from wpinq.dataset import EngineDataset
 from wpinq.errors import SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
-from wpinq.kernel.geometric import GeometricNoise
-from wpinq.kernel.noise import LaplaceNoise
+from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
 from wpinq.kernel.selection import select, selection_scale
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
 from wpinq.measure.scales import laplace_scale, lattice_scale, on_lattice
@@ -41,8 +39,6 @@ class Order:
     digest: str
     versions: tuple[tuple[str, str], ...]
     scale: float
-    slack: Fraction
-    distances: tuple[Fraction, ...]
 
 
 def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh: bool) -> Order:
@@ -65,19 +61,18 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
     choice = isinstance(measurement.sink, Choose)
     if choice and not measurement.domain:
         raise SessionError("a choice needs at least one candidate")
-    widening = certificate.slack(readouts=1 if choice else 0)
-    distances = tuple(count * certificate.sources[name].unit_weight for name, count in certificate.uses.items())
     if isinstance(measurement.sink, GeometricCount):
         if certificate.require_lattice() != measurement.sink.step:  # a Measurement can be made by hand, or read
             raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
         scale = lattice_scale(certificate, measurement.epsilon)
     elif choice:
-        scale = selection_scale(measurement.epsilon, widening, distances)
+        distances = [count * certificate.sources[name].unit_weight for name, count in certificate.uses.items()]
+        scale = selection_scale(measurement.epsilon, certificate.slack(readouts=1), distances)
     else:
-        scale = laplace_scale(measurement.epsilon, widening)
+        scale = laplace_scale(measurement.epsilon, certificate.slack())
     nonce = secrets.token_bytes(16) if fresh else b""
     digest = digest_of("release", measurement.digest, repr(scale), repr(sorted(versions)), nonce)
-    return Order(measurement, digest.hex(), tuple(versions), scale, widening, distances)
+    return Order(measurement, digest.hex(), tuple(versions), scale)
 
 
 def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
@@ -85,10 +80,10 @@ def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
     sink = order.measurement.sink
     weights = [outputs.get(key, 0.0) for key in keys]
     if isinstance(sink, GeometricCount):
-        return [float(steps) for steps in GeometricNoise(order.scale).add(on_lattice(weights, sink.step))]
-    return LaplaceNoise(order.scale).add(weights)
+        return [float(steps) for steps in with_geometric_noise(on_lattice(weights, sink.step), order.scale)]
+    return with_laplace_noise(weights, order.scale)
 
 
 def chosen(order: Order, scores: Sequence[float]) -> int:
     """The place of the candidate that a choice falls on."""
-    return select(scores, order.measurement.epsilon, order.slack, order.distances)
+    return select(scores, order.scale)

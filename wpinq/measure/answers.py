@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,7 @@ class Answers:
     scale: float
     values: NDArray[np.float64]
     simulated: bool = False
-    _positions: dict[Value, int] | None = None
+    _positions: dict[Value, int] = field(init=False)
 
     def __post_init__(self) -> None:
         # over bytes: an array that owns its memory could be made writeable again
@@ -80,11 +80,11 @@ class Answers:
     @property
     def value(self) -> Any:
         """The one number, average or candidate that the answers come down to; AnswersError where there are many."""
-        return self.measurement.sink.value(self._numbers())
+        return self.measurement.sink.value(dict(self.items()))
 
     def value_interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """An interval around `value` that holds the noiseless one with at least this probability."""
-        return self.measurement.sink.value_interval(self._numbers(), self.scale, confidence)
+        return self.measurement.sink.value_interval(dict(self.items()), self.scale, confidence)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -217,11 +217,7 @@ class Answers:
         lines += [f"  {key!r}: {value:.6g}" for key, value in list(self.items())[:10]]
         return "\n".join(lines + (["  …"] if len(self) > 10 else []))
 
-    def _numbers(self) -> dict[Value, float]:
-        return dict(self.items())
-
     def _position(self, key: object) -> int:
-        assert self._positions is not None
         (known,) = check_domain([key], self.plan.type)
         if known not in self._positions:
             raise AnswersError(f"the key {key!r} is not among those released; measure it with over=…")

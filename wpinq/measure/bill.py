@@ -62,8 +62,7 @@ class Bill(Mapping[str, Fraction]):
         return len(self._costs)
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name!r}: {cost!r}" for name, cost in self._costs.items())
-        return f"Bill({{{inside}}})"
+        return f"Bill({self._costs!r})"
 
     def __str__(self) -> str:
         return "\n".join(line for name in self._costs for line in self._lines(name))

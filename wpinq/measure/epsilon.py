@@ -7,7 +7,7 @@ So an epsilon is a `Fraction` from the moment it is read, and the ledger counts 
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from fractions import Fraction
 
 from wpinq.errors import EpsilonError
@@ -22,6 +22,7 @@ NANO = 10**9
 """Nano-epsilon in one unit of epsilon."""
 
 _MAX_DIGITS = 1000
+_SEVENTEEN_DIGITS = Context(prec=17, traps=[Inexact])
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _RATIO = re.compile(r"([+-]?\d+)/(\d+)", re.ASCII)
 _ADVICE = 'pass a positive number such as 0.1, Fraction(1, 3), "0.1" or "1/3"'
@@ -148,20 +149,11 @@ def format_epsilon(epsilon: Fraction) -> str:
 
 
 def _exact_decimal(number: Fraction) -> str | None:
-    denominator, twos, fives = number.denominator, 0, 0
-    while denominator % 2 == 0:
-        denominator, twos = denominator // 2, twos + 1
-    while denominator % 5 == 0:
-        denominator, fives = denominator // 5, fives + 1
-    if denominator != 1:
+    try:
+        decimal = _SEVENTEEN_DIGITS.divide(Decimal(number.numerator), Decimal(number.denominator))
+    except Inexact:
         return None
-    exponent = -max(twos, fives)
-    digits = int(number * 10**-exponent)
-    while digits % 10 == 0 and digits != 0:
-        digits, exponent = digits // 10, exponent + 1
-    if abs(digits) >= 10**17:
-        return None
-    decimal = Decimal(f"{digits}e{exponent}")
+    decimal = decimal.normalize(_SEVENTEEN_DIGITS)
     if -7 < decimal.adjusted() < 17:
         return f"{decimal:f}"
     return f"{decimal:e}".replace("e+", "e")

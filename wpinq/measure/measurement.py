@@ -68,14 +68,20 @@ class Sink(ABC):
         return half_width(scale, confidence)
 
 
-@dataclass(frozen=True, slots=True)
-class NoisyCount(Sink):
-    """Every weight plus Laplace noise of scale 1/ε (paper, section 2.2)."""
+class Laplace(Sink):
+    """Sinks whose numbers are weights of a query plus Laplace noise: over one query, they share it."""
 
-    name: ClassVar[str] = "NoisyCount"
+    __slots__ = ()
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("laplace",)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyCount(Laplace):
+    """Every weight plus Laplace noise of scale 1/ε (paper, section 2.2)."""
+
+    name: ClassVar[str] = "NoisyCount"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +112,25 @@ class GeometricCount(Sink):
 
 
 @dataclass(frozen=True, slots=True)
-class NoisySum(Sink):
-    """`Σ A(x) · clamp(f(x))`: the weight of one record that each x adds `clamp(f(x)) / magnitude` to."""
+class Clamped(Laplace):
+    """Sinks over a query whose weights are values clamped to a public range."""
 
-    name: ClassVar[str] = "NoisySum"
     lower: float
     upper: float
 
     def __post_init__(self) -> None:
-        _check_bounds(self.lower, self.upper)
+        bounds = self.lower, self.upper
+        if not all(type(bound) is float and abs(bound) <= LARGEST_BOUND for bound in bounds) or self.lower > self.upper:
+            raise PlanError(
+                f"values are clamped between two floats of at most {LARGEST_BOUND:g} in size, lower <= upper"
+            )
 
-    def identity(self) -> tuple[bytes | str, ...]:
-        return ("laplace",)
+
+@dataclass(frozen=True, slots=True)
+class NoisySum(Clamped):
+    """`Σ A(x) · clamp(f(x))`: the weight of one record that each x adds `clamp(f(x)) / magnitude` to."""
+
+    name: ClassVar[str] = "NoisySum"
 
     @property
     def factor(self) -> Fraction:
@@ -125,7 +138,7 @@ class NoisySum(Sink):
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyAverage(Sink):
+class NoisyAverage(Clamped):
     """The weighted average of clamped values, from a noisy sum about the middle of the range and a noisy count.
 
     Both are weights of one query, of norm at most 1 a record: each record gives half its weight to "count" and
@@ -133,14 +146,6 @@ class NoisyAverage(Sink):
     """
 
     name: ClassVar[str] = "NoisyAverage"
-    lower: float
-    upper: float
-
-    def __post_init__(self) -> None:
-        _check_bounds(self.lower, self.upper)
-
-    def identity(self) -> tuple[bytes | str, ...]:
-        return ("laplace",)
 
     def value(self, numbers: Mapping[Value, float]) -> Value:
         return self._average(numbers["sum"], numbers["count"])
@@ -158,11 +163,6 @@ class NoisyAverage(Sink):
             return self.lower, self.upper
         ends = [self._average(total + s, count + c) for s in (-reach, reach) for c in (-reach, reach)]
         return min(ends), max(ends)
-
-
-def _check_bounds(lower: float, upper: float) -> None:
-    if not all(type(bound) is float and abs(bound) <= LARGEST_BOUND for bound in (lower, upper)) or lower > upper:
-        raise PlanError(f"values are clamped between two floats of at most {LARGEST_BOUND:g} in size, lower <= upper")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from wpinq.plan.arithmetic import SUM_ROUNDOFFS, UNIT_ROUNDOFF
 from wpinq.plan.demand import demand
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice
-from wpinq.plan.node import Node, sources, topological
+from wpinq.plan.node import Node, sources, topological, upward
 from wpinq.plan.operators import Partition, Source
 
 PARTITION_SLACK = Fraction(1, 2**12)
@@ -39,7 +39,8 @@ class CertifiedStep:
     mass : Fraction
         A bound on its norm, from the caps of the sources.
     weight_left : Fraction
-        The same, for sources of norm 1: the most that one record of weight 1 leaves here when it is alone.
+        The same, for sources of norm 1 (or their cap, if that is less): the most that one record of weight 1 leaves
+        here when it is alone.
     rounding : Fraction
         A bound on the norm of what an engine rounds here, in unit roundoffs.
     nonnegative : bool
@@ -97,12 +98,7 @@ class Certificate:
 
         PlanError where a step's mass has no bound to work with, or its operator leaves undone what is needed here.
         """
-        paths = self.paths
-        found: dict[bytes, CertifiedStep] = {}
-        for node in topological([self.root]):
-            inputs = [found[child.digest] for child in node.inputs]
-            found[node.digest] = _step(node, inputs, paths[node.digest], self.positive)
-        return found
+        return upward(self.root, lambda node, inputs: _step(node, inputs, self.paths[node.digest], self.positive))
 
     @cached_property
     def paths(self) -> Mapping[bytes, int]:
@@ -175,23 +171,18 @@ facts=["unit_weights"], or use Laplace noise
 
     @cached_property
     def _lattice(self) -> Fraction | NoLattice:
-        known: dict[bytes, Fraction | NoLattice] = {}
-        for node in topological([self.root]):
-            inputs = [known[child.digest] for child in node.inputs]
-            broken = next((found for found in inputs if isinstance(found, NoLattice)), None)
+        def of_step(node: Node, inputs: list[Fraction | NoLattice]) -> Fraction | NoLattice:
             whole = [found for found in inputs if not isinstance(found, NoLattice)]
-            known[node.digest] = node.operator.lattice(*whole) if broken is None else broken
-        return known[self.root.digest]
+            broken = (found for found in inputs if isinstance(found, NoLattice))
+            return next(broken) if len(whole) < len(inputs) else node.operator.lattice(*whole)
+
+        return upward(self.root, of_step)[self.root.digest]
 
     @cached_property
     def domain(self) -> Domain | None:
         """Every record that the output can hold, in canonical order of construction; None where no query tells."""
         inference = Inference()
-        known: dict[bytes, Domain | None] = {}
-        for node in topological([self.root]):
-            inputs = [known[child.digest] for child in node.inputs]
-            known[node.digest] = node.operator.domain(inference, *inputs)
-        return known[self.root.digest]
+        return upward(self.root, lambda node, inputs: node.operator.domain(inference, *inputs))[self.root.digest]
 
 
 @lru_cache(maxsize=256)
@@ -221,7 +212,7 @@ def _step(node: Node, inputs: list[CertifiedStep], paths: int, positive: frozens
     splits = max((below.splits for below in inputs), default=0)
     if isinstance(operator, Source):
         known = operator.source in positive or operator.nonnegative()
-        return CertifiedStep(node, paths, mass, Fraction(1), operator.roundoffs() * mass, known, splits)
+        return CertifiedStep(node, paths, mass, min(mass, Fraction(1)), operator.roundoffs() * mass, known, splits)
     return CertifiedStep(
         node,
         paths,

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from wpinq.errors import ExpressionError, PlanError
 from wpinq.expr.binding import check_function
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Constant, Lambda, digest_of
 from wpinq.expr.types import Type, is_record_type
-from wpinq.plan.operator import Operator, Parameter
+from wpinq.plan.operator import REGISTRY, Operator, Parameter
 from wpinq.plan.operators.source import Source
 from wpinq.plan.reach import Reach, reach
+
+T = TypeVar("T")
 
 _ARGUMENTS: Mapping[str, type] = {"function": Lambda, "widths": float, "constant": Constant}
 
@@ -43,6 +45,9 @@ class Node:
     reach: Reach = field(init=False)
 
     def __post_init__(self) -> None:
+        kind, name = type(self.operator), self.operator.name
+        if kind is not Source and REGISTRY.get(name) is not kind:  # another class could have the same digest
+            raise PlanError(f"{name} is none of the operators that are registered: no promise covers another")
         if len(self.inputs) != self.operator.arity:
             raise PlanError(f"{self.operator.name} takes {self.operator.arity} dataset(s), not {len(self.inputs)}")
         self._check_arguments()
@@ -127,18 +132,10 @@ def _argument(
         if parameter.kind == "widths" and isinstance(given, (int, float)) and not isinstance(given, bool):
             return float(given)
         if given is None:
-            return convert(_default, bound) if len(bound) == 1 else convert(_pair, bound)
+            given = (lambda value: value) if len(bound) == 1 else (lambda left, right: (left, right))
         return convert(given, bound)
     except ExpressionError as error:
         raise type(error)(f"{operator.name}, {parameter.name}: {error}") from None
-
-
-def _default(value: Any) -> Any:
-    return value
-
-
-def _pair(left: Any, right: Any) -> Any:
-    return (left, right)
 
 
 def fold(function: Lambda) -> Constant:
@@ -162,6 +159,14 @@ def topological(roots: Iterable[Node]) -> Iterator[Node]:
         else:
             stack.append((node, True))
             stack.extend((child, False) for child in reversed(node.inputs))
+
+
+def upward(root: Node, of_step: Callable[[Node, list[T]], T]) -> dict[bytes, T]:
+    """What is found of each step, by digest, from what was found of its inputs: inputs before users, the root last."""
+    found: dict[bytes, T] = {}
+    for node in topological([root]):
+        found[node.digest] = of_step(node, [found[child.digest] for child in node.inputs])
+    return found
 
 
 def sources(roots: Iterable[Node]) -> dict[str, Source]:

@@ -131,9 +131,6 @@ class PerRecord(Operator):
     def mass(self, *inputs: Fraction) -> Fraction:
         return inputs[0]
 
-    def roundoffs(self) -> Fraction:
-        return 2 + SUM_ROUNDOFFS  # a coefficient, correctly rounded, and its product with the weight
-
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
         images = self.images(arithmetic)
         return accumulate(
@@ -159,11 +156,11 @@ class Passing(PerRecord):
         return inputs[0]
 
 
-class Combination(Operator):
-    """Sums of the inputs with a coefficient of 1 or -1 each. Stability: the triangle inequality."""
+class Merging(Operator):
+    """Operators on two datasets of one record type: a record weighs a sum, a difference or one of its two weights."""
 
     arity = 2
-    coefficients: ClassVar[tuple[int, int]]
+    parameters = (Parameter("other", "query"),)
 
     def output_type(self, *inputs: Type) -> Type:
         return common_type(self.name, *inputs)
@@ -172,16 +169,22 @@ class Combination(Operator):
         return sum(inputs, Fraction(0))
 
     def roundoffs(self) -> Fraction:
-        return SUM_ROUNDOFFS
-
-    def nonnegative(self, *inputs: bool) -> bool:
-        return all(inputs) and min(self.coefficients) >= 0
+        return SUM_ROUNDOFFS  # also where it is one of two weights: an engine may put it together from parts
 
     def lattice(self, *inputs: Fraction) -> Fraction:
         return common_divisor(*inputs)
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.merge(inputs)
+
+
+class Combination(Merging):
+    """Sums of the inputs with a coefficient of 1 or -1 each. Stability: the triangle inequality."""
+
+    coefficients: ClassVar[tuple[int, int]]
+
+    def nonnegative(self, *inputs: bool) -> bool:
+        return all(inputs) and min(self.coefficients) >= 0
 
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
         return accumulate(

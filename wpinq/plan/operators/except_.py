@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wpinq.plan.operator import Combination, Parameter, register
+from wpinq.plan.operator import Combination, register
 
 
 @register
@@ -25,6 +25,5 @@ class Except(Combination):
 
     name: ClassVar[str] = "Except"
     method: ClassVar[str] = "difference"
-    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("other", "query"),)
     stability: ClassVar[str] = "the triangle inequality"
     coefficients: ClassVar[tuple[int, int]] = (1, -1)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from wpinq.plan.arithmetic import Weight
 from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.operator import Parameter, register
+from wpinq.plan.operator import register
 from wpinq.plan.operators.extreme import Extreme
 
 
@@ -29,7 +29,6 @@ class Intersect(Extreme):
 
     name: ClassVar[str] = "Intersect"
     method: ClassVar[str] = "intersect"
-    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("other", "query"),)
     stability: ClassVar[str] = "a minimum moves no more than its arguments do"
     choose: ClassVar[Callable[[Weight, Weight], Weight]] = min
 

@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.plan.arithmetic import Weight
-from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.operator import Parameter, register
+from wpinq.plan.operator import register
 from wpinq.plan.operators.extreme import Extreme
 
 
@@ -30,7 +29,6 @@ class Union(Extreme):
 
     name: ClassVar[str] = "Union"
     method: ClassVar[str] = "union"
-    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("other", "query"),)
     stability: ClassVar[str] = "a maximum moves no more than its arguments do"
     choose: ClassVar[Callable[[Weight, Weight], Weight]] = max
 
@@ -39,6 +37,3 @@ class Union(Extreme):
 
     def nonnegative(self, *inputs: bool) -> bool:
         return any(inputs)  # max(a, b) >= 0 needs one of them at least 0 for every record, absent ones weighing 0
-
-    def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
-        return inference.merge(inputs)
