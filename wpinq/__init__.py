@@ -4,77 +4,51 @@ After Proserpio, Goldberg and McSherry, *Calibrating Data to Sensitivity in Priv
 """
 
 import importlib
-from types import ModuleType
-from typing import TYPE_CHECKING
+import types
+import typing
 
-from wpinq.dataset import WeightedDataset
-from wpinq.errors import (
-    AnswersError,
-    BudgetExceeded,
-    EpsilonError,
-    EvaluationFailed,
-    ExpressionError,
-    LanguageError,
-    LedgerError,
-    PlanError,
-    SessionError,
-    SourceRejected,
-    WpinqError,
-    WpinqWarning,
-)
-from wpinq.expr import library
-from wpinq.expr.library import *  # noqa: F403 - the functions of lambdas, which are listed there
-from wpinq.ingest import EdgeList
-from wpinq.kernel.release import Release
-from wpinq.kernel.session import Session
-from wpinq.language import Program, parse, unparse
-from wpinq.measure.answers import Answers
-from wpinq.measure.bill import Bill, bill, fit_to_budget
-from wpinq.measure.measurement import Measurement
-from wpinq.public import evaluate, simulate
-from wpinq.query import Query, source
+from wpinq.dataset import WeightedDataset as WeightedDataset
+from wpinq.errors import AnswersError as AnswersError
+from wpinq.errors import BudgetExceeded as BudgetExceeded
+from wpinq.errors import EpsilonError as EpsilonError
+from wpinq.errors import EvaluationFailed as EvaluationFailed
+from wpinq.errors import ExpressionError as ExpressionError
+from wpinq.errors import LanguageError as LanguageError
+from wpinq.errors import LedgerError as LedgerError
+from wpinq.errors import PlanError as PlanError
+from wpinq.errors import SessionError as SessionError
+from wpinq.errors import SourceRejected as SourceRejected
+from wpinq.errors import WpinqError as WpinqError
+from wpinq.errors import WpinqWarning as WpinqWarning
+from wpinq.expr.library import *  # noqa: F403 - the functions of lambdas
+from wpinq.ingest import EdgeList as EdgeList
+from wpinq.kernel.release import Release as Release
+from wpinq.kernel.session import Session as Session
+from wpinq.language import Program as Program
+from wpinq.language import parse as parse
+from wpinq.language import unparse as unparse
+from wpinq.measure.answers import Answers as Answers
+from wpinq.measure.bill import Bill as Bill
+from wpinq.measure.bill import bill as bill
+from wpinq.measure.bill import fit_to_budget as fit_to_budget
+from wpinq.measure.measurement import Measurement as Measurement
+from wpinq.public import evaluate as evaluate
+from wpinq.public import simulate as simulate
+from wpinq.query import Query as Query
+from wpinq.query import source as source
 
-if TYPE_CHECKING:
-    from wpinq import graphs, histograms, synthesis
+if typing.TYPE_CHECKING:
+    from wpinq import graphs as graphs
+    from wpinq import histograms as histograms
+    from wpinq import synthesis as synthesis
 
-__all__ = [
-    "Answers",
-    "AnswersError",
-    "Bill",
-    "BudgetExceeded",
-    "EdgeList",
-    "EpsilonError",
-    "EvaluationFailed",
-    "ExpressionError",
-    "LanguageError",
-    "LedgerError",
-    "Measurement",
-    "PlanError",
-    "Program",
-    "Query",
-    "Release",
-    "Session",
-    "SessionError",
-    "SourceRejected",
-    "WeightedDataset",
-    "WpinqError",
-    "WpinqWarning",
-    "bill",
-    "evaluate",
-    "fit_to_budget",
-    "graphs",
-    "histograms",
-    "parse",
-    "simulate",
-    "source",
-    "synthesis",
-    "unparse",
-]
-__all__ += library.__all__
+_LATER = ("graphs", "histograms", "synthesis")
+_HERE = [name for name, value in globals().items() if name[0] != "_" and not isinstance(value, types.ModuleType)]
+globals()["__all__"] = sorted((*_HERE, *_LATER))  # for run time: type checkers see from the imports what is public
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> types.ModuleType:
     """`wp.graphs`, `wp.histograms` and `wp.synthesis` load when first used."""
-    if name in ("graphs", "histograms", "synthesis"):
+    if name in _LATER:
         return importlib.import_module(f"wpinq.{name}")
     raise AttributeError(f"module 'wpinq' has no attribute {name!r}")

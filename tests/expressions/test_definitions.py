@@ -23,11 +23,13 @@ from wpinq.expr.types import INT
 from wpinq.expr.work import work
 
 ONE = Constant(INT, 1)
-LISTED = next(
-    ast.literal_eval(node.value)
+LISTED = [
+    alias.name
     for node in ast.parse(Path(library.__file__).read_text(encoding="utf-8")).body
-    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__"
-)
+    if isinstance(node, ast.ImportFrom)
+    for alias in node.names
+    if alias.asname == alias.name  # which says that it is public
+]
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def nothing_stays() -> Iterator[None]:
 
 
 def test_the_names_that_type_checkers_see_are_those_that_are_defined() -> None:
-    assert sorted(LISTED) == LISTED == sorted(IN_PYTHON), "list a new function in wpinq/expr/library.py, for editors"
+    assert sorted(LISTED) == sorted(IN_PYTHON), "import a new function as itself in wpinq/expr/library.py, for editors"
 
 
 @pytest.mark.parametrize("name", sorted(IN_PYTHON))

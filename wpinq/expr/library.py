@@ -1,7 +1,7 @@
 """The functions that lambdas call: `wp.record`, `wp.where`, `wp.count`, `wp.sort` and their like.
 
 They live here and not on symbols, so that a field may be called `count`, `index` or `sort`. Every module of
-`primitives` and `derived` is found and loaded; the imports tell type checkers and editors what is there.
+`primitives` and `derived` is found and loaded, at run time; type checkers and editors know what is imported here.
 """
 
 import importlib
@@ -9,51 +9,38 @@ from pathlib import Path
 
 from wpinq.expr import derived, primitives
 from wpinq.expr.declare import IN_PYTHON
-from wpinq.expr.derived.enumeration import range, subsets
-from wpinq.expr.derived.numbers import absolute, bucket, floor
-from wpinq.expr.derived.rearranging import reverse, rotate, sort
-from wpinq.expr.derived.reducers import collect, count, max, min, sum
-from wpinq.expr.derived.search import contains, starts_with
-from wpinq.expr.primitives.casts import cast
-from wpinq.expr.primitives.collections import element, flatten, length, map, weighted
-from wpinq.expr.primitives.logical import is_null, where
-from wpinq.expr.primitives.records import record
-from wpinq.expr.primitives.strings import concatenate, find, lower, split, substring
+from wpinq.expr.derived.enumeration import range as range
+from wpinq.expr.derived.enumeration import subsets as subsets
+from wpinq.expr.derived.numbers import absolute as absolute
+from wpinq.expr.derived.numbers import bucket as bucket
+from wpinq.expr.derived.numbers import floor as floor
+from wpinq.expr.derived.rearranging import reverse as reverse
+from wpinq.expr.derived.rearranging import rotate as rotate
+from wpinq.expr.derived.rearranging import sort as sort
+from wpinq.expr.derived.reducers import collect as collect
+from wpinq.expr.derived.reducers import count as count
+from wpinq.expr.derived.reducers import max as max
+from wpinq.expr.derived.reducers import min as min
+from wpinq.expr.derived.reducers import sum as sum
+from wpinq.expr.derived.search import contains as contains
+from wpinq.expr.derived.search import starts_with as starts_with
+from wpinq.expr.primitives.casts import cast as cast
+from wpinq.expr.primitives.collections import element as element
+from wpinq.expr.primitives.collections import flatten as flatten
+from wpinq.expr.primitives.collections import length as length
+from wpinq.expr.primitives.collections import map as map
+from wpinq.expr.primitives.collections import weighted as weighted
+from wpinq.expr.primitives.logical import is_null as is_null
+from wpinq.expr.primitives.logical import where as where
+from wpinq.expr.primitives.records import record as record
+from wpinq.expr.primitives.strings import concatenate as concatenate
+from wpinq.expr.primitives.strings import find as find
+from wpinq.expr.primitives.strings import lower as lower
+from wpinq.expr.primitives.strings import split as split
+from wpinq.expr.primitives.strings import substring as substring
 
 for _package in (primitives, derived):
     for _file in sorted(Path(_package.__path__[0]).glob("[!_]*.py")):
         importlib.import_module(f"{_package.__name__}.{_file.stem}")
 
-__all__ = [
-    "absolute",
-    "bucket",
-    "cast",
-    "collect",
-    "concatenate",
-    "contains",
-    "count",
-    "element",
-    "find",
-    "flatten",
-    "floor",
-    "is_null",
-    "length",
-    "lower",
-    "map",
-    "max",
-    "min",
-    "range",
-    "record",
-    "reverse",
-    "rotate",
-    "sort",
-    "split",
-    "starts_with",
-    "subsets",
-    "substring",
-    "sum",
-    "weighted",
-    "where",
-]
-__all__ += sorted(IN_PYTHON.keys() - __all__)
-globals().update(IN_PYTHON)
+globals().update(IN_PYTHON, __all__=sorted(IN_PYTHON))
