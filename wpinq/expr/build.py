@@ -112,13 +112,9 @@ def derived(name: str, rule: Callable[..., Expr], *arguments: Expr) -> Expr:
 # --- operators --------------------------------------------------------------------------------------------------
 
 
-def promote(left: Expr, right: Expr) -> tuple[Expr, Expr]:
-    """Both sides as float when one is float and the other int: the only implicit conversion there is."""
-    if left.type == INT and right.type == FLOAT:
-        return to_float(left), right
-    if left.type == FLOAT and right.type == INT:
-        return left, to_float(right)
-    return left, right
+def promote(*values: Expr) -> tuple[Expr, ...]:
+    """Each int as a float where another value is one: the only implicit conversion there is."""
+    return tuple(map(widened, values)) if any(value.type == FLOAT for value in values) else values
 
 
 def to_float(value: Expr) -> Expr:
@@ -156,16 +152,6 @@ def negate(value: Expr) -> Expr:
     return derived("negate", lambda x: call("subtract", zero, x), value)
 
 
-def equal(left: Expr, right: Expr) -> Expr:
-    """`==`: null equals itself, so the result is never null."""
-    return call("equal", *promote(left, right))
-
-
-def not_equal(left: Expr, right: Expr) -> Expr:
-    """`!=`."""
-    return derived("not_equal", lambda a, b: call("not", call("equal", a, b)), *promote(left, right))
-
-
 def less(left: Expr, right: Expr) -> Expr:
     """`<`: null when a side is null; records compare field by field in canonical order."""
     left, right = promote(left, right)
@@ -174,14 +160,18 @@ def less(left: Expr, right: Expr) -> Expr:
     return call("less", left, right)
 
 
+_COMPARISONS: dict[str, Callable[[Expr, Expr], Expr]] = {
+    "not_equal": lambda a, b: call("not", call("equal", a, b)),
+    "greater": lambda a, b: less(b, a),
+    "less_equal": lambda a, b: call("not", less(b, a)),
+    "greater_equal": lambda a, b: call("not", less(a, b)),
+}
+
+
 def compare(name: str, left: Expr, right: Expr) -> Expr:
-    """`> <= >=`, said with `<` and not."""
-    rules: dict[str, Callable[[Expr, Expr], Expr]] = {
-        "greater": lambda a, b: less(b, a),
-        "less_equal": lambda a, b: call("not", less(b, a)),
-        "greater_equal": lambda a, b: call("not", less(a, b)),
-    }
-    return derived(name, rules[name], *promote(left, right))
+    """`==`, where null equals itself, so that the result is never null; and `!= > <= >=`, said with `==`, `<`, not."""
+    sides = promote(left, right)
+    return call(name, *sides) if name == "equal" else derived(name, _COMPARISONS[name], *sides)
 
 
 def either(left: Expr, right: Expr) -> Expr:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from wpinq.errors import ExpressionError
-from wpinq.expr.build import arithmetic, call, compare, divide, either, equal, less, negate, not_equal, record
+from wpinq.expr.build import arithmetic, call, compare, divide, either, less, negate, record
 from wpinq.expr.definition import Attributes
 from wpinq.expr.nodes import Expr
 
@@ -32,36 +32,30 @@ FUNCTIONS: dict[str, Function] = {}
 """Every function that a query can name, besides operators, records and field access."""
 
 
-def apply(name: str, *arguments: Expr) -> Expr:
-    """The function of this name on these arguments, or ExpressionError."""
-    function = FUNCTIONS[name]
-    if not function.least <= len(arguments) <= function.most:
-        wanted = str(function.least) if function.least == function.most else f"{function.least} to {function.most}"
-        raise ExpressionError(f"{name} takes {wanted} argument(s), not {len(arguments)}")
-    return function.build(*arguments)
-
-
-OPERATORS: dict[str, Callable[..., Expr]] = {
-    **{name: partial(call, name) for name in ("and", "not", "floor_divide", "modulo")},
+_BETWEEN: dict[str, Callable[..., Expr]] = {
+    **{name: partial(call, name) for name in ("and", "floor_divide", "modulo")},
     **{name: partial(arithmetic, name) for name in ("add", "subtract", "multiply")},
-    **{name: partial(compare, name) for name in ("greater", "less_equal", "greater_equal")},
+    **{name: partial(compare, name) for name in ("equal", "not_equal", "greater", "less_equal", "greater_equal")},
     "divide": divide,
-    "negate": negate,
-    "equal": equal,
-    "not_equal": not_equal,
     "less": less,
     "less_record": less,
     "or": either,
 }
+_BEFORE: dict[str, Callable[..., Expr]] = {"not": partial(call, "not"), "negate": negate}
+OPERATORS: dict[str, Function] = {
+    **{name: Function(build, 2, 2) for name, build in _BETWEEN.items()},
+    **{name: Function(build, 1, 1) for name, build in _BEFORE.items()},
+}
 """What is written between two values, or before one."""
 
 
-def operate(name: str, *arguments: Expr) -> Expr:
-    """The operator of this name on these arguments, or ExpressionError."""
-    wanted = 1 if name in ("not", "negate") else 2
-    if len(arguments) != wanted:
+def apply(name: str, *arguments: Expr) -> Expr:
+    """The function or operator of this name on these arguments, or ExpressionError."""
+    function = FUNCTIONS.get(name) or OPERATORS[name]
+    if not function.least <= len(arguments) <= function.most:
+        wanted = str(function.least) if function.least == function.most else f"{function.least} to {function.most}"
         raise ExpressionError(f"{name} takes {wanted} argument(s), not {len(arguments)}")
-    return OPERATORS[name](*arguments)
+    return function.build(*arguments)
 
 
 def rebuild(name: str, arguments: tuple[Expr, ...], attributes: Attributes = ()) -> Expr:
@@ -70,8 +64,6 @@ def rebuild(name: str, arguments: tuple[Expr, ...], attributes: Attributes = ())
         return record(tuple(None if n is None else str(n) for n in attributes), arguments)
     if name == "field":
         return call(name, *arguments, attributes=attributes)
-    if name in FUNCTIONS:
-        return apply(name, *arguments)
-    if name in OPERATORS:
-        return operate(name, *arguments)
-    raise ExpressionError(f"there is no function {name!r}")
+    if name not in FUNCTIONS and name not in OPERATORS:
+        raise ExpressionError(f"there is no function {name!r}")
+    return apply(name, *arguments)

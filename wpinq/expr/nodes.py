@@ -9,8 +9,10 @@ What may be null and how long lists may be is part of that meaning, for compiled
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Protocol, TypeVar
 
 from wpinq.errors import ExpressionError
 from wpinq.expr.types import Type, signature
@@ -121,10 +123,20 @@ def make_lambda(parameters: tuple[Variable, ...], body: Expr, level: int = 0) ->
     return Lambda(body.type, level, parameters, body)
 
 
-def walk(root: Expr) -> Iterator[Expr]:
-    """Every distinct node once, children before parents; any depth, no recursion."""
-    done: set[bytes] = set()
-    stack: list[tuple[Expr, bool]] = [(root, False)]
+class Digested(Protocol):
+    """What a walk goes along: equal to another where the digests are."""
+
+    @property
+    def digest(self) -> bytes: ...
+
+
+D = TypeVar("D", bound=Digested)
+
+
+def below_first(roots: Iterable[D], below: Callable[[D], Sequence[D]], known: Iterable[bytes] = ()) -> Iterator[D]:
+    """Every distinct node once, after those `below` it, without those that are `known`; any depth, no recursion."""
+    done = set(known)
+    stack = [(root, False) for root in roots][::-1]
     while stack:
         node, expanded = stack.pop()
         if node.digest in done:
@@ -134,4 +146,9 @@ def walk(root: Expr) -> Iterator[Expr]:
             yield node
         else:
             stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.children))
+            stack += [(child, False) for child in reversed(below(node))]
+
+
+def walk(root: Expr) -> Iterator[Expr]:
+    """Every distinct node once, children before parents."""
+    return below_first([root], attrgetter("children"))

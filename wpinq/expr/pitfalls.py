@@ -20,6 +20,11 @@ from wpinq.errors import WpinqWarning
 SOURCE_LIMIT = 1000
 """How many characters of a lambda are searched; beyond it the warning is a general one."""
 
+_GENERAL = (
+    "this lambda tests identity, membership or a Python type, which is decided while the query is written, "
+    "not for each record: use wp.is_null(x), == and wp.cast"
+)
+
 
 def warn_about(function: Callable[..., Any]) -> None:
     """Warn of what tracing cannot see in a lambda, where its source can be read."""
@@ -28,7 +33,8 @@ def warn_about(function: Callable[..., Any]) -> None:
     code = getattr(function, "__code__", None)
     if code is None or not _mentions_trap(code):
         return
-    for message in _traps(function):
+    found = dict.fromkeys(message for tree in _sources(function) for message in _traps_in(tree))
+    for message in found or (_GENERAL,):
         warnings.warn(message, WpinqWarning, stacklevel=4)
 
 
@@ -42,17 +48,6 @@ def _mentions_trap(code: Any) -> bool:
         instruction.opname in ("IS_OP", "CONTAINS_OP") or "NONE" in instruction.opname
         for instruction in dis.get_instructions(code)
     )
-
-
-def _traps(function: Callable[..., Any]) -> Iterator[str]:
-    found = dict.fromkeys(message for tree in _sources(function) for message in _traps_in(tree))
-    if found:
-        yield from found
-    else:
-        yield (
-            "this lambda tests identity, membership or a Python type, which is decided while the query is written, "
-            "not for each record: use wp.is_null(x), == and wp.cast"
-        )
 
 
 def _sources(function: Callable[..., Any]) -> Iterator[ast.AST]:

@@ -60,11 +60,11 @@ class Symbol:
 
 
 def _operator(name: str) -> Callable[..., Symbol]:
-    return lambda *operands: Symbol(catalogue.operate(name, *map(lift, operands)))
+    return lambda *operands: Symbol(catalogue.apply(name, *map(lift, operands)))
 
 
 def _reflected(name: str) -> Callable[[object, object], Symbol]:
-    return lambda self, other: Symbol(catalogue.operate(name, lift(other), lift(self)))
+    return lambda self, other: Symbol(catalogue.apply(name, lift(other), lift(self)))
 
 
 _OPERATORS = {

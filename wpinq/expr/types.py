@@ -40,7 +40,10 @@ class Type:
         """The same type, with null allowed or not."""
         return self if self.nullable == nullable else replace(self, nullable=nullable)
 
-    def _measure(self, parts: int, depth: int, values: int) -> None:
+    def _measure(self, elements: tuple[Type, ...], times: int = 1) -> None:
+        parts = 1 + sum(element.parts for element in elements)
+        depth = 1 + max((element.depth for element in elements), default=0)
+        values = 1 + times * sum(element.values for element in elements)
         if parts > PARTS_LIMIT:
             raise ExpressionError(f"a record may have {PARTS_LIMIT:,} fields at any depth, and no more")
         if depth > TYPE_DEPTH_LIMIT:
@@ -71,8 +74,7 @@ class ListOf(Type):
     bound: int | None = field(default=None, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        element = self.element
-        self._measure(1 + element.parts, 1 + element.depth, 1 + (self.bound or 1) * element.values)
+        self._measure((self.element,), self.bound or 1)
 
     def __str__(self) -> str:
         return f"list[{self.element}]"
@@ -86,9 +88,7 @@ class TupleOf(Type):
     elements: tuple[Type, ...]
 
     def __post_init__(self) -> None:
-        parts = 1 + sum(element.parts for element in self.elements)
-        depth = 1 + max((element.depth for element in self.elements), default=0)
-        self._measure(parts, depth, 1 + sum(element.values for element in self.elements))
+        self._measure(self.elements)
 
     def __str__(self) -> str:
         inside = ", ".join(str(t) if n is None else f"{n}: {t}" for n, t in zip(self.names, self.elements, strict=True))
@@ -153,12 +153,9 @@ def unify(left: Type, right: Type) -> Type | None:
     is the larger of the two.
     """
     nullable = left.nullable or right.nullable
-    if (left == NULL and isinstance(right, Weighted)) or (right == NULL and isinstance(left, Weighted)):
-        return None
-    if left == NULL:
-        return right.with_nullable()
-    if right == NULL:
-        return left.with_nullable()
+    for one, other in ((left, right), (right, left)):
+        if one == NULL:
+            return None if isinstance(other, Weighted) else other.with_nullable()
     if isinstance(left, ListOf) and isinstance(right, ListOf):
         element = unify(left.element, right.element)
         if element is None:
@@ -176,18 +173,15 @@ def unify(left: Type, right: Type) -> Type | None:
 def _unify_records(left: TupleOf, right: TupleOf, nullable: bool) -> Type | None:
     if len(left.elements) != len(right.elements):
         return None
-    names: list[str | None] = []
-    for a, b in zip(left.names, right.names, strict=True):
-        if a is not None and b is not None and a != b:
-            return None
-        names.append(a if a is not None else b)
+    names = tuple(b if a is None else a for a, b in zip(left.names, right.names, strict=True))
     given = [name for name in names if name is not None]
-    if len(set(given)) != len(given):
+    agree = all(b is None or b == name for b, name in zip(right.names, names, strict=True))
+    if not agree or len(set(given)) != len(given):
         return None
     elements = [unify(a, b) for a, b in zip(left.elements, right.elements, strict=True)]
     if any(element is None for element in elements):
         return None
-    return TupleOf(tuple(names), tuple(e for e in elements if e is not None), nullable=nullable)
+    return TupleOf(names, tuple(e for e in elements if e is not None), nullable=nullable)
 
 
 def record_type(fields: Mapping[str, Type]) -> TupleOf:

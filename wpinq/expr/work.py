@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from wpinq.errors import ExpressionError
 from wpinq.expr.definition import primitive_named
-from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, below_first
 from wpinq.expr.types import STR, ListOf, Scalar
 from wpinq.expr.values import Value
 
@@ -56,20 +56,10 @@ class _Measure:
         known = dict(outer)
         for variable, text in zip(function.parameters, texts, strict=True):
             known[variable.digest] = text
-        done = set(known)
         steps = 1
-        stack: list[tuple[Expr, bool]] = [(function.body, False)]
-        while stack:
-            expr, ready = stack.pop()
-            if expr.digest in done:
-                continue
-            if ready:
-                done.add(expr.digest)
-                taken, known[expr.digest] = self.of_call(expr, known)
-                steps += taken
-            else:
-                stack.append((expr, True))
-                stack.extend((child, False) for child in expr.children if not isinstance(child, Lambda))
+        for expr in below_first([function.body], _values_below, known):
+            taken, known[expr.digest] = self.of_call(expr, known)
+            steps += taken
         return Work(steps, known[function.body.digest])
 
     def of_call(self, expr: Expr, known: dict[bytes, int]) -> tuple[int, int]:
@@ -93,6 +83,10 @@ class _Measure:
                 texts.append(known[argument.digest])
         steps, text = primitive_named(expr.name).work(tuple(sizes), tuple(texts), expr.type)
         return max(1, steps), 0 if isinstance(expr.type, Scalar) and expr.type != STR else text
+
+
+def _values_below(expr: Expr) -> list[Expr]:
+    return [child for child in expr.children if not isinstance(child, Lambda)]
 
 
 def _size(expr: Expr, known: dict[bytes, int]) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from wpinq.errors import ExpressionError, PlanError
 from wpinq.expr.binding import check_function
 from wpinq.expr.compile import compile_lambda
-from wpinq.expr.nodes import Constant, Lambda, digest_of
+from wpinq.expr.nodes import Constant, Lambda, below_first, digest_of
 from wpinq.expr.types import Type, is_record_type
 from wpinq.plan.operator import REGISTRY, Operator, Parameter
 from wpinq.plan.operators.source import Source
@@ -146,19 +147,8 @@ def fold(function: Lambda) -> Constant:
 
 
 def topological(roots: Iterable[Node]) -> Iterator[Node]:
-    """Every distinct node once, inputs before what uses them; any depth, no recursion."""
-    done: set[bytes] = set()
-    stack: list[tuple[Node, bool]] = [(root, False) for root in roots][::-1]
-    while stack:
-        node, expanded = stack.pop()
-        if node.digest in done:
-            continue
-        if expanded:
-            done.add(node.digest)
-            yield node
-        else:
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.inputs))
+    """Every distinct node once, inputs before what uses them."""
+    return below_first(roots, attrgetter("inputs"))
 
 
 def upward(root: Node, of_step: Callable[[Node, list[T]], T]) -> dict[bytes, T]:

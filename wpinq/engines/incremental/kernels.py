@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import singledispatch
 from operator import itemgetter
-from typing import Any
 
 from sortedcontainers import SortedList
 
@@ -51,17 +50,11 @@ def kernel(operator: Operator, arithmetic: Arithmetic, journal: Journal) -> Kern
 class _Linear(Kernel):
     """The change of the output is the operator applied to the change of the input."""
 
-    def __init__(self, operator: Operator, arithmetic: Arithmetic) -> None:
+    def __init__(self, operator: PerRecord | Combination, arithmetic: Arithmetic, journal: Journal) -> None:
         self._operator, self._arithmetic = operator, arithmetic
 
     def push(self, changes: tuple[Weights, ...]) -> Weights:
         return self._operator.evaluate(changes, self._arithmetic)
-
-
-@kernel.register(PerRecord)
-@kernel.register(Combination)
-def _(operator: Any, arithmetic: Arithmetic, journal: Journal) -> Kernel:
-    return _Linear(operator, arithmetic)
 
 
 Part = tuple[Weights, ...]
@@ -116,11 +109,6 @@ def settle(weight: Weight) -> Weight | None:
     return weight
 
 
-@kernel.register(Keyed)
-def _(operator: Keyed, arithmetic: Arithmetic, journal: Journal) -> Kernel:
-    return _Keyed(operator, arithmetic, journal)
-
-
 class _Join(_Keyed):
     """Where a key's norm stays: `(a·B + A·b + a·b) / norm` for changes a and b, and not the whole product."""
 
@@ -151,11 +139,6 @@ class _Join(_Keyed):
             for record, weight in changed.items()
         ]
         return any(part) and self._arithmetic.total(shifts) == 0
-
-
-@kernel.register(Join)
-def _(operator: Join, arithmetic: Arithmetic, journal: Journal) -> Kernel:
-    return _Join(operator, arithmetic, journal)
 
 
 class _GroupBy(_Keyed):
@@ -203,6 +186,8 @@ class _GroupBy(_Keyed):
         return prefixes(group.islice(start, stop), first, last, following)
 
 
-@kernel.register(GroupBy)
-def _(operator: GroupBy, arithmetic: Arithmetic, journal: Journal) -> Kernel:
-    return _GroupBy(operator, arithmetic, journal)
+kernel.register(PerRecord, _Linear)
+kernel.register(Combination, _Linear)
+kernel.register(Keyed, _Keyed)
+kernel.register(Join, _Join)
+kernel.register(GroupBy, _GroupBy)

@@ -116,8 +116,7 @@ def _weighted(types: Types, attributes: Attributes) -> Type:
 
 
 def _written(*items: Expr) -> Expr:
-    floats = any(item.type == FLOAT for item in items)
-    return build.listed(*(build.widened(item) if floats else item for item in items))
+    return build.listed(*build.promote(*items))
 
 
 def _weigh(value: Expr, weight: Expr) -> Expr:
