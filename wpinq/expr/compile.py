@@ -48,7 +48,7 @@ class _Scope:
         self.lines.append(self.indent + text)
 
 
-class _Compiler:
+class _FunctionWriter:
     def __init__(self) -> None:
         self.globals: dict[str, Any] = {"__builtins__": {}, "tuple": tuple}
         self.count = 0
@@ -140,7 +140,7 @@ def _argument_modes(node: Call, mode: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def _compile(lambda_: Lambda, mode: int) -> Callable[..., Any]:
-    compiler = _Compiler()
+    compiler = _FunctionWriter()
     name, lines = compiler.function(lambda_.core, None, mode)
     exec("\n".join(lines), compiler.globals)
     function: Callable[..., Any] = compiler.globals[name]

@@ -47,7 +47,7 @@ def kernel(operator: Operator, arithmetic: Arithmetic, journal: Journal) -> Kern
     raise PlanError(f"the incremental engine has no rule for {operator.name}")
 
 
-class _Linear(Kernel):
+class _LinearKernel(Kernel):
     """The change of the output is the operator applied to the change of the input."""
 
     def __init__(self, operator: PerRecord | Combination, arithmetic: Arithmetic, journal: Journal) -> None:
@@ -57,20 +57,20 @@ class _Linear(Kernel):
         return self._operator.evaluate(changes, self._arithmetic)
 
 
-Part = tuple[Weights, ...]
+KeyPart = tuple[Weights, ...]
 
 
-class _Keyed(Kernel):
+class _KeyedKernel(Kernel):
     """Recompute the keys that a change touches: emit new − old."""
 
     def __init__(self, operator: Keyed, arithmetic: Arithmetic, journal: Journal) -> None:
         self._keys = operator.keys()
         self._evaluate_part = operator.part_evaluator(arithmetic)
         self._arithmetic, self._journal = arithmetic, journal
-        self._parts: dict[Value, Part] = {}
+        self._parts: dict[Value, KeyPart] = {}
 
     def push(self, changes: tuple[Weights, ...]) -> Weights:
-        touched: dict[Value, Part] = {}
+        touched: dict[Value, KeyPart] = {}
         for position, (weights, key) in enumerate(zip(changes, self._keys, strict=True)):
             for record, weight in weights.items():
                 touched.setdefault(key(record), tuple({} for _ in self._keys))[position][record] = weight
@@ -80,21 +80,21 @@ class _Keyed(Kernel):
     def size(self) -> int:
         return sum(len(weights) for part in self._parts.values() for weights in part)
 
-    def _change_part(self, key: Value, change: Part) -> Iterator[tuple[Value, Weight]]:
+    def _change_part(self, key: Value, change: KeyPart) -> Iterator[tuple[Value, Weight]]:
         part = self._part(key)
         for record, weight in self._evaluate_part(key, *part):
             yield record, -weight
         self._apply(key, part, change)
         yield from self._evaluate_part(key, *part)
 
-    def _part(self, key: Value) -> Part:
+    def _part(self, key: Value) -> KeyPart:
         part = self._parts.get(key)
         if part is None:
             part = tuple({} for _ in self._keys)
             self._journal.put(self._parts, key, part)
         return part
 
-    def _apply(self, key: Value, part: Part, change: Part) -> None:
+    def _apply(self, key: Value, part: KeyPart, change: KeyPart) -> None:
         for held, changed in zip(part, change, strict=True):
             for record, weight in changed.items():
                 self._journal.put(held, record, settle(held.get(record, 0) + weight))
@@ -109,14 +109,14 @@ def settle(weight: Weight) -> Weight | None:
     return weight
 
 
-class _Join(_Keyed):
+class _JoinKernel(_KeyedKernel):
     """Where a key's norm stays: `(a·B + A·b + a·b) / norm` for changes a and b, and not the whole product."""
 
     def __init__(self, operator: Join, arithmetic: Arithmetic, journal: Journal) -> None:
         super().__init__(operator, arithmetic, journal)
         self._result = compile_lambda(operator.result)
 
-    def _change_part(self, key: Value, change: Part) -> Iterator[tuple[Value, Weight]]:
+    def _change_part(self, key: Value, change: KeyPart) -> Iterator[tuple[Value, Weight]]:
         part = self._part(key)
         if not self._keeps_norm(part, change):
             yield from super()._change_part(key, change)
@@ -132,7 +132,7 @@ class _Join(_Keyed):
         result = self._result
         return ((result(x, y), a * b / norm) for x, a in left.items() for y, b in right.items())
 
-    def _keeps_norm(self, part: Part, change: Part) -> bool:
+    def _keeps_norm(self, part: KeyPart, change: KeyPart) -> bool:
         shifts = [
             abs(settle(held.get(record, 0) + weight) or 0) - abs(held.get(record, 0))
             for held, changed in zip(part, change, strict=True)
@@ -141,7 +141,7 @@ class _Join(_Keyed):
         return any(part) and self._arithmetic.total(shifts) == 0
 
 
-class _GroupBy(_Keyed):
+class _GroupByKernel(_KeyedKernel):
     """Each group is kept heaviest first. Prefixes that hold no record whose place changed, or all of them, stay."""
 
     def __init__(self, operator: GroupBy, arithmetic: Arithmetic, journal: Journal) -> None:
@@ -149,7 +149,7 @@ class _GroupBy(_Keyed):
         self._reduce = compile_lambda(operator.reduce)
         self._groups: dict[Value, SortedList] = {}
 
-    def _change_part(self, key: Value, change: Part) -> Iterator[tuple[Value, Weight]]:
+    def _change_part(self, key: Value, change: KeyPart) -> Iterator[tuple[Value, Weight]]:
         part = self._part(key)
         (held,), (changed,) = part, change
         gone = [placed(record, held[record]) for record in changed if held.get(record, 0) > 0]
@@ -186,8 +186,8 @@ class _GroupBy(_Keyed):
         return prefixes(group.islice(start, stop), first, last, following)
 
 
-kernel.register(PerRecord, _Linear)
-kernel.register(Combination, _Linear)
-kernel.register(Keyed, _Keyed)
-kernel.register(Join, _Join)
-kernel.register(GroupBy, _GroupBy)
+kernel.register(PerRecord, _LinearKernel)
+kernel.register(Combination, _LinearKernel)
+kernel.register(Keyed, _KeyedKernel)
+kernel.register(Join, _JoinKernel)
+kernel.register(GroupBy, _GroupByKernel)
