@@ -202,12 +202,9 @@ class _PythonScore:
         change = 0.0
         for (target, values), output, moved in zip(self._targets, self._outputs, self._moved, strict=True):
             for record, weight in moved.items():
-                value = values.get(record)
-                if value is None:
-                    if not target.outside:
-                        continue
-                    value = 0.0
-                old = output.get(record, 0.0)
+                if not (target.outside or record in values):
+                    continue
+                value, old = values.get(record, 0.0), output.get(record, 0.0)
                 change += target.loss(old + weight - value) - target.loss(old - value)
         self.score = self._committed + change
 
