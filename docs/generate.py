@@ -1,10 +1,11 @@
-"""Writes the pages of docs/operators from the registry: docstrings, class attributes and fluent signatures.
+"""Writes the pages of docs/operators from the registry, and the list of what must be trusted from the code.
 
 `python docs/generate.py` writes them; with `--check` it writes nothing and exits 1 when a page is stale.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
@@ -30,6 +31,56 @@ _FAMILIES: tuple[tuple[type[Operator], str], ...] = (
     (Keyed, "keyed: the parts of each key are worked on independently"),
 )
 _ORDINALS = ("first", "second")
+
+
+TRUSTED = (
+    *(
+        "measure/epsilon",
+        "plan/node",
+        "plan/operator",
+        "plan/arithmetic",
+        "plan/lattice",
+        "plan/demand",
+        "plan/certify",
+    ),
+    *("measure/measurement", "measure/scales"),
+    *("kernel/charge", "kernel/ledger_schema", "kernel/ledger_history", "kernel/ledger_tables", "kernel/ledger_file"),
+    *("kernel/ledger", "kernel/coins", "kernel/exponential", "kernel/mechanism", "kernel/laplace", "kernel/noise"),
+    *("kernel/geometric", "kernel/selection", "kernel/orders", "kernel/release", "kernel/session", "engines/contract"),
+)
+"""What a reviewer of the promise must read, besides the operators and an engine, in this order."""
+
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+_LIST = re.compile(r"(?<=<!-- trusted -->\n).*?(?=<!-- end of trusted -->)", re.S)
+
+
+def code_lines(path: Path) -> int:
+    """The lines of code of a module: no blank ones, comments, docstrings or imports."""
+    text = path.read_text(encoding="utf-8")
+    left_out: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            left_out.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        for inner in getattr(node, "body", []) if not isinstance(node, ast.Lambda | ast.IfExp) else []:
+            if (
+                isinstance(inner, ast.Expr)
+                and isinstance(inner.value, ast.Constant)
+                and isinstance(inner.value.value, str)
+            ):
+                left_out.update(range(inner.lineno, (inner.end_lineno or inner.lineno) + 1))
+    lines = enumerate(text.splitlines(), 1)
+    return sum(1 for i, line in lines if i not in left_out and line.strip() and not line.strip().startswith("#"))
+
+
+def architecture() -> str:
+    """The page of the architecture with the list of what must be trusted as it is."""
+    rows = ["| | file | lines | what it is |", "| --- | --- | --- | --- |"]
+    for number, name in enumerate(TRUSTED, 1):
+        path = ROOT / "wpinq" / f"{name}.py"
+        idea = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()[0]
+        rows.append(f"| {number} | `{name}.py` | {code_lines(path)} | {idea} |")
+    table = "\n".join(rows) + "\n"
+    return _LIST.sub(lambda _: table, ARCHITECTURE.read_text(encoding="utf-8"))
 
 
 def pages() -> dict[str, str]:
@@ -164,11 +215,13 @@ def main(arguments: list[str]) -> int:
     if arguments not in ([], ["--check"]):
         sys.stderr.write("usage: python docs/generate.py [--check]\n")
         return 2
-    names = stale(written)
+    names, page = stale(written), architecture()
+    listed = page == ARCHITECTURE.read_text(encoding="utf-8")
     if arguments:
-        for name in names:
-            sys.stderr.write(f"docs/operators/{name} is stale: run python docs/generate.py\n")
-        return 1 if names else 0
+        for name in [f"operators/{name}" for name in names] + ([] if listed else ["architecture.md"]):
+            sys.stderr.write(f"docs/{name} is stale: run python docs/generate.py\n")
+        return 0 if listed and not names else 1
+    ARCHITECTURE.write_text(page, encoding="utf-8")
     FOLDER.mkdir(exist_ok=True)
     for name in names:
         if name in written:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +12,7 @@ from wpinq.engines.choice import DEFAULT_ENGINE
 from wpinq.errors import PlanError
 from wpinq.expr.facts import FACTS
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
-from wpinq.expr.trace import lift, trace
+from wpinq.expr.trace import UserFunction, lift, trace
 from wpinq.expr.types import Type, check_field_name, type_from_annotation
 from wpinq.expr.values import Value
 from wpinq.measure.bill import Bill
@@ -48,7 +48,6 @@ from wpinq.plan.operators import (
     Where,
 )
 
-Function = Callable[..., Any]
 DEFAULT_CAP = 2**30
 """The bound on a source's norm unless one is declared: public, never computed from data."""
 
@@ -155,29 +154,31 @@ class Query:
 
     # --- operators; each says what it does in its own file under plan/operators -------------------------------------
 
-    def select(self, function: Function) -> Query:
+    def select(self, function: UserFunction) -> Query:
         """Apply a function to each record; equal results add their weights. See `Select`."""
         return self._then(Select, function=function)
 
-    def where(self, predicate: Function) -> Query:
+    def where(self, predicate: UserFunction) -> Query:
         """Keep the records that satisfy a predicate. See `Where`."""
         return self._then(Where, predicate=predicate)
 
     filter = where
 
-    def select_many(self, function: Function, limit: int | None = None) -> Query:
+    def select_many(self, function: UserFunction, limit: int | None = None) -> Query:
         """Map each record to a list and share its weight out. See `SelectMany`."""
         return self._then(SelectMany, function=function, limit=limit)
 
-    def group_by(self, key: Function, reduce: Function | None = None) -> Query:
+    def group_by(self, key: UserFunction, reduce: UserFunction | None = None) -> Query:
         """Reduce the records of each key; without a reducer, collect them. See `GroupBy`."""
         return self._then(GroupBy, key=key, reduce=reduce)
 
-    def shave(self, widths: float | Function, limit: int | None = None) -> Query:
+    def shave(self, widths: float | UserFunction, limit: int | None = None) -> Query:
         """Cut each record into pieces of given widths. See `Shave`."""
         return self._then(Shave, widths=widths, limit=limit)
 
-    def join(self, other: Query, left_key: Function, right_key: Function, result: Function | None = None) -> Query:
+    def join(
+        self, other: Query, left_key: UserFunction, right_key: UserFunction, result: UserFunction | None = None
+    ) -> Query:
         """Pair records with equal keys; without a result function, as pairs. See `Join`."""
         return self._then(Join, other, left_key=left_key, right_key=right_key, result=result)
 
@@ -197,7 +198,7 @@ class Query:
         """The difference of the weights of each record. See `Except`."""
         return self._then(Except, other)
 
-    def partition(self, key: Function, keys: Iterable[object]) -> dict[Value, Query]:
+    def partition(self, key: UserFunction, keys: Iterable[object]) -> dict[Value, Query]:
         """One query for each public key; releases from several parts cost the largest, not the sum. See `Partition`.
 
         Parameters
@@ -268,7 +269,7 @@ class Query:
         sink = GeometricCount(certify(self.plan).require_lattice())
         return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
-    def noisy_sum(self, epsilon: object, value: Function, lower: float, upper: float) -> Measurement:
+    def noisy_sum(self, epsilon: object, value: UserFunction, lower: float, upper: float) -> Measurement:
         """The sum over records of weight times clamped value, plus noise.
 
         `Σ_x A(x) · min(upper, max(lower, value(x))) + Lap(max(|lower|, |upper|)/ε)`; a null value adds 0.
@@ -286,7 +287,7 @@ class Query:
         plan = self.select_many(sum_elements(value, low, high)).plan
         return Measurement(plan, NoisySum(low, high), parse_epsilon(epsilon), ("sum",), self.reading)
 
-    def noisy_average(self, epsilon: object, value: Function, lower: float, upper: float) -> Measurement:
+    def noisy_average(self, epsilon: object, value: UserFunction, lower: float, upper: float) -> Measurement:
         """The average of clamped values, each record counting by its weight.
 
         A noisy sum about the middle of the range over a noisy count, both from one query whose records give half

@@ -93,7 +93,7 @@ def test_arguments_of_every_primitive_are_counted() -> None:
                     build.call(name, *[sample] * count, attributes=(0,))
 
 
-@pytest.mark.parametrize("name", sorted(catalogue._OPERATORS))
+@pytest.mark.parametrize("name", sorted(catalogue.OPERATORS))
 def test_arguments_of_every_operator_are_counted(name: str) -> None:
     for count in (0, 3):
         with pytest.raises(wp.ExpressionError, match="takes"):

@@ -31,7 +31,8 @@ def test_check_finds_a_changed_a_missing_and_a_surplus_page(tmp_path: Path) -> N
     copy = tmp_path / "docs"
     (copy / "operators").mkdir(parents=True)
     (tmp_path / "wpinq").symlink_to(ROOT / "wpinq")
-    (copy / "generate.py").write_text((ROOT / "docs" / "generate.py").read_text(encoding="utf-8"), encoding="utf-8")
+    for name in ("generate.py", "architecture.md"):
+        (copy / name).write_text((ROOT / "docs" / name).read_text(encoding="utf-8"), encoding="utf-8")
     for name, content in GENERATE["pages"]().items():
         (copy / "operators" / name).write_text(content, encoding="utf-8")
     (copy / "operators" / "where.md").unlink()

@@ -6,7 +6,7 @@ import pytest
 
 import wpinq as wp
 from tests.expressions.golden import GOLDEN, WEIGHTED, Case
-from wpinq.expr.catalogue import _OPERATORS, FUNCTIONS
+from wpinq.expr.catalogue import FUNCTIONS, OPERATORS
 from wpinq.expr.compile import compile_iterator, compile_lambda
 from wpinq.expr.nodes import Call, Lambda, walk
 from wpinq.expr.primitives import PRIMITIVES
@@ -80,7 +80,7 @@ def test_the_table_covers_every_function_and_every_primitive() -> None:
         written |= {node.name for node in walk(function) if isinstance(node, Call)}
         lowered |= {node.name for node in walk(function.core) if isinstance(node, Call)}
     assert FUNCTIONS.keys() <= written
-    assert _OPERATORS.keys() <= written
+    assert OPERATORS.keys() <= written
     assert lowered == PRIMITIVES.keys()
 
 

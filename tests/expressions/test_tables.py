@@ -8,8 +8,8 @@ import pytest
 
 import wpinq as wp
 from wpinq.errors import ExpressionError
-from wpinq.expr.format import show
 from wpinq.expr.nodes import Call, Constant, walk
+from wpinq.expr.printing import show
 from wpinq.expr.trace import lift
 from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, Type, signature
 from wpinq.language.unparse import unparse

@@ -12,8 +12,8 @@ import pytest
 
 import wpinq as wp
 from wpinq.errors import ExpressionError, PlanError
-from wpinq.expr.format import DEPTH_LIMIT, write
 from wpinq.expr.nodes import Lambda
+from wpinq.expr.printing import DEPTH_LIMIT, write
 from wpinq.graphs import motif, motif_total, symmetrize
 from wpinq.graphs.cover import best_cover
 from wpinq.graphs.pattern import automorphisms, read_pattern, standard_form

@@ -135,10 +135,10 @@ REFUSED: dict[str, Callable[[], str]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_hostile_text_is_refused_in_bounded_time(case: str) -> None:
     text = HEAD + REFUSED[case]()
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(LanguageError) as caught:
         parse(text)
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
     assert len(str(caught.value)) < 3_000, "a message quotes no more of a hostile text than can be read"
     assert caught.value.__cause__ is None
 
@@ -163,21 +163,21 @@ ACCEPTED: dict[str, Callable[[], str]] = {
 
 @pytest.mark.parametrize("case", ACCEPTED)
 def test_large_programs_are_read_and_printed_in_bounded_time(case: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     program = parse(HEAD + ACCEPTED[case]())
     printed = str(program)
     again = parse(printed)
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
     assert dict(again.items()) | dict(program.items()) == dict(again.items())
     assert str(again) == printed
 
 
 def test_a_doubled_plan_is_billed_at_once() -> None:
     program = parse(HEAD + "var x = numbers;\n" + "x = x.Concat(x);\n" * 200)
-    start = time.perf_counter()
+    start = time.process_time()
     query = program.queries["x"]
     assert query.uses() == {"numbers": 2**200}
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 def test_a_caller_near_the_recursion_limit_gets_a_language_error() -> None:

@@ -29,7 +29,7 @@ from wpinq.plan.arithmetic import Arithmetic, Weights
 from wpinq.plan.certify import Certificate, certify
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operator import Combination
-from wpinq.plan.operators import Concat, Except, GroupBy, Join, Partition, SelectMany, Shave, Source, Where
+from wpinq.plan.operators import Concat, Except, GroupBy, Join, Partition, SelectMany, Shave, Source, Where, group_by
 from wpinq.plan.operators.extreme import Extreme
 
 PLANS = 1_000
@@ -94,17 +94,17 @@ def _uses_with_the_larger_of_a_concat(root: Node) -> dict[str, int]:
 PLANTS = (
     Plant(
         "GroupBy without the half",
-        GroupBy,
-        "part_evaluator",
-        (("(following - negated) / 2", "following - negated"),),
+        group_by,
+        "prefixes",
+        (("(negated - last) / 2", "negated - last"), ("(following - last) / 2", "following - last")),
         ("tables", "stability"),
         ("GroupBy",),
     ),
     Plant(
         "GroupBy hands the reducer the order of weights",
-        GroupBy,
-        "part_evaluator",
-        (("insort(prefix, (order, record))", "prefix.append((order, record))"),),
+        group_by,
+        "prefixes",
+        (("bisect_left(orders, order) if orders and order < orders[-1] else len(orders)", "len(orders)"),),
         ("tables", "stability"),
         ("GroupBy",),
     ),
@@ -120,7 +120,7 @@ PLANTS = (
         "GroupBy clips by absolute value",
         GroupBy,
         "part_evaluator",
-        (("(-weight, order_key", "(-abs(weight), order_key"), ("if weight > 0", "if weight != 0")),
+        (("placed(record, weight)", "placed(record, abs(weight))"), ("if weight > 0", "if weight != 0")),
         ("tables",),  # |w| moves no more than w does
         ("GroupBy",),
     ),
@@ -129,11 +129,15 @@ PLANTS = (
         GroupBy,
         "part_evaluator",
         (
-            ("ordered.sort()", "ordered.sort(key=lambda item: item[0])"),
-            ("if negated != following:", "if i == 0 or negated != ordered[i - 1][0]:"),
+            ("sorted(placed(record, weight) for", "sorted((placed(record, weight) for"),
+            ("if weight > 0)", "if weight > 0), key=lambda item: item[0])"),
+            ("for group, weight in prefixes(ordered):", "for i, (negated, _, _) in enumerate(ordered):"),
             (
-                "following = ordered[i + 1][0] if i + 1 < len(ordered) else 0",
-                "following = next((item[0] for item in ordered[i:] if item[0] != negated), 0)",
+                "    yield (key, reduce(group)), weight",
+                "    if i == 0 or negated != ordered[i - 1][0]:\n"
+                "                group = tuple(r for _, r in sorted((order, r) for _, order, r in ordered[: i + 1]))\n"
+                "                following = next((item[0] for item in ordered[i:] if item[0] != negated), 0)\n"
+                "                yield (key, reduce(group)), (following - negated) / 2",
             ),
         ),
         ("tables", "stability", "floats"),

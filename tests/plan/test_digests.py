@@ -111,7 +111,7 @@ def test_exponential_plans_are_priced_in_milliseconds() -> None:
     query = NUMBERS
     for _ in range(200):
         query = query.concat(query)
-    started = time.perf_counter()
+    started = time.process_time()
     assert certify(query.plan).uses == {"numbers": 2**200}
     assert certify(query.plan).paths[NUMBERS.plan.digest] == 2**200
     assert demand([(query.plan, Fraction(1, 10))]).sources == {"numbers": Fraction(2**200, 10)}
@@ -119,7 +119,7 @@ def test_exponential_plans_are_priced_in_milliseconds() -> None:
     assert certify(query.plan).output.mass == 2**230
     assert len(plan_to_json(query.plan)["nodes"]) == 201
     assert certify(query.plan).domain is None
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 def test_shared_expressions_are_computed_once() -> None:

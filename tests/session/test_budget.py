@@ -171,9 +171,9 @@ def test_two_hundred_doublings_are_billed_in_milliseconds_and_refused() -> None:
     source = x
     for _ in range(200):
         x = x.concat(x)
-    start = time.perf_counter()
+    start = time.process_time()
     cost = x.bill(epsilon="0.1")["numbers"]
-    assert time.perf_counter() - start < 0.5  # about 5 ms; the margin is for busy machines
+    assert time.process_time() - start < 0.5  # about 5 ms; the margin is for busy machines
     assert (cost, x.uses()) == (Fraction(2**200, 10), {"numbers": 2**200})
     with wp.Session() as session:
         session.protect(source, [1, 2], budget=1000)

@@ -7,8 +7,8 @@ from dataclasses import fields
 from fractions import Fraction
 
 from wpinq.engines.choice import DEFAULT_ENGINE, gap
-from wpinq.expr.format import show, write_constant
 from wpinq.expr.nodes import Constant, Lambda
+from wpinq.expr.printing import show, write_constant
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.laws import half_width
 from wpinq.plan.certify import certify

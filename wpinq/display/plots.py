@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wpinq.errors import AnswersError
-from wpinq.expr.format import write_constant
+from wpinq.expr.printing import write_constant
 from wpinq.expr.types import TupleOf
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import format_epsilon

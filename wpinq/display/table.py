@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wpinq.display.plots import STAMP
-from wpinq.expr.format import write_constant
+from wpinq.expr.printing import write_constant
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import Choose, NoisyAverage

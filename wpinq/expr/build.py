@@ -1,18 +1,13 @@
-"""Building typed expressions: one constructor, and the functions that everything else is lowered to.
-
-`call` makes a call of a primitive. `FUNCTIONS` holds what users can name, in Python and in text alike: each
-takes expressions and gives an expression. Most are derived: they print under their own name and carry their
-meaning in primitives.
-"""
+"""Building typed expressions: constants, calls of primitives, what is derived from these, operators, records."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from wpinq.errors import ExpressionError
-from wpinq.expr.format import show
+from wpinq.expr.definition import Attributes, Mistyped, list_type, primitive_named, typed
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda
-from wpinq.expr.primitives import PRIMITIVES, Attributes, Mistyped, list_type, typed
+from wpinq.expr.printing import show
 from wpinq.expr.types import (
     BOOL,
     FLOAT,
@@ -33,22 +28,18 @@ from wpinq.expr.values import UnfitValue, normalize
 
 def constant(value: object) -> Constant:
     """A public value as an expression."""
-    type_: Type
     if value is None:
         return Constant(NULL, None)
-    if isinstance(value, bool):
-        type_ = BOOL
-    elif isinstance(value, int):
-        type_ = INT
-    elif isinstance(value, float):
-        type_ = FLOAT
-    elif isinstance(value, str):
-        type_ = STR
-    else:
-        raise ExpressionError(
-            f"a {type(value).__name__} cannot stand in an expression: use int, float, bool, str, None, "
-            "tuples, lists, or wp.record(...)"
-        )
+    for python, type_ in ((bool, BOOL), (int, INT), (float, FLOAT), (str, STR)):
+        if isinstance(value, python):
+            return _checked(value, type_)
+    raise ExpressionError(
+        f"a {type(value).__name__} cannot stand in an expression: use int, float, bool, str, None, "
+        "tuples, lists, or wp.record(...)"
+    )
+
+
+def _checked(value: object, type_: Type) -> Constant:
     try:
         return Constant(type_, normalize(value, type_))
     except UnfitValue as reason:
@@ -60,13 +51,9 @@ def numbers(values: Sequence[object]) -> Constant | None:
     kinds = set(map(type, values))
     if not kinds or not kinds <= {int, float}:
         return None
-    type_ = ListOf(INT if kinds == {int} else FLOAT, bound=len(values))
-    try:
-        if len(kinds) == 2:
-            values = [value if type(value) is float else float(normalize(value, INT)) for value in values]
-        return Constant(type_, normalize(values, type_))
-    except UnfitValue as reason:
-        raise ExpressionError(f"a constant cannot be {reason}") from None
+    if len(kinds) == 2:
+        values = [value if type(value) is float else float(_checked(value, INT).value) for value in values]
+    return _checked(values, ListOf(INT if kinds == {int} else FLOAT, bound=len(values)))
 
 
 def listed(*items: Expr) -> Expr:
@@ -82,7 +69,7 @@ def listed(*items: Expr) -> Expr:
 
 def call(name: str, *arguments: Expr, attributes: Attributes = ()) -> Expr:
     """A call of a primitive, typed; ExpressionError names the expression that does not fit."""
-    arity = PRIMITIVES[name].arity
+    arity = primitive_named(name).arity
     if arity is not None and len(arguments) != arity:
         raise ExpressionError(f"{name} takes {arity} argument(s), not {len(arguments)}")
     if name == "field" and len(attributes) != 1:
@@ -139,6 +126,11 @@ def to_float(value: Expr) -> Expr:
     if isinstance(value, Constant) and value.type == INT:
         return constant(float(value.value))
     return value if value.type == FLOAT else call("to_float", value)
+
+
+def widened(value: Expr) -> Expr:
+    """An int as a float; all else as it is."""
+    return to_float(value) if value.type == INT else value
 
 
 def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
@@ -208,6 +200,14 @@ def precedes(left: Expr, right: Expr) -> Expr:
     if left.type.nullable or right.type.nullable:
         result = call("where", call("is_null", right), constant(False), result)
         result = call("where", call("is_null", left), call("not", call("is_null", right)), result)
+    return result
+
+
+def null_if_any(values: tuple[Expr, ...], result: Expr) -> Expr:
+    """The result, or null where one of the values is."""
+    for value in values:
+        if value.type.nullable:
+            result = call("where", call("is_null", value), constant(None), result)
     return result
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from wpinq.expr.definition import primitive_named
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable
-from wpinq.expr.primitives import LAZY, PRIMITIVES
 
 _EAGER, _LAZY, _LAZY_INSIDE = 0, 1, 2
 
@@ -79,7 +79,7 @@ class _Compiler:
         results: dict[tuple[bytes, int], list[str]] = {}
         while stack:
             node, mode, ready = stack.pop()
-            lazy = mode != _EAGER and isinstance(node, Call) and node.name in LAZY
+            lazy = mode != _EAGER and isinstance(node, Call) and primitive_named(node.name).lazy
             known = None if lazy else scope.find(node.digest)
             if known is not None:
                 results.setdefault((node.digest, mode), []).append(known)
@@ -97,7 +97,7 @@ class _Compiler:
                 ][::-1]
                 name = self.fresh("v")
                 text = self._call(node, arguments)
-                if node.name in LAZY and not lazy:
+                if primitive_named(node.name).lazy and not lazy:
                     held = self.fresh("v")
                     scope.line(f"{held} = {text}")
                     text = f"None if {held} is None else tuple({held})"
@@ -126,7 +126,7 @@ class _Compiler:
         nullable = any(argument.type.nullable for argument in node.arguments[: 1 if node.name == "where" else None])
         if node.name in _INLINE and (node.name in ("equal", "is_null") or not nullable):
             return _INLINE[node.name].format(*arguments)
-        return f"{self.constant(PRIMITIVES[node.name].implement(node.attributes))}({', '.join(arguments)})"
+        return f"{self.constant(primitive_named(node.name).implement(node.attributes))}({', '.join(arguments)})"
 
 
 def _argument_modes(node: Call, mode: int) -> tuple[int, ...]:

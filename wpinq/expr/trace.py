@@ -15,10 +15,13 @@ from typing import Any, NoReturn
 from wpinq.errors import ExpressionError
 from wpinq.expr import build, catalogue
 from wpinq.expr.binding import NESTING_LIMIT
-from wpinq.expr.format import show
 from wpinq.expr.nodes import Expr, Lambda, Variable, make_lambda
 from wpinq.expr.pitfalls import warn_about
+from wpinq.expr.printing import show
 from wpinq.expr.types import STR, TYPE_DEPTH_LIMIT, TupleOf, Type
+
+UserFunction = Callable[..., Any]
+"""A lambda of a query as its writer gives it: called once, with symbols."""
 
 _level: ContextVar[int] = ContextVar("level", default=0)
 
@@ -36,18 +39,6 @@ class Symbol:
             raise AttributeError(name)
         return Symbol(build.field_named(expr_of(self), name))
 
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        _refuse(self, "cannot be changed", "build a record with wp.record(...)")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        _refuse(self, "cannot be changed", "build a record with wp.record(...)")
-
-    def __setitem__(self, index: object, value: object) -> NoReturn:
-        _refuse(self, "cannot be changed", "build a record with wp.record(...)")
-
-    def __call__(self, *arguments: object, **named: object) -> NoReturn:
-        _refuse(self, "is not a function", "the functions of a query are those of wp, such as wp.lower(text)")
-
     def __getitem__(self, index: object) -> Symbol:
         value = expr_of(self)
         if isinstance(value.type, TupleOf):
@@ -64,160 +55,89 @@ class Symbol:
             _refuse(self, "is a string", "use wp.substring(text, start, length)")
         return Symbol(catalogue.apply("element", value, lift(index)))
 
-    def __add__(self, other: object) -> Symbol:
-        return _infix(build.arithmetic, self, other, "add")
-
-    def __radd__(self, other: object) -> Symbol:
-        return _infix(build.arithmetic, other, self, "add")
-
-    def __sub__(self, other: object) -> Symbol:
-        return _infix(build.arithmetic, self, other, "subtract")
-
-    def __rsub__(self, other: object) -> Symbol:
-        return _infix(build.arithmetic, other, self, "subtract")
-
-    def __mul__(self, other: object) -> Symbol:
-        return _infix(build.arithmetic, self, other, "multiply")
-
-    def __rmul__(self, other: object) -> Symbol:
-        return _infix(build.arithmetic, other, self, "multiply")
-
-    def __truediv__(self, other: object) -> Symbol:
-        return Symbol(build.divide(lift(self), lift(other)))
-
-    def __rtruediv__(self, other: object) -> Symbol:
-        return Symbol(build.divide(lift(other), lift(self)))
-
-    def __floordiv__(self, other: object) -> Symbol:
-        return Symbol(build.call("floor_divide", lift(self), lift(other)))
-
-    def __rfloordiv__(self, other: object) -> Symbol:
-        return Symbol(build.call("floor_divide", lift(other), lift(self)))
-
-    def __mod__(self, other: object) -> Symbol:
-        return Symbol(build.call("modulo", lift(self), lift(other)))
-
-    def __rmod__(self, other: object) -> Symbol:
-        return Symbol(build.call("modulo", lift(other), lift(self)))
-
-    def __neg__(self) -> Symbol:
-        return Symbol(build.negate(expr_of(self)))
-
-    def __eq__(self, other: object) -> Symbol:  # type: ignore[override]  # an expression, not a verdict
-        return Symbol(build.equal(lift(self), lift(other)))
-
-    def __ne__(self, other: object) -> Symbol:  # type: ignore[override]
-        return Symbol(build.not_equal(lift(self), lift(other)))
-
-    def __lt__(self, other: object) -> Symbol:
-        return Symbol(build.less(lift(self), lift(other)))
-
-    def __gt__(self, other: object) -> Symbol:
-        return _comparison("greater", self, other)
-
-    def __le__(self, other: object) -> Symbol:
-        return _comparison("less_equal", self, other)
-
-    def __ge__(self, other: object) -> Symbol:
-        return _comparison("greater_equal", self, other)
-
-    def __and__(self, other: object) -> Symbol:
-        return Symbol(build.call("and", lift(self), lift(other)))
-
-    def __rand__(self, other: object) -> Symbol:
-        return Symbol(build.call("and", lift(other), lift(self)))
-
-    def __or__(self, other: object) -> Symbol:
-        return Symbol(build.either(lift(self), lift(other)))
-
-    def __ror__(self, other: object) -> Symbol:
-        return Symbol(build.either(lift(other), lift(self)))
-
-    def __invert__(self) -> Symbol:
-        return Symbol(build.call("not", expr_of(self)))
-
     def __abs__(self) -> Symbol:
         return Symbol(catalogue.apply("absolute", expr_of(self)))
 
-    def __bool__(self) -> NoReturn:
-        _refuse(self, "has no truth value while the query is written", "use & | ~ and wp.where(condition, a, b)")
 
-    def __iter__(self) -> NoReturn:
-        _refuse(self, "cannot be looped over or unpacked", "use [0], [1], … or wp.map(list, function)")
+def _operator(name: str) -> Callable[..., Symbol]:
+    return lambda *operands: Symbol(catalogue.operate(name, *map(lift, operands)))
 
-    def __len__(self) -> NoReturn:
-        _refuse(self, "has no len()", "use wp.count(x) or wp.length(x)")
 
-    def __contains__(self, item: object) -> NoReturn:
-        _refuse(self, "cannot be searched with `in`", "use wp.contains(text, part), or == on each field")
+def _reflected(name: str) -> Callable[[object, object], Symbol]:
+    return lambda self, other: Symbol(catalogue.operate(name, lift(other), lift(self)))
 
-    def __hash__(self) -> int:
-        _refuse(self, "cannot be hashed", "return it from the lambda instead of keeping it in a set or a dict")
 
-    def __int__(self) -> NoReturn:
-        _refuse(self, "is not a number yet", "use wp.cast(x, int)")
+_OPERATORS = {
+    "neg": "negate",
+    "invert": "not",
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "gt": "greater",
+    "le": "less_equal",
+    "ge": "greater_equal",
+}
+_REFLECTED_TOO = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "modulo",
+    "and": "and",
+    "or": "or",
+}
+"""Python's name for an operator -> ours."""
 
-    __index__ = __trunc__ = __int__
+for _python, _name in (_OPERATORS | _REFLECTED_TOO).items():
+    setattr(Symbol, f"__{_python}__", _operator(_name))
+for _python, _name in _REFLECTED_TOO.items():
+    setattr(Symbol, f"__r{_python}__", _reflected(_name))
 
-    def __float__(self) -> NoReturn:
-        _refuse(self, "is not a number yet", "use wp.cast(x, float), and functions of wp instead of math")
+_REFUSED = {
+    "setattr delattr setitem": ("cannot be changed", "build a record with wp.record(...)"),
+    "call": ("is not a function", "the functions of a query are those of wp, such as wp.lower(text)"),
+    "bool": ("has no truth value while the query is written", "use & | ~ and wp.where(condition, a, b)"),
+    "iter": ("cannot be looped over or unpacked", "use [0], [1], … or wp.map(list, function)"),
+    "len": ("has no len()", "use wp.count(x) or wp.length(x)"),
+    "contains": ("cannot be searched with `in`", "use wp.contains(text, part), or == on each field"),
+    "hash": ("cannot be hashed", "return it from the lambda instead of keeping it in a set or a dict"),
+    "int index trunc": ("is not a number yet", "use wp.cast(x, int)"),
+    "float complex": ("is not a number yet", "use wp.cast(x, float), and functions of wp instead of math"),
+    "floor ceil": ("is not a number yet", "use wp.floor(x), and -wp.floor(-x) for the ceiling"),
+    "round": ("cannot be rounded by Python", "use wp.floor(x + 0.5) or wp.bucket(x, width)"),
+    "pow rpow": ("has no powers", "write x * x: floats are correctly rounded operations only"),
+    "divmod rdivmod": ("has no divmod()", "write x // n and x % n"),
+    "xor rxor lshift rlshift rshift rrshift matmul rmatmul pos": (
+        "has no bits",
+        "for `either but not both` write a != b",
+    ),
+    "array array_ufunc array_function": (
+        "is not an array",
+        "use functions of wp, and Python numbers instead of numpy's",
+    ),
+    "str": ("is not text yet", "use wp.cast(x, str)"),
+    "format": ("cannot be formatted", "build text with + and wp.cast(x, str)"),
+    "repr": ("cannot be shown", "look at the whole query with q.explain()"),
+    "reduce": ("cannot be pickled", "pickle the query"),
+}
+"""Python's names for what would be done silently with a value -> what a symbol says of it, and the fix."""
 
-    __complex__ = __float__
 
-    def __floor__(self) -> NoReturn:
-        _refuse(self, "is not a number yet", "use wp.floor(x), and -wp.floor(-x) for the ceiling")
+def _refusal(what: str, fix: str) -> Callable[..., NoReturn]:
+    def refuse(self: Symbol, *arguments: object, **named: object) -> NoReturn:
+        _refuse(self, what, fix)
 
-    __ceil__ = __floor__
+    return refuse
 
-    def __round__(self, digits: object = None) -> NoReturn:
-        _refuse(self, "cannot be rounded by Python", "use wp.floor(x + 0.5) or wp.bucket(x, width)")
 
-    def __pow__(self, other: object) -> NoReturn:
-        _refuse(self, "has no powers", "write x * x: floats are correctly rounded operations only")
-
-    __rpow__ = __pow__
-
-    def __divmod__(self, other: object) -> NoReturn:
-        _refuse(self, "has no divmod()", "write x // n and x % n")
-
-    __rdivmod__ = __divmod__
-
-    def __xor__(self, other: object) -> NoReturn:
-        _refuse(self, "has no bits", "for `either but not both` write a != b")
-
-    __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __matmul__ = __rmatmul__ = __pos__ = __xor__
-
-    def __array__(self, *arguments: object, **named: object) -> NoReturn:
-        _refuse(self, "is not an array", "use functions of wp, and Python numbers instead of numpy's")
-
-    def __array_ufunc__(self, *arguments: object, **named: object) -> NoReturn:
-        _refuse(self, "is not an array", "use functions of wp, and Python numbers instead of numpy's")
-
-    __array_function__ = __array_ufunc__
-
-    def __str__(self) -> NoReturn:
-        _refuse(self, "is not text yet", "use wp.cast(x, str)")
-
-    def __format__(self, specification: str) -> NoReturn:
-        _refuse(self, "cannot be formatted", "build text with + and wp.cast(x, str)")
-
-    def __repr__(self) -> NoReturn:
-        _refuse(self, "cannot be shown", "look at the whole query with q.explain()")
-
-    def __reduce__(self) -> NoReturn:
-        _refuse(self, "cannot be pickled", "pickle the query")
+for _names, _said in _REFUSED.items():
+    for _python in _names.split():
+        setattr(Symbol, f"__{_python}__", _refusal(*_said))
 
 
 def _refuse(symbol: Symbol, what: str, fix: str) -> NoReturn:
     raise ExpressionError(f"`{show(expr_of(symbol))}` {what}: {fix}")
-
-
-def _infix(rule: Callable[[str, Expr, Expr], Expr], left: object, right: object, name: str) -> Symbol:
-    return Symbol(rule(name, lift(left), lift(right)))
-
-
-def _comparison(name: str, left: object, right: object) -> Symbol:
-    return Symbol(build.compare(name, lift(left), lift(right)))
 
 
 def expr_of(symbol: Symbol) -> Expr:
@@ -263,7 +183,7 @@ def _lift_parts(value: tuple[Any, ...] | list[Any] | dict[Any, Any], depth: int,
     return build.record(tuple(value), tuple(_lift(item, depth + 1, lifted) for item in value.values()))
 
 
-def trace(function: Callable[..., Any] | Lambda, types: tuple[Type, ...]) -> Lambda:
+def trace(function: UserFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
     """Call a lambda once with symbols of these types; the Lambda node of what it returns.
 
     A lambda of several parameters over one record takes the record's fields, in order.
@@ -310,7 +230,7 @@ def trace(function: Callable[..., Any] | Lambda, types: tuple[Type, ...]) -> Lam
     return make_lambda(variables, body, level)
 
 
-def _parameter_names(function: Callable[..., Any]) -> list[str]:
+def _parameter_names(function: UserFunction) -> list[str]:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

@@ -111,33 +111,24 @@ def _write(value: Value, type_: Type, parts: list[bytes]) -> None:
             _write(item, element, parts)
     elif isinstance(type_, ListOf):
         parts.append(b"l" + struct.pack(">I", len(value)))
-        if type_.element in _PACKED and not type_.element.nullable:
-            pack = _PACKED[type_.element]
-            parts.extend([pack(item) for item in value])
+        if type_.element in _BYTES and not type_.element.nullable:  # the column of a table: one look at its type
+            parts.extend(map(_BYTES[type_.element], value))
         else:
             for item in value:
                 _write(item, type_.element, parts)
-    elif type_ == STR:
-        text = value.encode("utf-8")
-        parts.append(b"s" + struct.pack(">I", len(text)) + text)
-    elif type_ == FLOAT:
-        parts.append(_float_bytes(value))
-    elif type_ == INT:
-        parts.append(_int_bytes(value))
-    elif type_ == BOOL:
-        parts.append(b"b1" if value else b"b0")
-    else:  # pragma: no cover - the set of types is closed
-        raise AssertionError(type_)
+    else:
+        parts.append(_BYTES[type_](value))
 
 
-def _float_bytes(value: float) -> bytes:
-    return b"f" + _DOUBLE(value + 0.0)
-
-
-def _int_bytes(value: int) -> bytes:
-    return b"i" + _QUAD(value)
+def _str_bytes(value: str) -> bytes:
+    text = value.encode("utf-8")
+    return b"s" + struct.pack(">I", len(text)) + text
 
 
 _DOUBLE, _QUAD = struct.Struct(">d").pack, struct.Struct(">q").pack
-_PACKED: dict[Type, Callable[[Value], bytes]] = {FLOAT: _float_bytes, INT: _int_bytes}
-"""Types of table columns, written without a look at the type of each value."""
+_BYTES: dict[Type, Callable[[Value], bytes]] = {
+    STR: _str_bytes,
+    FLOAT: lambda value: b"f" + _DOUBLE(value + 0.0),
+    INT: lambda value: b"i" + _QUAD(value),
+    BOOL: lambda value: b"b1" if value else b"b0",
+}

@@ -10,19 +10,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from wpinq.errors import ExpressionError
+from wpinq.expr.definition import primitive_named
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable
-from wpinq.expr.primitives import TEXT_LIMIT
 from wpinq.expr.types import STR, ListOf, Scalar
 from wpinq.expr.values import Value
 
 CALLS_LIMIT = 1_000_000
 """The most calls that a function may have, with each function that is mapped written out where it is used."""
-
-INT_TEXT = 20
-"""The most code points of an int as text."""
-
-_MOVED = frozenset({"record", "field", "list", "where", "element", "weighted", "is_null"})
-"""Primitives that pass values on: their cost does not grow with the values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +81,18 @@ class _Measure:
         if not isinstance(expr, Call):
             assert isinstance(expr, Variable)
             return 1, 1
-        if expr.name == "map":
-            items, function = expr.arguments
-            assert isinstance(function, Lambda)
-            inner = self.of_lambda(function, (known[items.digest],), known)
-            return 1 + _size(items, known) * inner.steps, max(known[items.digest], inner.text)
-        texts = [known[argument.digest] for argument in expr.arguments]
-        if expr.name == "concatenate":
-            text = min(sum(texts), TEXT_LIMIT)
-            return 1 + text, text
-        steps = 1 if expr.name in _MOVED else 1 + sum(_size(argument, known) for argument in expr.arguments)
-        if isinstance(expr.type, ListOf) and expr.type.bound is not None and expr.name == "range_list":
-            steps += expr.type.bound
-        text = max(texts, default=0)
-        if expr.name == "to_str":
-            return steps, max(text, INT_TEXT)
-        return steps, 0 if isinstance(expr.type, Scalar) and expr.type != STR else text
+        sizes: list[int] = []
+        texts: list[int] = []
+        for argument in expr.arguments:
+            if isinstance(argument, Lambda):  # of every element of the list before it
+                inner = self.of_lambda(argument, (texts[-1],), known)
+                sizes.append(inner.steps)
+                texts.append(inner.text)
+            else:
+                sizes.append(_size(argument, known))
+                texts.append(known[argument.digest])
+        steps, text = primitive_named(expr.name).work(tuple(sizes), tuple(texts), expr.type)
+        return max(1, steps), 0 if isinstance(expr.type, Scalar) and expr.type != STR else text
 
 
 def _size(expr: Expr, known: dict[bytes, int]) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.graphs.cover import Cover, best_cover
 from wpinq.graphs.pattern import Pattern, Step, least_steps, read_pattern, standard_form
 from wpinq.graphs.recipes import check_edges

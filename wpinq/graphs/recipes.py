@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from wpinq.errors import PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.expr.types import TupleOf
 from wpinq.query import Query
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from wpinq.errors import PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.graphs.recipes import check_edges, paths
 from wpinq.query import Query
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from wpinq.errors import PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.graphs.limits import checked_limits
 from wpinq.graphs.recipes import check_edges, ends
 from wpinq.query import Query

@@ -8,15 +8,15 @@ from typing import Any
 
 from wpinq.errors import LanguageError, WpinqError
 from wpinq.expr.build import constant
-from wpinq.expr.format import DEPTH_LIMIT, TooDeep, write
 from wpinq.expr.nodes import Constant, Expr, Lambda, make_lambda
+from wpinq.expr.printing import DEPTH_LIMIT, TooDeep, write
 from wpinq.expr.trace import trace
 from wpinq.expr.types import NULL, ListOf, Type, tuple_type
-from wpinq.language.scalars import Scalars, TextFunction
+from wpinq.language.lambdas import Lambdas, TextFunction
+from wpinq.language.public_values import Values
 from wpinq.language.sinks import SINKS
-from wpinq.language.syntax import Access, Call, Function, Name, Syntax
+from wpinq.language.syntax import Access, ArrowFunction, Invocation, Name, Syntax
 from wpinq.language.text import LIMITS, TABLES_LIMIT, TEXT_LIMIT, Text, shorten, size, suggest
-from wpinq.language.values import Values
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import REGISTRY
@@ -37,17 +37,17 @@ READ_AS = "ReadAs"
 class Chains:
     """Builds queries and measurements. `bound` says what each name means so far."""
 
-    def __init__(self, text: Text, values: Values, scalars: Scalars, bound: Mapping[str, Query | Measurement]) -> None:
+    def __init__(self, text: Text, values: Values, lambdas: Lambdas, bound: Mapping[str, Query | Measurement]) -> None:
         self.text = text
         self.values = values
-        self.scalars = scalars
+        self.lambdas = lambdas
         self.bound = bound
         self.operators = self.releases = self.inferences = self.written = self.tables = 0
 
     def value(self, node: Syntax, depth: int = 0) -> Query | Measurement:
         """The query or measurement of a chain: a name, and operators called on it."""
-        steps: list[Call] = []
-        while isinstance(node, Call) and node.subject is not None:
+        steps: list[Invocation] = []
+        while isinstance(node, Invocation) and node.subject is not None:
             steps.append(node)
             node = node.subject
         if depth > DEPTH_LIMIT:
@@ -78,7 +78,7 @@ class Chains:
             raise self.text.error("this is a release; a query is needed", node.position)
         return value
 
-    def _step(self, query: Query, step: Call, depth: int) -> Query | Measurement:
+    def _step(self, query: Query, step: Invocation, depth: int) -> Query | Measurement:
         self.operators += 1
         if self.operators > OPERATOR_LIMIT:
             raise self.text.error(f"a program has at most {OPERATOR_LIMIT:,} operators; split it", step.position)
@@ -102,7 +102,7 @@ class Chains:
         hint = f"did you mean `{methods[step.name]}`?" if step.name in methods else suggest(step.name, known)
         raise self.text.error(f"there is no operator `{shorten(step.name)}`; {hint}", step.position)
 
-    def _bind(self, step: Call, parameters: Mapping[str, bool]) -> dict[str, Syntax]:
+    def _bind(self, step: Invocation, parameters: Mapping[str, bool]) -> dict[str, Syntax]:
         """Arguments by parameter name, given in order or by name; the mapping says which are optional."""
         shape = f"{step.name}({', '.join(f'[{p}]' if optional else p for p, optional in parameters.items())})"
         bound: dict[str, Syntax] = {}
@@ -129,7 +129,7 @@ class Chains:
             raise self.text.error(f"{step.name} needs {' and '.join(missing)}: {shape}", step.position)
         return bound
 
-    def _operator(self, query: Query, step: Call, depth: int) -> Query:
+    def _operator(self, query: Query, step: Invocation, depth: int) -> Query:
         operator = REGISTRY[step.name]
         written = self._bind(step, {p.name: p.optional for p in operator.parameters})
         inputs = [query.plan]
@@ -144,8 +144,8 @@ class Chains:
                 arguments[parameter.name] = self.values.integer(node)
             elif parameter.kind == "constant":
                 arguments[parameter.name] = _constant(self.values.constant(node))
-            elif isinstance(node, Function):
-                arguments[parameter.name] = self.scalars.function(node)
+            elif isinstance(node, ArrowFunction):
+                arguments[parameter.name] = self.lambdas.function(node)
             elif parameter.kind == "widths":
                 arguments[parameter.name] = self.values.real(node)
             else:
@@ -167,7 +167,7 @@ class Chains:
                 raise
             raise self.text.error(str(error), given.node.position) from None
 
-    def _check(self, node: Node, step: Call) -> None:
+    def _check(self, node: Node, step: Invocation) -> None:
         """Refuse what could not be printed and read back: everything that is read can be."""
         for item in fields(node.operator):  # type: ignore[arg-type]  # every operator is a dataclass
             value = getattr(node.operator, item.name)
@@ -185,7 +185,7 @@ class Chains:
         if self.written > TEXT_LIMIT or self.tables > TABLES_LIMIT:
             raise self.text.error(f"with functions written out, {LIMITS}; split it", step.position)
 
-    def _release(self, query: Query, step: Call) -> Measurement:
+    def _release(self, query: Query, step: Invocation) -> Measurement:
         self.releases += 1
         if self.releases > RELEASE_LIMIT:
             raise self.text.error(f"a program has at most {RELEASE_LIMIT} releases; split it", step.position)
@@ -203,9 +203,9 @@ class Chains:
             if node is None:
                 continue
             if parameter.kind == "function":
-                if not isinstance(node, Function):
+                if not isinstance(node, ArrowFunction):
                     raise self.text.error(f"{step.name} needs a function for {parameter.name}: x => …", node.position)
-                arguments[parameter.name] = self.scalars.function(node)
+                arguments[parameter.name] = self.lambdas.function(node)
             else:
                 arguments[parameter.name] = getattr(self.values, parameter.kind)(node)
         measurement = sink.build(query, **arguments)

@@ -8,23 +8,23 @@ from typing import Any
 from wpinq.errors import LanguageError, WpinqError
 from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.expr.facts import FACTS
-from wpinq.expr.format import RESERVED
+from wpinq.expr.printing import RESERVED
 from wpinq.language.chains import Chains
+from wpinq.language.lambdas import Lambdas, snake
 from wpinq.language.program import Program
+from wpinq.language.public_values import PublicScalar, Values, override
 from wpinq.language.read import read
-from wpinq.language.scalars import Scalars, snake
 from wpinq.language.syntax import (
     Binding,
     FunctionStatement,
     List,
     Name,
     ParameterStatement,
+    ProgramStatement,
     SourceStatement,
-    Statement,
     Syntax,
 )
 from wpinq.language.text import Text, shorten, suggest
-from wpinq.language.values import Scalar, Values, override
 from wpinq.measure.measurement import Measurement
 from wpinq.query import Query, source
 
@@ -76,12 +76,12 @@ def parse(text: str, parameters: Mapping[str, object] | None = None, name: str =
     if not isinstance(text, str):
         raise LanguageError(f"a program is text, not {type(text).__name__}")
     try:
-        return _Builder(Text(text, name), parameters or {}).program()
+        return _Interpreter(Text(text, name), parameters or {}).program()
     except RecursionError:  # only where the caller itself stands near Python's limit
         raise LanguageError(f"{name}: the program nests too deep to be read from here") from None
 
 
-class _Builder:
+class _Interpreter:
     """Carries out statements in order: what each name means so far."""
 
     def __init__(self, text: Text, given: Mapping[str, object]) -> None:
@@ -89,10 +89,10 @@ class _Builder:
         self.given = given
         self.sources: dict[str, Query] = {}
         self.bound: dict[str, Query | Measurement] = {}
-        self.parameters: dict[str, Scalar] = {}
+        self.parameters: dict[str, PublicScalar] = {}
         self.values = Values(text, self.parameters)
-        self.scalars = Scalars(text, self.parameters, self.bound.keys())
-        self.chains = Chains(text, self.values, self.scalars, self.bound)
+        self.lambdas = Lambdas(text, self.parameters, self.bound.keys())
+        self.chains = Chains(text, self.values, self.lambdas, self.bound)
 
     def program(self) -> Program:
         """The program, all statements carried out."""
@@ -109,7 +109,7 @@ class _Builder:
             elif isinstance(statement, ParameterStatement):
                 self._parameter(statement)
             elif isinstance(statement, FunctionStatement):
-                self.scalars.functions[statement.name] = statement.function
+                self.lambdas.functions[statement.name] = statement.function
             else:
                 value = self.chains.value(statement.value)
                 named.pop(statement.name, None)  # what is bound again counts where it is bound last
@@ -120,13 +120,13 @@ class _Builder:
             raise LanguageError(f"{self.text.name}: the program has no parameter `{shorten(unknown[0])}`; {hint}")
         return Program(named, self.sources, self.parameters)
 
-    def _check_name(self, statement: Statement) -> None:
+    def _check_name(self, statement: ProgramStatement) -> None:
         name = statement.name
         problem = None
         if name in RESERVED:
             problem = "is a word of the language"
         elif isinstance(statement, FunctionStatement):
-            if name in self.scalars.functions:
+            if name in self.lambdas.functions:
                 problem = "is declared already"
             elif snake(name) in FUNCTIONS:
                 problem = "is a function of the language"

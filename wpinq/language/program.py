@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from wpinq.errors import LanguageError
+from wpinq.language.public_values import PublicScalar
 from wpinq.language.text import shorten, suggest
 from wpinq.language.unparse import print_program
-from wpinq.language.values import Scalar
 from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
 
@@ -48,7 +48,7 @@ class Program(Mapping[str, Query | Measurement]):
         self,
         named: Mapping[str, Query | Measurement],
         sources: Mapping[str, Query],
-        parameters: Mapping[str, Scalar],
+        parameters: Mapping[str, PublicScalar],
     ) -> None:
         self._named = dict(named)
         self.sources = dict(sources)

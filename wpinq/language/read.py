@@ -15,23 +15,23 @@ from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Type, record_type, t
 from wpinq.language.syntax import (
     Access,
     Argument,
+    ArrowFunction,
     Binding,
-    Call,
-    Choice,
-    Function,
+    Conditional,
     FunctionStatement,
     Index,
     Infix,
+    Invocation,
     List,
     Literal,
     Name,
+    NumberList,
     ParameterStatement,
     Prefix,
-    Record,
+    ProgramStatement,
+    RecordLiteral,
     SourceStatement,
-    Statement,
     Syntax,
-    Table,
     Tuple,
 )
 from wpinq.language.text import TABLE, Text, shorten, suggest
@@ -56,7 +56,7 @@ _CLOSERS = {
 }
 
 
-def read(text: Text) -> list[Statement]:
+def read(text: Text) -> list[ProgramStatement]:
     """The statements of a program, or LanguageError at the first thing that cannot be read."""
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
@@ -70,7 +70,7 @@ def read(text: Text) -> list[Statement]:
         raise _unexpected(text, error.pos_in_stream, error.allowed or ()) from None
     except UnexpectedInput as error:
         raise text.error("this cannot be read", error.pos_in_stream or 0) from None
-    statements: list[Statement] = _Reader(text).read(tree)
+    statements: list[ProgramStatement] = _Reader(text).read(tree)
     return statements
 
 
@@ -130,23 +130,23 @@ class _Reader:
 
     # --- statements -------------------------------------------------------------------------------------------------
 
-    def start(self, *statements: Statement) -> list[Statement]:
+    def start(self, *statements: ProgramStatement) -> list[ProgramStatement]:
         return list(statements)
 
-    def source(self, name: Any, type_: Type, *options: tuple[str, int, Syntax]) -> Statement:
+    def source(self, name: Any, type_: Type, *options: tuple[str, int, Syntax]) -> ProgramStatement:
         return SourceStatement(name.start_pos, str(name), type_, options)
 
     def option(self, name: Any, value: Syntax) -> tuple[str, int, Syntax]:
         return str(name), name.start_pos, value
 
-    def parameter(self, name: Any, value: Syntax) -> Statement:
+    def parameter(self, name: Any, value: Syntax) -> ProgramStatement:
         return ParameterStatement(name.start_pos, str(name), value)
 
-    def function(self, name: Any, *rest: Any) -> Statement:
+    def function(self, name: Any, *rest: Any) -> ProgramStatement:
         *parameters, body = rest
         return FunctionStatement(name.start_pos, str(name), self._function(name.start_pos, parameters, body))
 
-    def binding(self, *children: Any) -> Statement:
+    def binding(self, *children: Any) -> ProgramStatement:
         *declared, name, value = children
         return Binding(name.start_pos, str(name), value, bool(declared))
 
@@ -228,7 +228,7 @@ class _Reader:
         return Name(token.start_pos, str(token))
 
     def choice(self, condition: Syntax, token: Any, yes: Syntax, no: Syntax) -> Syntax:
-        return Choice(token.start_pos, condition, yes, no)
+        return Conditional(token.start_pos, condition, yes, no)
 
     def infix(self, left: Syntax, token: Any, right: Syntax) -> Syntax:
         return Infix(token.start_pos, str(token), left, right)
@@ -245,13 +245,13 @@ class _Reader:
         return Index(token.start_pos, subject, index)
 
     def method(self, subject: Syntax, name: Any, arguments: tuple[Argument, ...]) -> Syntax:
-        return Call(name.start_pos, subject, str(name), arguments)
+        return Invocation(name.start_pos, subject, str(name), arguments)
 
     def call(self, name: Any, arguments: tuple[Argument, ...]) -> Syntax:
-        return Call(name.start_pos, None, str(name), arguments)
+        return Invocation(name.start_pos, None, str(name), arguments)
 
     def construction(self, new: Any, name: Any, arguments: tuple[Argument, ...]) -> Syntax:
-        return Call(name.start_pos, None, str(name), arguments, new=True)
+        return Invocation(name.start_pos, None, str(name), arguments, new=True)
 
     def arguments(self, *arguments: Argument) -> tuple[Argument, ...]:
         return arguments
@@ -261,7 +261,7 @@ class _Reader:
         return Argument(str(name[0]) if name else None, value)
 
     def record(self, *children: Any) -> Syntax:
-        return Record(children[0].start_pos, children[-1])
+        return RecordLiteral(children[0].start_pos, children[-1])
 
     def fields(self, *fields: tuple[str | None, Syntax]) -> tuple[tuple[str | None, Syntax], ...]:
         return fields
@@ -279,11 +279,11 @@ class _Reader:
     def list(self, token: Any, items: tuple[Syntax, ...]) -> Syntax:
         return List(token.start_pos, items)
 
-    def table(self, token: Any) -> Table:
+    def table(self, token: Any) -> NumberList:
         numbers = tuple(json.loads(token))
         if not all(map(math.isfinite, numbers)):
             raise self.text.error("a number of this list is beyond the range of floats", token.start_pos)
-        return Table(token.start_pos, numbers)
+        return NumberList(token.start_pos, numbers)
 
     def typed_list(self, new: Any, *children: Any) -> Syntax:
         *element, items = children
@@ -309,11 +309,11 @@ class _Reader:
                 raise self.text.error("the parameters of a lambda are names: (x, y) => …", position)
         return self._function(opening.start_pos, [item.name for item in items], body)
 
-    def _function(self, position: int, names: Iterable[str], body: Syntax) -> Function:
+    def _function(self, position: int, names: Iterable[str], body: Syntax) -> ArrowFunction:
         parameters = tuple(str(name) for name in names)
         for i, name in enumerate(parameters):
             if name in parameters[:i]:
                 raise self.text.error(f"two parameters are called `{shorten(name)}`; name them apart", position)
         if not parameters:
             raise self.text.error("a function needs a parameter: x => …", position)
-        return Function(position, parameters, body)
+        return ArrowFunction(position, parameters, body)

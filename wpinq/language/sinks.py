@@ -8,8 +8,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Literal
 
-from wpinq.expr.format import write, write_constant
 from wpinq.expr.nodes import Call, Lambda, make_lambda
+from wpinq.expr.printing import write, write_constant
 from wpinq.expr.types import INT, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.measure.epsilon import format_epsilon

@@ -57,7 +57,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call(Syntax):
+class Invocation(Syntax):
     """`name(arguments)`, `subject.name(arguments)` or `new name(arguments)`."""
 
     subject: Syntax | None
@@ -84,7 +84,7 @@ class Prefix(Syntax):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice(Syntax):
+class Conditional(Syntax):
     """`condition ? yes : no`."""
 
     condition: Syntax
@@ -108,21 +108,21 @@ class List(Syntax):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table(Syntax):
+class NumberList(Syntax):
     """`[1, 2.5, -3]`: a list of numbers as they are, a float where there is a point or an exponent."""
 
     numbers: tuple[int | float, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Record(Syntax):
+class RecordLiteral(Syntax):
     """`new { a = x, y.b }`, with or without `new`."""
 
     fields: tuple[tuple[str | None, Syntax], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Function(Syntax):
+class ArrowFunction(Syntax):
     """`x => body` or `(x, y) => body`."""
 
     parameters: tuple[str, ...]
@@ -154,7 +154,7 @@ class FunctionStatement:
 
     position: int
     name: str
-    function: Function
+    function: ArrowFunction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,4 +167,4 @@ class Binding:
     declared: bool
 
 
-Statement = SourceStatement | ParameterStatement | FunctionStatement | Binding
+ProgramStatement = SourceStatement | ParameterStatement | FunctionStatement | Binding

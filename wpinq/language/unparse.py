@@ -11,8 +11,8 @@ from inspect import signature
 from itertools import count
 
 from wpinq.errors import LanguageError
-from wpinq.expr.format import RESERVED, TooDeep, quote, write, write_constant
 from wpinq.expr.nodes import Constant, Lambda
+from wpinq.expr.printing import RESERVED, TooDeep, quote, write, write_constant
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
 from wpinq.language.sinks import SINKS
 from wpinq.language.text import LIMITS, shorten, too_long

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from wpinq.errors import PlanError
 from wpinq.expr import build, catalogue
 from wpinq.expr.nodes import Constant, Expr
-from wpinq.expr.trace import Symbol, lift
+from wpinq.expr.trace import Symbol, UserFunction, lift
 from wpinq.expr.types import FLOAT, INT
-
-Function = Callable[..., Any]
 
 
 def check_range(lower: float, upper: float) -> tuple[float, float]:
@@ -23,7 +20,7 @@ def check_range(lower: float, upper: float) -> tuple[float, float]:
     return low, high
 
 
-def sum_elements(value: Function, low: float, high: float) -> Function:
+def sum_elements(value: UserFunction, low: float, high: float) -> UserFunction:
     """For SelectMany: one record, "sum", of weight `clamp(value) / max(|low|, |high|)`."""
     magnitude = max(abs(low), abs(high))
 
@@ -33,7 +30,7 @@ def sum_elements(value: Function, low: float, high: float) -> Function:
     return elements
 
 
-def average_elements(value: Function, low: float, high: float) -> Function:
+def average_elements(value: UserFunction, low: float, high: float) -> UserFunction:
     """For SelectMany: "sum" with half the offset from the middle over half the range, "count" with a half."""
     middle, half = (low + high) / 2, (high - low) / 2
 
@@ -55,7 +52,7 @@ def _number(value: float) -> Constant:
     return build.constant(float(value))
 
 
-def _clamped(value: Function, record: Symbol, low: float, high: float) -> Expr:
+def _clamped(value: UserFunction, record: Symbol, low: float, high: float) -> Expr:
     number = lift(value(record))
     if number.type not in (INT, FLOAT):
         raise PlanError(f"a sum or an average needs a function to numbers, not to {number.type}")

@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wpinq.expr.format import show
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda
+from wpinq.expr.printing import show
 from wpinq.expr.types import ListOf, Weighted
 
 _LONGEST = 64

@@ -3,7 +3,8 @@
 Operators that are linear in the weights hold no state. A keyed operator holds its inputs by key and, where a
 change touches a key, emits what the key's output is now less what it was: the one rule that needs no proof beyond
 the operator's own meaning. Join has a second rule for keys whose norm did not change, which is the rule of a
-random walk on graphs (paper, section 4.3 and appendix B).
+random walk on graphs (paper, section 4.3 and appendix B). GroupBy keeps each group in order of weight, and emits the
+prefixes that change.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import singledispatch
+from operator import itemgetter
 from typing import Any
+
+from sortedcontainers import SortedList
 
 from wpinq.engines.incremental.journal import Journal
 from wpinq.errors import PlanError
@@ -19,7 +23,8 @@ from wpinq.expr.compile import compile_lambda
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight, Weights, accumulate
 from wpinq.plan.operator import Combination, Keyed, Operator, PerRecord
-from wpinq.plan.operators import Join
+from wpinq.plan.operators import GroupBy, Join
+from wpinq.plan.operators.group_by import Placed, placed, prefixes
 
 DUST = 1e-12
 """A float weight that changes cancel down to less than this is taken as 0. Exact arithmetic has no dust."""
@@ -151,3 +156,53 @@ class _Join(_Keyed):
 @kernel.register(Join)
 def _(operator: Join, arithmetic: Arithmetic, journal: Journal) -> Kernel:
     return _Join(operator, arithmetic, journal)
+
+
+class _GroupBy(_Keyed):
+    """Each group is kept heaviest first. Prefixes that hold no record whose place changed, or all of them, stay."""
+
+    def __init__(self, operator: GroupBy, arithmetic: Arithmetic, journal: Journal) -> None:
+        super().__init__(operator, arithmetic, journal)
+        self._reduce = compile_lambda(operator.reduce)
+        self._groups: dict[Value, SortedList] = {}
+
+    def _change_part(self, key: Value, change: Part) -> Iterator[tuple[Value, Weight]]:
+        part = self._part(key)
+        (held,), (changed,) = part, change
+        gone = [placed(record, held[record]) for record in changed if held.get(record, 0) > 0]
+        self._apply(key, part, change)
+        come = [placed(record, held[record]) for record in changed if held.get(record, 0) > 0]
+        if not gone and not come:
+            return
+        group = self._groups.get(key)
+        if group is None:
+            group = SortedList()
+            self._journal.put(self._groups, key, group)
+        moved = sorted([*gone, *come])
+        most = moved[-1] if {record for *_, record in gone} == {record for *_, record in come} else None
+        start = group.bisect_left(moved[0])
+        last = group[start - 1][0] if start else 0
+        first = sorted(group[:start], key=itemgetter(1))
+        for members, weight in self._prefixes(group, start, most, first, last):
+            yield (key, self._reduce(members)), -weight
+        for item in gone:
+            self._journal.remove(group, item)
+        for item in come:
+            self._journal.add(group, item)
+        for members, weight in self._prefixes(group, start, most, first, last):
+            yield (key, self._reduce(members)), weight
+        if not group:
+            self._journal.put(self._groups, key, None)
+
+    def _prefixes(
+        self, group: SortedList, start: int, most: Placed | None, first: list[Placed], last: Weight
+    ) -> Iterator[tuple[tuple[Value, ...], Weight]]:
+        """Those that may change: from the one that ends before `start`, whose next record may be another, to `most`."""
+        stop = len(group) if most is None else group.bisect_right(most)
+        following = group[stop][0] if stop < len(group) else 0
+        return prefixes(group.islice(start, stop), first, last, following)
+
+
+@kernel.register(GroupBy)
+def _(operator: GroupBy, arithmetic: Arithmetic, journal: Journal) -> Kernel:
+    return _GroupBy(operator, arithmetic, journal)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -11,7 +10,8 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.checks import MOST_BINS, MOST_RECORDS, count_of, is_one_of, vector
 from wpinq.histograms.inference.isotonic import isotonic, pool_sizes
@@ -92,7 +92,7 @@ class CountOfCounts(Strategy):
             return tuple(range(self.largest))
         return tuple(range(self.groups - 1, -1, -1))
 
-    def query(self, source: Query, bin: Callable[..., Any] | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program over items; `bin` gives an item's group, of any type. Uses of the source: 1."""
         group = (lambda record: record) if bin is None else bin
         if self.method == "naive":

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wpinq.arrays import Floats, Integers
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.checks import is_one_of
 from wpinq.histograms.inference.consistency import tree_least_squares

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wpinq.arrays import Floats
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
 from wpinq.histograms.strategies.strategy import bins_of
@@ -42,7 +42,7 @@ class Identity(LinearStrategy):
     def keys(self) -> tuple[Value, ...]:
         return tuple(range(self.domain))
 
-    def query(self, source: Query, bin: Callable[..., Any] | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: `Select(bin)`, bins outside of the domain left out. Uses of the source: 1."""
         return bins_of(source, bin, self.domain)
 

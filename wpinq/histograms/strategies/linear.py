@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -11,7 +10,8 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
+from wpinq.expr.trace import UserFunction
 from wpinq.histograms.inference.axes import blocks, units
 from wpinq.histograms.inference.checks import is_one_of, vector
 from wpinq.histograms.inference.nonnegative import nonnegative_least_squares, project_tree
@@ -66,7 +66,7 @@ class LinearStrategy(Strategy):
     def coefficients(self, queries: Floats) -> Floats:
         """What the estimate of each query takes of each answer: `(A⁺)ᵀ w`."""
 
-    def query(self, source: Query, bin: Callable[..., Any] | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: `SelectMany(bin → its column of A)`. Every record's weight goes to its bin's column.
 
         Parameters

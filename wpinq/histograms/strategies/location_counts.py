@@ -11,7 +11,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.checks import MOST_RECORDS, array_of, integer_row, is_one_of, sequence_of

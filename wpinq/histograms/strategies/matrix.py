@@ -11,7 +11,7 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.axes import blocks, units
 from wpinq.histograms.inference.least_squares import least_squares

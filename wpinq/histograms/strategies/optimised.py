@@ -10,7 +10,7 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker, Stacked
 from wpinq.histograms.inference.axes import along

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
@@ -13,6 +13,7 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT, TupleOf
 from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker
@@ -85,7 +86,7 @@ class Product(LinearStrategy):
     def keys(self) -> tuple[Value, ...]:
         return tuple(product(*(strategy.keys for strategy in self.strategies)))
 
-    def query(self, source: Query, bin: Callable[..., Any] | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: a SelectMany over the product of the columns. `bin` gives a record of bins."""
         current = attributes_of(source, bin, self.sizes)
         for group in grouped([self.strategies]):
@@ -151,7 +152,7 @@ def grouped(products: Sequence[Sequence[LinearStrategy]]) -> list[range]:
     return groups
 
 
-def attributes_of(source: Query, bin: Callable[..., Any] | None, sizes: tuple[int, ...]) -> Query:
+def attributes_of(source: Query, bin: UserFunction | None, sizes: tuple[int, ...]) -> Query:
     """The query of each record's bins, one an attribute, those outside of the domain left out."""
     current = checked_query(source) if bin is None else checked_query(source).select(bin)
     type_, count = current.plan.type, len(sizes)

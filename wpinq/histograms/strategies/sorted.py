@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.intervals import Bootstrap, bootstrap
 from wpinq.histograms.inference.isotonic import isotonic
@@ -47,7 +47,7 @@ class Sorted(Strategy):
     def keys(self) -> tuple[Value, ...]:
         return tuple(range(self.domain - 1, -1, -1))
 
-    def query(self, source: Query, bin: Callable[..., Any] | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: record j weighs the (j + 1)-th largest count. Uses of the source: 1."""
         above = bins_of(source, bin, self.domain).shave(1.0).select(lambda piece: piece.index)
         return above.shave(1.0).select(lambda piece: piece.index)

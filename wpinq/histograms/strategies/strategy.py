@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.checks import vector
@@ -64,7 +64,7 @@ class Strategy(ABC):
         return len(self.keys)
 
     @abstractmethod
-    def query(self, source: Query, bin: Callable[..., Any] | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program over any query whose records `bin` maps to 0 … domain − 1; other bins are left out."""
 
     @abstractmethod
@@ -72,7 +72,7 @@ class Strategy(ABC):
         """The estimate, from answers."""
 
     def measure(
-        self, source: Query, epsilon: object, bin: Callable[..., Any] | None = None, mechanism: Mechanism = "laplace"
+        self, source: Query, epsilon: object, bin: UserFunction | None = None, mechanism: Mechanism = "laplace"
     ) -> Measurement:
         """The measurement to release: the query over the strategy's public keys.
 
@@ -136,7 +136,7 @@ def checked_query(source: object) -> Query:
     return source
 
 
-def bins_of(source: Query, bin: Callable[..., Any] | None, domain: int) -> Query:
+def bins_of(source: Query, bin: UserFunction | None, domain: int) -> Query:
     """The query of each record's bin, those outside of the domain left out; PlanError when bins are no ints."""
     bins = checked_query(source) if bin is None else checked_query(source).select(bin)
     if bins.plan.type != INT:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
@@ -13,7 +12,8 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
+from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker, Stacked
 from wpinq.histograms.inference.axes import along, along_axes, flat_product
@@ -90,7 +90,7 @@ class UnionOfProducts(LinearStrategy):
             for places in product(*(range(strategy.size) for strategy in part.strategies))
         )
 
-    def query(self, source: Query, bin: Callable[..., Any] | None = None) -> Query:
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: a SelectMany over both columns. `bin` gives a record of bins."""
         current = attributes_of(source, bin, self.sizes)
         for group in grouped([part.strategies for part in self.products]):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.arrays import Floats, Integers
-from wpinq.expr import functions as wp
+from wpinq.expr import library as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.inference.axes import along
 from wpinq.histograms.inference.tree import Tree

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Lambda
@@ -75,14 +75,37 @@ class GroupBy(Keyed):
         reduce = compile_lambda(self.reduce)
 
         def evaluate_part(key: Value, part: Weights) -> Iterable[tuple[Value, Weight]]:
-            ordered = [(-weight, order_key(record), record) for record, weight in part.items() if weight > 0]
-            ordered.sort()
-            prefix: list[tuple[object, Value]] = []
-            for i, (negated, order, record) in enumerate(ordered):
-                insort(prefix, (order, record))
-                following = ordered[i + 1][0] if i + 1 < len(ordered) else 0
-                if negated != following:
-                    group = tuple(member for _, member in prefix)
-                    yield (key, reduce(group)), (following - negated) / 2
+            ordered = sorted(placed(record, weight) for record, weight in part.items() if weight > 0)
+            for group, weight in prefixes(ordered):
+                yield (key, reduce(group)), weight
 
         return evaluate_part
+
+
+Placed = tuple[Weight, tuple[Any, ...], Value]
+"""A record of positive weight: less its weight, its key in canonical order, itself. Sorted, the heaviest is first."""
+
+
+def placed(record: Value, weight: Weight) -> Placed:
+    """The record as it is sorted within its group."""
+    return -weight, order_key(record), record
+
+
+def prefixes(
+    rest: Iterable[Placed], first: Iterable[Placed] = (), last: Weight = 0, following: Weight = 0
+) -> Iterator[tuple[tuple[Value, ...], Weight]]:
+    """The prefixes, in canonical order, that end with the records of `first` or later, and their weights.
+
+    `first` is in canonical order and `rest` heaviest first. What follows `first`, which ends with `last`, is `rest`,
+    and what follows `rest` is `following`: both less a weight, 0 for none.
+    """
+    orders, members = [order for _, order, _ in first], [record for _, _, record in first]
+    for negated, order, record in rest:
+        if negated != last and members:
+            yield tuple(members), (negated - last) / 2
+        place = bisect_left(orders, order) if orders and order < orders[-1] else len(orders)
+        orders.insert(place, order)  # two lists, not a sorted container: nearly all the time goes into the tuples
+        members.insert(place, record)
+        last = negated
+    if following != last and members:
+        yield tuple(members), (following - last) / 2

@@ -12,13 +12,13 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.errors import EpsilonError, LanguageError
-from wpinq.expr.format import DEPTH_LIMIT
-from wpinq.language.syntax import Call, Infix, List, Literal, Name, Prefix, Syntax, Table, Tuple
+from wpinq.expr.printing import DEPTH_LIMIT
+from wpinq.language.syntax import Infix, Invocation, List, Literal, Name, NumberList, Prefix, Syntax, Tuple
 from wpinq.language.text import Text, shorten, suggest
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.plan.domain import DOMAIN_LIMIT
 
-Scalar = int | Fraction | str | bool | None
+PublicScalar = int | Fraction | str | bool | None
 """The value of a parameter."""
 
 KEYS_LIMIT = DOMAIN_LIMIT
@@ -30,14 +30,14 @@ _DOMAIN_FUNCTIONS = ("range", "product")
 class Values:
     """Evaluates public values: literals, parameters, `+ - * /`, lists, tuples, `range(a, b)`, `product(…)`."""
 
-    def __init__(self, text: Text, parameters: Mapping[str, Scalar]) -> None:
+    def __init__(self, text: Text, parameters: Mapping[str, PublicScalar]) -> None:
         self.text = text
         self.parameters = parameters
         self.held = 0
 
-    def scalar(self, node: Syntax) -> Scalar:
+    def scalar(self, node: Syntax) -> PublicScalar:
         """A number, string, true, false or null."""
-        value: Scalar = self._value(node, 0)
+        value: PublicScalar = self._value(node, 0)
         if isinstance(value, (tuple, list, range)):
             raise self.text.error("expected a number, a string, true, false or null", node.position)
         return value
@@ -120,7 +120,7 @@ class Values:
             )
         if isinstance(node, Tuple):
             return tuple(self._value(item, depth + 1) for item in node.items)
-        if isinstance(node, Table):
+        if isinstance(node, NumberList):
             return list(node.numbers)
         if isinstance(node, List):
             return [self._key(item, depth + 1) for item in node.items]
@@ -128,7 +128,7 @@ class Values:
             return -self._number(node.operand, depth + 1)
         if isinstance(node, Infix):
             return self._infix(node, depth + 1)
-        if isinstance(node, Call) and node.subject is None and not node.new and node.name in _DOMAIN_FUNCTIONS:
+        if isinstance(node, Invocation) and node.subject is None and not node.new and node.name in _DOMAIN_FUNCTIONS:
             return self._domain(node, depth + 1)
         raise self.text.error(
             "only public values can stand here: numbers, strings, parameters and + - * / of them, lists, tuples, "
@@ -166,7 +166,7 @@ class Values:
         exact = isinstance(left, int) and isinstance(right, int) and quotient.denominator == 1
         return int(quotient) if exact else quotient
 
-    def _domain(self, node: Call, depth: int) -> Any:
+    def _domain(self, node: Invocation, depth: int) -> Any:
         for argument in node.arguments:
             if argument.name is not None:
                 raise self.text.error(f"{node.name} takes no named arguments", argument.value.position)
@@ -189,7 +189,7 @@ class Values:
             raise self.text.error(f"a domain has at most {KEYS_LIMIT:,} keys", node.position)
 
 
-def override(name: str, given: object, default: Scalar) -> Scalar:
+def override(name: str, given: object, default: PublicScalar) -> PublicScalar:
     """The value of a parameter given from outside, read as what its default is: a number, a string or a bool."""
     if isinstance(default, bool):
         words = {"true": True, "false": False}

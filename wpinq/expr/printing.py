@@ -17,7 +17,7 @@ SIZE_LIMIT = 20_000
 RESERVED = frozenset({"new", "true", "false", "null"})
 """Words of the notation that cannot name a variable."""
 
-_INFIX = {
+INFIX = {
     "or": ("||", 2),
     "and": ("&&", 3),
     "equal": ("==", 4),
@@ -35,6 +35,7 @@ _INFIX = {
     "floor_divide": ("/", 7),  # between ints, as in the paper; `//` starts a comment
     "modulo": ("%", 7),
 }
+"""Name of an operator -> its sign, and how close it binds. The first of several with one sign is what is read."""
 _TERNARY, _UNARY, _POSTFIX = 1, 8, 9
 
 
@@ -117,8 +118,8 @@ class _Writer:
 
     def _call(self, call: Call, depth: int) -> tuple[str, int]:
         arguments = call.arguments
-        if call.name in _INFIX:
-            symbol, strength = _INFIX[call.name]
+        if call.name in INFIX:
+            symbol, strength = INFIX[call.name]
             left = self.write(arguments[0], strength, depth)
             right = self.write(arguments[1], strength + 1, depth)
             return f"{left} {symbol} {right}", strength

@@ -10,48 +10,35 @@ from inspect import Parameter, Signature
 
 from wpinq.errors import ExpressionError
 from wpinq.expr import build, catalogue
-from wpinq.expr.format import DEPTH_LIMIT
 from wpinq.expr.nodes import Expr
+from wpinq.expr.printing import DEPTH_LIMIT, INFIX
 from wpinq.expr.trace import lift, trace
 from wpinq.expr.types import INT, NULL, ListOf, TupleOf
+from wpinq.language.public_values import PublicScalar
 from wpinq.language.read import SCALARS
 from wpinq.language.syntax import (
     Access,
     Argument,
-    Call,
-    Choice,
-    Function,
+    ArrowFunction,
+    Conditional,
     Index,
     Infix,
+    Invocation,
     List,
     Literal,
     Name,
+    NumberList,
     Prefix,
-    Record,
+    RecordLiteral,
     Syntax,
-    Table,
     Tuple,
 )
 from wpinq.language.text import Text, shorten, suggest
-from wpinq.language.values import Scalar
 
 STEP_LIMIT = 50_000
 """The most steps that all lambdas of a program take to build, functions expanded at each use."""
 
-_INFIX = {
-    "||": "or",
-    "&&": "and",
-    "==": "equal",
-    "!=": "not_equal",
-    "<": "less",
-    "<=": "less_equal",
-    ">": "greater",
-    ">=": "greater_equal",
-    "+": "add",
-    "-": "subtract",
-    "*": "multiply",
-    "%": "modulo",
-}
+_INFIX = {sign: name for name, (sign, _) in reversed(INFIX.items())}
 _KEEPS_NAME = frozenset({"rotate", "reverse", "sort"})
 _ELEMENT_TYPES = {**SCALARS, "string": SCALARS["str"], "double": SCALARS["float"]}
 
@@ -61,8 +48,8 @@ Environment = Mapping[str, Expr]
 class TextFunction:
     """A function of a program as a Python callable, which tracing calls with symbols like any other."""
 
-    def __init__(self, scalars: Scalars, node: Function, environment: Environment, depth: int) -> None:
-        self.scalars, self.node, self.environment, self.depth = scalars, node, environment, depth
+    def __init__(self, lambdas: Lambdas, node: ArrowFunction, environment: Environment, depth: int) -> None:
+        self.lambdas, self.node, self.environment, self.depth = lambdas, node, environment, depth
         shown = [f"{name}_" if keyword.iskeyword(name) else name for name in node.parameters]
         self.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_ONLY) for name in shown])
 
@@ -75,21 +62,21 @@ class TextFunction:
                 raise ExpressionError(f"a lambda of {len(names)} parameters needs a record of as many fields")
             given = build.fields(whole)
         inner = {**self.environment, **dict(zip(names, given, strict=True))}
-        return self.scalars.expression(self.node.body, inner, self.depth + 1)
+        return self.lambdas.expression(self.node.body, inner, self.depth + 1)
 
 
-class Scalars:
+class Lambdas:
     """Builds expressions. What a name means: a variable, else a parameter of the program."""
 
-    def __init__(self, text: Text, parameters: Mapping[str, Scalar], queries: Collection[str]) -> None:
+    def __init__(self, text: Text, parameters: Mapping[str, PublicScalar], queries: Collection[str]) -> None:
         self.text = text
         self.parameters = parameters
         self.queries = queries
-        self.functions: dict[str, Function] = {}
+        self.functions: dict[str, ArrowFunction] = {}
         self.steps = 0
-        self.tables: dict[Table, Expr] = {}
+        self.tables: dict[NumberList, Expr] = {}
 
-    def function(self, node: Function) -> TextFunction:
+    def function(self, node: ArrowFunction) -> TextFunction:
         """A lambda of the program, over nothing but its parameters."""
         return TextFunction(self, node, {}, 0)
 
@@ -124,25 +111,25 @@ class Scalars:
             return self._access(below(node.subject), node)
         if isinstance(node, Index):
             return self._index(below(node.subject), node, below)
-        if isinstance(node, Call):
+        if isinstance(node, Invocation):
             return self._call(node, environment, depth)
         if isinstance(node, Infix):
             return self._infix(node.operator, below(node.left), below(node.right))
         if isinstance(node, Prefix):
             return build.negate(below(node.operand)) if node.operator == "-" else build.call("not", below(node.operand))
-        if isinstance(node, Choice):
+        if isinstance(node, Conditional):
             return catalogue.apply("where", below(node.condition), below(node.yes), below(node.no))
         if isinstance(node, Tuple):
             return build.record((None,) * len(node.items), tuple(below(item) for item in node.items))
         if isinstance(node, List):
             return self._list(node, below)
-        if isinstance(node, Table):
+        if isinstance(node, NumberList):
             return self._table(node)
-        if isinstance(node, Record):
+        if isinstance(node, RecordLiteral):
             return self._record(node, below)
         raise self.text.error("a lambda stands only in functions of lists: sum(l, x => …)", node.position)
 
-    def constant(self, value: Scalar) -> Expr:
+    def constant(self, value: PublicScalar) -> Expr:
         """A literal or a parameter as an expression; a decimal is a float."""
         try:
             return build.constant(float(value) if isinstance(value, Fraction) else value)
@@ -201,12 +188,12 @@ class Scalars:
             raise self.text.error(f"this is a list of {built.type.element}, not of {name}", node.position)
         return built
 
-    def _table(self, node: Table) -> Expr:
+    def _table(self, node: NumberList) -> Expr:
         if node not in self.tables:  # once, however often the function that holds it is used
             self.tables[node] = lift(list(node.numbers))
         return self.tables[node]
 
-    def _record(self, node: Record, below: Callable[[Syntax], Expr]) -> Expr:
+    def _record(self, node: RecordLiteral, below: Callable[[Syntax], Expr]) -> Expr:
         names: list[str] = []
         for given, value in node.fields:
             name = given if given is not None else _inferred(value)
@@ -219,7 +206,7 @@ class Scalars:
             names.append(name)
         return build.record(tuple(names), tuple(below(value) for _, value in node.fields))
 
-    def _call(self, node: Call, environment: Environment, depth: int) -> Expr:
+    def _call(self, node: Invocation, environment: Environment, depth: int) -> Expr:
         for argument in node.arguments:
             if argument.name is not None:
                 raise self.text.error(
@@ -237,7 +224,7 @@ class Scalars:
         written = list(node.arguments) if node.subject is None else [Argument(None, node.subject), *node.arguments]
         arguments: list[Expr] = []
         for position, argument in enumerate(written):
-            if isinstance(argument.value, Function) and position == 1 and catalogue.FUNCTIONS[name].takes_function:
+            if isinstance(argument.value, ArrowFunction) and position == 1 and catalogue.FUNCTIONS[name].takes_function:
                 items = arguments[0].type
                 if not isinstance(items, ListOf):
                     raise self.text.error(f"{name} with a function takes a list, not {items}", node.position)
@@ -247,7 +234,7 @@ class Scalars:
                 arguments.append(self.expression(argument.value, environment, depth))
         return catalogue.apply(name, *arguments)
 
-    def _inline(self, node: Call, environment: Environment, depth: int) -> Expr:
+    def _inline(self, node: Invocation, environment: Environment, depth: int) -> Expr:
         function = self.functions[node.name]
         if len(node.arguments) != len(function.parameters):
             raise self.text.error(
@@ -269,7 +256,7 @@ def _inferred(value: Syntax) -> str | None:
 
     A rotated, reversed or sorted record keeps its name: `rotate(x.path)` is `path`.
     """
-    while isinstance(value, Call) and snake(value.name) in _KEEPS_NAME and not value.new:
+    while isinstance(value, Invocation) and snake(value.name) in _KEEPS_NAME and not value.new:
         if value.subject is not None:
             value = value.subject
         elif value.arguments:

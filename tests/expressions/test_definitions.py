@@ -1,0 +1,126 @@
+"""Functions are defined in one place: what `wp`, text and type checkers know agrees, and gaps have errors of ours."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from wpinq.errors import ExpressionError
+from wpinq.expr import library
+from wpinq.expr.build import call
+from wpinq.expr.catalogue import FUNCTIONS
+from wpinq.expr.compile import compile_lambda
+from wpinq.expr.declare import IN_PYTHON, primitive
+from wpinq.expr.definition import PRIMITIVES, define, handled, strict
+from wpinq.expr.nodes import Call, Constant, Variable, make_lambda
+from wpinq.expr.types import INT
+from wpinq.expr.work import work
+
+ONE = Constant(INT, 1)
+LISTED = next(
+    ast.literal_eval(node.value)
+    for node in ast.parse(Path(library.__file__).read_text(encoding="utf-8")).body
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__"
+)
+
+
+@pytest.fixture
+def nothing_stays() -> Iterator[None]:
+    """What a test defines is gone after it."""
+    tables: tuple[dict[str, Any], ...] = (PRIMITIVES, FUNCTIONS, IN_PYTHON)
+    before = [dict(table) for table in tables]
+    yield
+    for table, entries in zip(tables, before, strict=True):
+        table.clear()
+        table.update(entries)
+
+
+def test_the_names_that_type_checkers_see_are_those_that_are_defined() -> None:
+    assert sorted(LISTED) == LISTED == sorted(IN_PYTHON), "list a new function in wpinq/expr/library.py, for editors"
+
+
+@pytest.mark.parametrize("name", sorted(IN_PYTHON))
+def test_every_function_is_a_name_of_the_package(name: str) -> None:
+    assert getattr(wp, name) is getattr(library, name) is IN_PYTHON[name]
+    assert name in wp.__all__
+    assert inspect.getdoc(getattr(wp, name))
+
+
+def test_no_function_hides_another_name_of_the_package() -> None:
+    assert len(set(wp.__all__)) == len(wp.__all__)
+
+
+def _typing(types: tuple[Any, ...], attributes: tuple[Any, ...]) -> Any:
+    return INT
+
+
+def twice(value: object) -> Any:
+    """The value, twice."""
+
+
+@pytest.mark.usefixtures("nothing_stays")
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        ({"meaning": abs, "work": handled}, "no typing rule"),
+        ({"typing": _typing, "work": handled}, "no meaning"),
+        ({"typing": _typing, "meaning": abs}, "no bound on its work"),
+        ({}, "no typing rule and no meaning and no bound on its work"),
+    ],
+)
+def test_what_a_definition_leaves_out_is_named(given: dict[str, Any], missing: str) -> None:
+    with pytest.raises(ExpressionError, match=f"'twice' is not fully defined in {__name__}: it has {missing}"):
+        primitive(**given)(twice)
+    with pytest.raises(
+        ExpressionError, match=f"'twice' is not fully defined in wpinq.expr.primitives: it has {missing}"
+    ):
+        define("twice", 1, **given)
+    assert "twice" not in PRIMITIVES
+
+
+@pytest.mark.usefixtures("nothing_stays")
+def test_a_name_is_defined_once_and_with_a_docstring() -> None:
+    def length(value: object) -> Any:
+        """Another."""
+
+    def undocumented(value: object) -> Any: ...
+
+    with pytest.raises(ExpressionError, match=f"'length' is defined twice, the second time in {__name__}"):
+        primitive(_typing, len, work=handled)(length)
+    with pytest.raises(ExpressionError, match=f"'undocumented' of {__name__} has no docstring"):
+        primitive(_typing, len, work=handled)(undocumented)
+
+
+@pytest.mark.usefixtures("nothing_stays")
+def test_a_typing_rule_that_gives_no_type_is_named() -> None:
+    symbolic = primitive(lambda types, attributes: None, abs, work=handled)(twice)  # type: ignore[arg-type,return-value]
+    with pytest.raises(ExpressionError, match="the typing rule of the primitive 'twice' gives no type"):
+        symbolic(1)
+
+
+@pytest.mark.usefixtures("nothing_stays")
+def test_one_definition_is_enough() -> None:
+    symbolic = primitive(_typing, strict(lambda value: 2 * value), work=lambda sizes, texts, given: (0, 0))(twice)
+    numbers = wp.source("numbers", int)
+    query = numbers.select(lambda x: symbolic(x) + 1)
+    assert dict(wp.evaluate(query, {"numbers": [20]}, engine="reference")) == {41: 1.0}
+    for text in ("twice(x)", "Twice(x)", "x.Twice()"):
+        program = wp.parse(f"source numbers: int;\nvar q = numbers.Select(x => {text} + 1);\n")
+        assert program["q"] == query
+        assert "twice(x) + 1" in str(program)
+    with pytest.raises(TypeError, match=r"twice\(\) missing a required argument: 'value'"):
+        symbolic()
+    x = Variable(INT, 0, "x")
+    assert work(make_lambda((x,), call("twice", x)), (1,)).steps == 2, "no primitive is free, whatever it says"
+
+
+@pytest.mark.parametrize("use", [compile_lambda, lambda function: work(function, ()), lambda _: call("mystery", ONE)])
+def test_an_unknown_primitive_is_named(use: Any) -> None:
+    with pytest.raises(ExpressionError, match="there is no primitive 'mystery'"):
+        use(make_lambda((), Call(INT, "mystery", (ONE,))))

@@ -1,0 +1,38 @@
+"""What docs/architecture.md says of layers and of what must be trusted is so."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_layers_are_those_of_the_import_contract() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    shown = [
+        {f"wpinq.{module}" for module in re.findall(r"`(\w+)`", modules)}
+        for modules in re.findall(r"^\| \d+ \| (.*) \|$", page, flags=re.M)
+    ]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    (layers,) = (contract["layers"] for contract in contracts["contracts"] if contract["type"] == "layers")
+    assert shown == [{module.strip() for module in layer.split("|")} for layer in layers]
+
+
+def test_what_must_be_trusted_is_small_and_listed() -> None:
+    generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+    kernel = {path for path in (ROOT / "wpinq" / "kernel").rglob("*.py") if path.name != "__init__.py"}
+    assert {f"kernel/{path.stem}" for path in kernel} <= set(generate["TRUSTED"])
+    assert sum(map(generate["code_lines"], kernel)) <= 1_500
+    assert generate["architecture"]() == (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def test_lines_of_code_leave_out_what_is_not_code(tmp_path: Path) -> None:
+    generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+    module = tmp_path / "module.py"
+    module.write_text(
+        '"""Words."""\nimport os\n\n# why\ndef f(x):\n    """More."""\n    return x  # it\n', encoding="utf-8"
+    )
+    assert generate["code_lines"](module) == 2

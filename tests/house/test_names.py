@@ -1,0 +1,64 @@
+"""One word for one thing: no class, alias or module of the package has the name of another, and nothing is a circle."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import grimp
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = sorted((ROOT / "wpinq").rglob("*.py"))
+
+
+def defined(tree: ast.Module) -> Iterator[str]:
+    """The classes of a module and its aliases: capitalised names that are assigned, and are no constants."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name.lstrip("_")
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id.lstrip("_")
+            if name[:1].isupper() and not name.isupper() and "_" not in name:
+                yield name
+
+
+def test_no_class_or_alias_has_two_meanings() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in MODULES:
+        for name in defined(ast.parse(path.read_text(encoding="utf-8"))):
+            places[name].append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_no_module_name_stands_twice() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in MODULES:
+        if not path.stem.startswith("__"):
+            places[path.stem].append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def circles(imports: dict[str, set[str]]) -> list[set[str]]:
+    """The sets of modules that import one another, directly or by way of others."""
+    reached: dict[str, set[str]] = {}
+    for module in imports:
+        seen: set[str] = set()
+        waiting = [module]
+        while waiting:
+            for below in imports[waiting.pop()] - seen:
+                seen.add(below)
+                waiting.append(below)
+        reached[module] = seen
+    found = {frozenset({m for m in seen if module in reached[m]}) for module, seen in reached.items() if module in seen}
+    return [set(circle) for circle in found]
+
+
+def test_circles_are_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [{"b", "c"}]
+
+
+def test_no_modules_import_one_another() -> None:
+    graph = grimp.build_graph("wpinq", include_external_packages=False, cache_dir=None)
+    assert circles({m: graph.find_modules_directly_imported_by(m) for m in graph.modules}) == []

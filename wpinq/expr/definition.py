@@ -1,0 +1,142 @@
+"""What a primitive is, where primitives are kept, and what their definitions share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from wpinq.errors import ExpressionError
+from wpinq.expr.types import INT_MAX, INT_MIN, NULL, ListOf, Type
+from wpinq.expr.values import Value
+
+Types = tuple[Type, ...]
+Attributes = tuple[str | int | None, ...]
+Meaning = Callable[..., Any]
+TypingRule = Callable[[Types, Attributes], Type]
+WorkRule = Callable[[tuple[int, ...], tuple[int, ...], Type], tuple[int, int]]
+"""From the size and the longest string of each argument, and the type of the result, to the steps that a call takes
+and the longest string in what it gives. Of an argument that is a function, the size is the steps of one call."""
+
+TEXT_LIMIT = 1_000_000
+"""The most code points that a concatenation gives; beyond it, null. A string added to itself doubles."""
+
+LIST_LIMIT = 1_000_000
+"""The most elements that a range or a flattened list has."""
+
+
+class Mistyped(Exception):
+    """The reason why arguments do not fit; the caller adds the expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A core function: `typing(argument types, attributes)` and `implement(attributes) -> function of values`.
+
+    `arity` is the number of its arguments, or None where it takes any. The value of a `lazy` one may be an iterable
+    that was not walked yet; see `compile`.
+    """
+
+    name: str
+    arity: int | None
+    typing: TypingRule
+    implement: Callable[[Attributes], Meaning]
+    work: WorkRule
+    lazy: bool
+
+
+PRIMITIVES: dict[str, Primitive] = {}
+
+
+def define(
+    name: str,
+    arity: int | None,
+    typing: TypingRule | None = None,
+    meaning: Meaning | None = None,
+    *,
+    work: WorkRule | None = None,
+    implement: Callable[[Attributes], Meaning] | None = None,
+    lazy: bool = False,
+    place: str = "wpinq.expr.primitives",
+) -> None:
+    """Enter a primitive. One whose meaning depends on its attributes gives `implement` instead.
+
+    The work is asked for and never guessed: a primitive that counted as free would let one record take any time.
+    """
+    if implement is None and meaning is not None:
+        plain = meaning
+
+        def implement(attributes: Attributes) -> Meaning:
+            return plain
+
+    if typing is None or implement is None or work is None:
+        parts = {"typing rule": typing, "meaning": implement, "bound on its work": work}
+        missing = " and no ".join(what for what, given in parts.items() if given is None)
+        raise ExpressionError(f"the primitive {name!r} is not fully defined in {place}: it has no {missing}")
+    if name in PRIMITIVES:
+        raise ExpressionError(f"the primitive {name!r} is defined twice, the second time in {place}")
+    PRIMITIVES[name] = Primitive(name, arity, typing, implement, work, lazy)
+
+
+def primitive_named(name: str) -> Primitive:
+    """The primitive of this name, or ExpressionError."""
+    if name not in PRIMITIVES:
+        raise ExpressionError(f"there is no primitive {name!r}: it is defined in no module of wpinq.expr.primitives")
+    return PRIMITIVES[name]
+
+
+def typed(name: str, types: Types, attributes: Attributes) -> Type:
+    """The type of a primitive call, or Mistyped."""
+    type_ = primitive_named(name).typing(types, attributes)
+    if not isinstance(type_, Type):
+        raise ExpressionError(f"the typing rule of the primitive {name!r} gives no type")
+    return type_
+
+
+# --- what typing rules share ------------------------------------------------------------------------------------------
+
+
+def any_null(types: Types) -> bool:
+    return any(type_.nullable for type_ in types)
+
+
+def expect(types: Types, *allowed: Type, what: str) -> None:
+    for type_ in types:
+        if type_ not in allowed and type_ != NULL:
+            raise Mistyped(f"{what}, not {type_}")
+
+
+def list_type(type_: Type) -> ListOf:
+    """The type as a list type; Mistyped when it is not one."""
+    if isinstance(type_, ListOf):
+        return type_
+    raise Mistyped(f"expected a list, not {type_}")
+
+
+# --- what meanings share ----------------------------------------------------------------------------------------------
+
+
+def fit_number(value: Any) -> Value:
+    """The number if 64 bits can say it, else null; -0.0 is 0.0."""
+    if type(value) is int:
+        return value if INT_MIN <= value <= INT_MAX else None
+    return value + 0.0 if math.isfinite(value) else None
+
+
+def strict(function: Callable[..., Value]) -> Callable[..., Value]:
+    def null_in_null_out(*values: Value) -> Value:
+        return None if None in values else function(*values)
+
+    return null_in_null_out
+
+
+# --- how much work: of what passes its arguments on, and of what looks at every element and code point ----------------
+
+
+def moved(sizes: tuple[int, ...], texts: tuple[int, ...], given: Type) -> tuple[int, int]:
+    return 1, max(texts, default=0)
+
+
+def handled(sizes: tuple[int, ...], texts: tuple[int, ...], given: Type) -> tuple[int, int]:
+    return 1 + sum(sizes), max(texts, default=0)

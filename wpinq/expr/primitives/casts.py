@@ -1,0 +1,78 @@
+"""Primitives that cast a value to another type."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from wpinq.errors import ExpressionError
+from wpinq.expr import build
+from wpinq.expr.declare import in_python, primitive
+from wpinq.expr.definition import Attributes, Types, TypingRule, expect, fit_number, handled
+from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
+from wpinq.expr.values import Value
+
+INT_TEXT = 20
+"""The most code points of an int as text."""
+
+_PLAIN_INT = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
+_PLAIN_FLOAT = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,5})?", re.ASCII)
+
+
+def _cast_to(target: Type, *sources: Type) -> TypingRule:
+    def typing(types: Types, attributes: Attributes) -> Type:
+        expect(types, *sources, what=f"only {', '.join(map(str, sources))} can be cast to {target}")
+        lossless = (types[0], target) in ((BOOL, INT), (INT, FLOAT), (INT, STR), (BOOL, STR), (STR, STR))
+        return target.with_nullable(types[0].nullable or not (lossless or types[0] == target))
+
+    return typing
+
+
+def _int_of(value: Any) -> Value:
+    if isinstance(value, str):
+        return fit_number(int(value)) if _PLAIN_INT.fullmatch(value) else None
+    return None if value is None else fit_number(int(value))
+
+
+def _float_of(value: Any) -> Value:
+    if isinstance(value, str) and not _PLAIN_FLOAT.fullmatch(value):
+        return None
+    return None if value is None else fit_number(float(value))
+
+
+def _str_of(value: Any) -> Value:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else str(value)
+
+
+def _written(sizes: tuple[int, ...], texts: tuple[int, ...], given: Type) -> tuple[int, int]:
+    steps, text = handled(sizes, texts, given)
+    return steps, max(text, INT_TEXT)
+
+
+@primitive(_cast_to(INT, INT, FLOAT, BOOL, STR), _int_of, work=handled, in_python=False)
+def to_int(value: object) -> Any:
+    """The value as an int; null where it cannot be said."""
+
+
+@primitive(_cast_to(FLOAT, INT, FLOAT, STR), _float_of, work=handled, call=build.to_float, in_python=False)
+def to_float(value: object) -> Any:
+    """The value as a float; null where it cannot be said."""
+
+
+@primitive(_cast_to(STR, INT, BOOL, STR), _str_of, work=_written, in_python=False)
+def to_str(value: object) -> Any:
+    """The value as a string."""
+
+
+@in_python
+def cast(value: object, target: type) -> Any:
+    """The value as int, float or str; null where it cannot be said.
+
+    A float is cut toward zero, a string must be a plain decimal number, a bool is 1 or 0, or "true" or "false".
+    """
+    casts = {int: to_int, float: to_float, str: to_str}
+    if target not in casts:
+        raise ExpressionError(f"cast goes to int, float or str, not {target!r}; for bool compare with !=")
+    return casts[target](value)

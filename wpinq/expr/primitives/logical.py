@@ -1,0 +1,82 @@
+"""Primitives of comparison, logic, choice and null."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wpinq.expr import build
+from wpinq.expr.declare import primitive
+from wpinq.expr.definition import Attributes, Mistyped, Types, any_null, define, expect, handled, moved
+from wpinq.expr.nodes import Expr
+from wpinq.expr.types import BOOL, Scalar, Type, is_record_type, unify
+from wpinq.expr.values import Value
+
+
+def _same_type(types: Types, attributes: Attributes) -> Type:
+    left, right = types
+    if unify(left, right) is None or not (is_record_type(left) and is_record_type(right)):
+        raise Mistyped(f"cannot compare {left} with {right}")
+    return BOOL
+
+
+def _ordered(types: Types, attributes: Attributes) -> Type:
+    left, right = types
+    common = unify(left, right)
+    if not isinstance(common, Scalar):
+        raise Mistyped(f"cannot order {left} and {right}")
+    return BOOL.with_nullable(any_null(types))
+
+
+def _booleans(types: Types, attributes: Attributes) -> Type:
+    expect(types, BOOL, what="logic takes bool")
+    return BOOL.with_nullable(any_null(types))
+
+
+def _choice(types: Types, attributes: Attributes) -> Type:
+    expect(types[:1], BOOL, what="a condition must be bool")
+    common = unify(types[1], types[2])
+    if common is None:
+        raise Mistyped(f"both branches need one type, got {types[1]} and {types[2]}")
+    return common
+
+
+def _equal(a: Value, b: Value) -> bool:
+    return bool(a == b)
+
+
+def _less(a: Any, b: Any) -> bool | None:
+    return None if a is None or b is None else a < b
+
+
+def _and(a: bool | None, b: bool | None) -> bool | None:
+    if a is False or b is False:
+        return False
+    return None if a is None or b is None else True
+
+
+def _not(a: bool | None) -> bool | None:
+    return None if a is None else not a
+
+
+def _where(condition: bool | None, yes: Value, no: Value) -> Value:
+    return yes if condition else no
+
+
+def _choose(condition: Expr, yes: Expr, no: Expr) -> Expr:
+    return build.call("where", condition, *build.promote(yes, no))
+
+
+define("equal", 2, _same_type, _equal, work=handled)
+define("less", 2, _ordered, _less, work=handled)
+define("and", 2, _booleans, _and, work=handled)
+define("not", 1, _booleans, _not, work=handled)
+
+
+@primitive(_choice, _where, work=moved, call=_choose)
+def where(condition: object, yes: object, no: object) -> Any:
+    """`yes` where the condition holds, else `no`; a null condition does not hold."""
+
+
+@primitive(lambda types, attributes: BOOL, lambda a: a is None, work=moved)
+def is_null(value: object) -> Any:
+    """Whether the value is null."""

@@ -1,0 +1,68 @@
+"""Primitives of strings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wpinq.expr.declare import primitive
+from wpinq.expr.definition import TEXT_LIMIT, Attributes, Types, TypingRule, any_null, expect, handled, strict
+from wpinq.expr.types import INT, STR, ListOf, Type
+from wpinq.expr.values import Value
+
+
+def _text(result: Type, *parameters: Type) -> TypingRule:
+    def typing(types: Types, attributes: Attributes) -> Type:
+        for type_, expected in zip(types, parameters, strict=True):
+            expect((type_,), expected, what=f"expected {expected}")
+        return result.with_nullable(any_null(types))
+
+    return typing
+
+
+def _concatenated(types: Types, attributes: Attributes) -> Type:
+    return _text(STR, STR, STR)(types, attributes).with_nullable()
+
+
+def _within_limit(a: str, b: str) -> Value:
+    return a + b if len(a) + len(b) <= TEXT_LIMIT else None
+
+
+def _both(sizes: tuple[int, ...], texts: tuple[int, ...], given: Type) -> tuple[int, int]:
+    text = min(sum(texts), TEXT_LIMIT)
+    return 1 + text, text
+
+
+_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+
+
+def _part(text: str, start: int, length: int) -> Value:
+    return text[max(0, start) : max(0, start, start + length)]
+
+
+def _pieces(types: Types, attributes: Attributes) -> Type:
+    return ListOf(STR, nullable=_text(STR, STR, STR)(types, attributes).nullable)
+
+
+@primitive(_concatenated, strict(_within_limit), work=_both)
+def concatenate(a: object, b: object) -> Any:
+    """`a + b` of two strings."""
+
+
+@primitive(_text(INT, STR, STR), strict(lambda text, part: text.find(part)), work=handled)
+def find(text: object, part: object) -> Any:
+    """The position of the first occurrence of `part`, from 0, or -1."""
+
+
+@primitive(_text(STR, STR), strict(lambda text: text.translate(_LOWER)), work=handled)
+def lower(text: object) -> Any:
+    """The string with A to Z in lower case; other letters stay, so that every engine agrees."""
+
+
+@primitive(_text(STR, STR, INT, INT), strict(_part), work=handled)
+def substring(text: object, start: object, length: object) -> Any:
+    """At most `length` code points of the string from position `start`, counted from 0."""
+
+
+@primitive(_pieces, strict(lambda text, by: tuple(text.split(by)) if by else (text,)), work=handled)
+def split(text: object, separator: object) -> Any:
+    """The pieces of the string between separators; the string itself where the separator is empty."""
