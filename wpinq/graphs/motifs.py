@@ -9,7 +9,7 @@ from typing import Any
 
 from wpinq.expr import library as wp
 from wpinq.graphs.cover import Cover, best_cover
-from wpinq.graphs.pattern import Pattern, Step, least_steps, read_pattern, standard_form
+from wpinq.graphs.pattern import Ordering, Pattern, least_steps, read_pattern, standard_form
 from wpinq.graphs.recipes import check_edges
 from wpinq.query import Query
 
@@ -155,7 +155,7 @@ def _all_differ(copy: Any, pairs: list[tuple[int, int]]) -> Any:
     return reduce(operator.and_, (copy[i] != copy[j] for i, j in pairs))
 
 
-def _step(copy: Any, step: Step, size: int) -> Any:
+def _step(copy: Any, step: Ordering, size: int) -> Any:
     # sort and not min: it knows the order of every type that has one, null and records included
     ordered = wp.sort(_fields(copy, step.positions))
     if not step.rearrangements:

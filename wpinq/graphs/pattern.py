@@ -30,7 +30,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Ordering:
     """A step towards the least tuple: put the vertices at `positions` in order, or the least of them to the front.
 
     In order where they are interchangeable, and there are no rearrangements. Else, where the vertex at `positions[i]`
@@ -91,20 +91,20 @@ def automorphisms(pattern: Pattern) -> list[Permutation]:
     return [labels for labels in permutations(range(pattern.size)) if relabelled(pattern, labels) == pattern]
 
 
-def least_steps(pattern: Pattern) -> list[Step]:
+def least_steps(pattern: Pattern) -> list[Ordering]:
     """Steps that turn any embedding of the pattern into the least of those that cover the same copy."""
-    steps: list[Step] = []
+    steps: list[Ordering] = []
     group = automorphisms(pattern)
     for vertex in range(pattern.size):
         orbit = tuple(sorted({labels[vertex] for labels in group}))
         if len(orbit) == 1:
             continue
         if all(_exchange(pattern.size, u, v) in group for u, v in combinations(orbit, 2)):
-            steps.append(Step(orbit))
+            steps.append(Ordering(orbit))
             group = [labels for labels in group if all(labels[v] == v for v in orbit)]
         else:
             moves = (next(labels for labels in group if labels[vertex] == other) for other in orbit)
-            steps.append(Step(orbit, tuple(moves)))
+            steps.append(Ordering(orbit, tuple(moves)))
             group = [labels for labels in group if labels[vertex] == vertex]
     return steps
 
