@@ -27,7 +27,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +85,10 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
         return {"seconds": time.perf_counter() - started, "before": before, "peak": peak(), "records": len(output)}
     if task["engine"] == "spark":
         return run_spark(plan, edges, task)
-    from wpinq.engines.relational.duckdb import Database
-    from wpinq.engines.relational.program import Rewrites
+    from wpinq.engines.relational.duckdb.database import Database
+    from wpinq.engines.relational.rewrites import REWRITES
 
-    rewrites = replace(Rewrites(), **dict.fromkeys(task["off"], False))
+    rewrites = tuple(rewrite for rewrite in REWRITES if rewrite.name not in task["off"])
     worked = time.process_time()
     with Database(threads=task["threads"]) as database:
         output = database.evaluate(plan, edges, rewrites=rewrites)
@@ -114,7 +113,7 @@ def run_spark(plan: Any, edges: dict[str, Any], task: dict[str, Any]) -> dict[st
     """Peak memory is that of the Java process."""
     from pyspark.sql import SparkSession
 
-    from wpinq.engines.relational.spark.database import SparkDatabase
+    from wpinq.engines.relational.spark.cluster import SparkDatabase
 
     builder = SparkSession.builder.master(f"local[{task['threads']}]").config("spark.sql.shuffle.partitions", "4")
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 
 import wpinq as wp
 from wpinq.engines.incremental import Evaluator
-from wpinq.engines.incremental.compiled import EdgeWalk, SwapWalk, Target
+from wpinq.engines.incremental.compiled import EdgeWalk, Goal, SwapWalk
 from wpinq.graphs import recipes, subgraphs
 from wpinq.graphs.motifs import motif
 from wpinq.graphs.synthesis import find_method
@@ -119,22 +119,22 @@ def barabasi_albert(nodes: int, attached: int, seed: int) -> Edges:
 
 def randomised(edges: Edges) -> Edges:
     """A random graph with the same degrees."""
-    walk = SwapWalk([Target(QUERIES["tbi"].queries[0].plan, EPSILON, {})], "edges", edges, seed=99)
+    walk = SwapWalk([Goal(QUERIES["tbi"].queries[0].plan, EPSILON, {})], "edges", edges, seed=99)
     walk.run(20 * len(edges), 0.0)
     return walk.edge_array
 
 
-def targets(query: str, edges: Edges) -> list[Target]:
+def targets(query: str, edges: Edges) -> list[Goal]:
     """What the queries say of the data."""
     plans = QUERIES[query]
     true = SwapWalk(
-        [Target(each.plan, 0.0, {}) for each in plans.queries], "edges", edges, symmetric=plans.symmetric
+        [Goal(each.plan, 0.0, {}) for each in plans.queries], "edges", edges, symmetric=plans.symmetric
     ).outputs
-    return [Target(each.plan, EPSILON, values) for each, values in zip(plans.queries, true, strict=True)]
+    return [Goal(each.plan, EPSILON, values) for each, values in zip(plans.queries, true, strict=True)]
 
 
 def compiled(
-    query: str, wanted: list[Target], edges: Edges, steps: int, kind: str = "swaps", virtual: bool = True
+    query: str, wanted: list[Goal], edges: Edges, steps: int, kind: str = "swaps", virtual: bool = True
 ) -> tuple[str, str]:
     start = time.process_time()
     walk = begun(query, wanted, edges, kind, virtual)
@@ -147,7 +147,7 @@ def compiled(
 
 
 def begun(
-    query: str, wanted: list[Target], edges: Edges, kind: str = "swaps", virtual: bool = True
+    query: str, wanted: list[Goal], edges: Edges, kind: str = "swaps", virtual: bool = True
 ) -> SwapWalk | EdgeWalk:
     symmetric = QUERIES[query].symmetric
     if kind == "edges":
@@ -180,7 +180,7 @@ def compile_once(query: str) -> None:
 
     assert numba
     edges = barabasi_albert(100, 3, seed=1)
-    wanted = [Target(each.plan, EPSILON, {}) for each in QUERIES[query].queries]
+    wanted = [Goal(each.plan, EPSILON, {}) for each in QUERIES[query].queries]
     start = time.process_time()
     begun(query, wanted, edges, WALKS[query][0]).run(1, POWER)
     print(time.process_time() - start)
@@ -196,7 +196,7 @@ def best(run: Callable[[], object]) -> float:
     return max(rates)
 
 
-def python(target: Target, edges: Edges, steps: int) -> str:
+def python(target: Goal, edges: Edges, steps: int) -> str:
     """The python engine under swaps, for one query of symmetric edges."""
     values = target.values
     held = [(a, b) for a, b in edges.tolist()]
@@ -237,7 +237,7 @@ def python(target: Target, edges: Edges, steps: int) -> str:
     return shown(steps / (time.process_time() - start), setup, None)
 
 
-def hand_written(target: Target, edges: Edges, steps: int) -> str:
+def hand_written(target: Goal, edges: Edges, steps: int) -> str:
     walk = yardstick()
     labels, dense = np.unique(edges, return_inverse=True)
     ends = np.ascontiguousarray(dense.reshape(-1, 2).astype(np.uint32))

@@ -29,7 +29,7 @@ import numpy as np
 from paper_data import EPSILON, Edges, claim, options, random_counterpart, read
 
 import wpinq as wp
-from wpinq.engines.incremental.compiled import SwapWalk, Target
+from wpinq.engines.incremental.compiled import Goal, SwapWalk
 from wpinq.graphs import triangles_by_intersect
 from wpinq.graphs.synthesis import graph_statistics
 
@@ -75,7 +75,7 @@ def growing(nodes: int, exponent: float, seed: int) -> Edges:
 
 def walked(begin: Edges, wanted: float, steps: int, looks: int, seed: int) -> Run:
     """Run the walk; in a process of its own."""
-    walk = SwapWalk([Target(QUERY.plan, EPSILON, {"triangle!": wanted})], "edges", begin, seed=seed)
+    walk = SwapWalk([Goal(QUERY.plan, EPSILON, {"triangle!": wanted})], "edges", begin, seed=seed)
     seconds, along = 0.0, []
     for look in range(looks):
         start = time.process_time()
@@ -97,7 +97,7 @@ def peak() -> float:
 
 def tbi(edges: Edges) -> float:
     """The true output of the query, by the incremental engine."""
-    walk = SwapWalk([Target(QUERY.plan, EPSILON, {"triangle!": 0.0})], "edges", edges)
+    walk = SwapWalk([Goal(QUERY.plan, EPSILON, {"triangle!": 0.0})], "edges", edges)
     return float(walk.outputs[0].get("triangle!", 0.0))
 
 

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 import wpinq as wp
-from wpinq.engines.incremental.compiled import CannotCompile, SwapWalk, Target
+from wpinq.engines.incremental.compiled import CannotCompile, Goal, SwapWalk
 from wpinq.graphs.synthesis import find_method, graph_statistics, synthesize
 from wpinq.graphs.synthesis.method import Method
 from wpinq.measure.answers import Answers
@@ -81,7 +81,7 @@ def weights(measurement: Measurement, edges: Edges, symmetric: bool) -> Weights:
     """The output of a query on a public graph."""
     query = Query(measurement.plan)
     try:
-        walk = SwapWalk([Target(measurement.plan, 1.0, {})], "edges", edges, symmetric=symmetric)
+        walk = SwapWalk([Goal(measurement.plan, 1.0, {})], "edges", edges, symmetric=symmetric)
         return dict(walk.outputs[0])
     except CannotCompile:
         pairs = [(a, b) for a, b in edges.tolist()]

@@ -98,7 +98,7 @@ def run_session(example: Example, connection: Any, epsilon: str, engine: str) ->
 def run_engine(example: Example, connection: Any, engine: str) -> dict[str, Any]:
     """The weights without noise, of tables that anyone can generate."""
     from wpinq.engines import reference
-    from wpinq.engines.relational.duckdb import Database
+    from wpinq.engines.relational.duckdb.database import Database
     from wpinq.ingest import read_source
 
     program = example.program()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from wpinq.engines.choice import DEFAULT_ENGINE
+from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import SourceRejected
 from wpinq.expr.values import Value
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Method

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.dataset import WeightedDataset
-from wpinq.engines.choice import DEFAULT_ENGINE, find_engine
+from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize
@@ -71,7 +71,7 @@ def evaluate(
             raise PlanError(f"no data for the source {name!r}")
         datasets[name] = _read(data[name], declaration.record, name)
     try:
-        return WeightedDataset(chosen.evaluate(query.plan, datasets, EXACT if exact else FLOAT))
+        return WeightedDataset(chosen.once(query.plan, datasets, EXACT if exact else FLOAT))
     except EvaluationFailed:
         chosen.check(query.plan)  # where the plan alone is why, that says so; a session asks it before the debit
         raise

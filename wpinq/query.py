@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.display.explanation import explain_plan
-from wpinq.engines.choice import DEFAULT_ENGINE
+from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError
 from wpinq.expr.facts import FACTS
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
@@ -31,7 +31,7 @@ from wpinq.measure.measurement import (
 )
 from wpinq.plan.certify import certify
 from wpinq.plan.format import plan_from_json, plan_to_json
-from wpinq.plan.node import Node, construct
+from wpinq.plan.node import Node, Planned, construct
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import (
     Concat,
@@ -112,7 +112,7 @@ def source(
     return Query(Node(Source(name, record, repr(record), unit, weight, bound, declared)))
 
 
-class Query:
+class Query(Planned):
     """A plan under construction. Every method gives a new query; nothing is evaluated, nothing is spent.
 
     Queries are equal when their plans are, whichever notation they were written in.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.engines.choice import gap
+from wpinq.engines.contract import gap
 from wpinq.expr import build, catalogue
 from wpinq.expr.nodes import Constant, Expr, Variable, make_lambda
 from wpinq.expr.primitives import LIST_LIMIT, PRIMITIVES

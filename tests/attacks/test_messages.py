@@ -39,7 +39,7 @@ def test_a_failing_engine_says_nothing(
     kind: type[Exception],
     sink: str,
 ) -> None:
-    monkeypatch.setattr(session, "_evaluate", spilling(kind))
+    monkeypatch.setattr(session._engine, "evaluate", spilling(kind))
     amounts = visits.select(lambda v: v.amount)
     texts = []
     with caplog.at_level(logging.DEBUG), warnings.catch_warnings(record=True) as warned:
@@ -74,7 +74,7 @@ def test_a_mechanism_that_fails_says_nothing(
     session: wp.Session, visits: wp.Query, secret: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        session, "_evaluate", lambda *_: {secret.number: float("inf"), 1: secret.weight, 2: float("nan")}
+        session._engine, "evaluate", lambda *_: {secret.number: float("inf"), 1: secret.weight, 2: float("nan")}
     )
     amounts = visits.select(lambda v: v.amount)
     messages = set()
@@ -84,7 +84,7 @@ def test_a_mechanism_that_fails_says_nothing(
         messages.add(str(caught.value))
         shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
         assert repr(secret.weight)[:12] not in "".join(shown.format())
-    monkeypatch.setattr(session, "_evaluate", spilling(ValueError))
+    monkeypatch.setattr(session._engine, "evaluate", spilling(ValueError))
     with pytest.raises(wp.EvaluationFailed) as caught:
         session.release(amounts.noisy_count(2, over=[1]))
     assert {str(caught.value)} == messages  # which of the steps failed could depend on the data

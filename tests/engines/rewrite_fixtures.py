@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import wpinq as wp
-from wpinq.engines.relational.compile import Compiled, compile_plan
-from wpinq.engines.relational.program import NO_REWRITES, Rewrites
+from tests.support.relational import only
+from wpinq.engines.relational.compiler import Compiled, compile_plan
+from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.query import Query
 
 FOLDER = Path(__file__).parent / "rewrites"
@@ -52,8 +53,8 @@ class Fixture:
         assert isinstance(query, Query)
         return query
 
-    def rewrites(self, on: bool) -> Rewrites:
-        return replace(NO_REWRITES, **dict.fromkeys(self.also, True), **{self.switch: on})
+    def rewrites(self, on: bool) -> tuple[Rewrite, ...]:
+        return only(*self.also, *([self.switch] if on else []))
 
     def printed(self, on: bool) -> str:
         """The statements, then the query of the output."""

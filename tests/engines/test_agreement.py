@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -11,10 +10,12 @@ from typing import Any
 import pytest
 
 from tests.support.plans import OPERATORS, Case, distance, random_case
+from tests.support.relational import SWITCHES, evaluate, only, without
 from wpinq.engines import reference
-from wpinq.engines.relational.duckdb import Database, evaluate
-from wpinq.engines.relational.operators import relation_of
-from wpinq.engines.relational.program import NO_REWRITES, Rewrites
+from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.relational.rewrites import REWRITES
+from wpinq.engines.relational.rules.operators import relation_of
+from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.expr.values import order_key
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.certify import certify
@@ -22,7 +23,6 @@ from wpinq.plan.node import Node
 from wpinq.plan.operator import REGISTRY
 
 PLANS = 12  # for each operator at the root
-SWITCHES = [item.name for item in fields(Rewrites)]  # each plan also runs with one of them the other way
 
 
 def floats(case: Case) -> dict[str, dict[Any, float]]:
@@ -39,7 +39,7 @@ def database() -> Iterator[Database]:
         yield opened
 
 
-def agrees(database: Database, plan: Node, data: dict[str, dict[Any, float]], rewrites: Rewrites) -> None:
+def agrees(database: Database, plan: Node, data: dict[str, dict[Any, float]], rewrites: tuple[Rewrite, ...]) -> None:
     exact = reference.evaluate(plan, data, EXACT)
     found = database.evaluate(plan, data, rewrites=rewrites)
     assert distance(exact, found) <= certify(plan).rounding_error
@@ -53,13 +53,16 @@ def test_every_operator_has_a_rule() -> None:
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-@pytest.mark.parametrize("rewrites", [Rewrites(), NO_REWRITES], ids=["rewritten", "literal"])
-def test_agrees_with_the_exact_reference(database: Database, operator: str, rewrites: Rewrites) -> None:
+@pytest.mark.parametrize("rewrites", [REWRITES, ()], ids=["rewritten", "literal"])
+def test_agrees_with_the_exact_reference(database: Database, operator: str, rewrites: tuple[Rewrite, ...]) -> None:
     rng = Random(f"{operator} agrees")
     for number in range(PLANS):
         case = random_case(rng, operator)
         switch = SWITCHES[number % len(SWITCHES)]
-        for chosen in (rewrites, replace(rewrites, **{switch: not getattr(rewrites, switch)})):
+        for chosen in (
+            rewrites,
+            without(switch) if rewrites else only(switch),
+        ):  # each plan also with one the other way
             agrees(database, case.plan, floats(case), chosen)
 
 
@@ -72,7 +75,7 @@ def test_agrees_where_all_records_weigh_the_same(database: Database, operator: s
             data = {
                 name: dict.fromkeys(given, sign * min(map(abs, given.values()))) for name, given in floats(case).items()
             }
-            for chosen in (Rewrites(), Rewrites(equal_weights=False)):
+            for chosen in (REWRITES, without("equal_weights")):
                 agrees(database, case.plan, data, chosen)
 
 

@@ -18,13 +18,13 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.relational import evaluate
 from wpinq.engines import reference
-from wpinq.engines.relational import database as keeping
-from wpinq.engines.relational import duckdb as engine
-from wpinq.engines.relational import loading, staged
-from wpinq.engines.relational.compile import Compiled
-from wpinq.engines.relational.duckdb import Database, evaluate
-from wpinq.engines.relational.spill import SpillFolder, remove_left_behind
+from wpinq.engines.relational.compiler import Compiled
+from wpinq.engines.relational.duckdb import database as keeping
+from wpinq.engines.relational.duckdb import loading, warm_tables
+from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.relational.duckdb.spill import SpillFolder, remove_left_behind
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.node import topological
@@ -90,7 +90,7 @@ def test_a_plan_that_cannot_fit_fails_with_a_constant_message() -> None:
     with Database(memory_limit="24MB", threads=1) as database:
         with pytest.raises(EvaluationFailed) as failure:
             database.evaluate(everything.plan, {"pairs": data})
-        assert str(failure.value) == engine.FAILED
+        assert str(failure.value) == keeping.FAILED
         assert failure.value.__cause__ is None
         assert failure.value.__context__ is None
         small = {"pairs": {(1, 2): 1.0}}
@@ -100,7 +100,7 @@ def test_a_plan_that_cannot_fit_fails_with_a_constant_message() -> None:
 def test_spill_folders_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = (
         "import time, pathlib\n"
-        "from wpinq.engines.relational.spill import SpillFolder\n"
+        "from wpinq.engines.relational.duckdb.spill import SpillFolder\n"
         "folder = SpillFolder(); path = pathlib.Path(folder.path); path.mkdir()\n"
         "(path / 'spilled').write_bytes(b'secret'); print('ready', flush=True); time.sleep(60)\n"
     )
@@ -123,7 +123,7 @@ def test_spill_folders_of_killed_processes_are_removed(tmp_path: Path, monkeypat
 
 def test_nothing_is_left_when_a_process_ends_without_closing(tmp_path: Path) -> None:
     code = (
-        "from wpinq.engines.relational.duckdb import Database\n"
+        "from wpinq.engines.relational.duckdb.database import Database\n"
         "import wpinq as wp\n"
         "database = Database(); numbers = wp.source('numbers', int)\n"
         "print(database.evaluate(numbers.plan, {'numbers': {1: 1.0}}))\n"
@@ -193,7 +193,7 @@ def test_a_statement_over_the_same_data_is_run_once(monkeypatch: pytest.MonkeyPa
         assert steps == [node.operator.name for node in topological([counts("a").plan])]
         assert bits(database.evaluate(longer.plan, data)) == expected
         assert set(held) <= set(tables(database))
-        monkeypatch.setattr(staged, "KEPT_VALUES", 0)
+        monkeypatch.setattr(warm_tables, "KEPT_VALUES", 0)
         database.evaluate(counts("b").plan, data)
         assert tables(database) == ["source_pairs"], "no more than there is room for"
 
@@ -254,6 +254,6 @@ def test_joins_of_sides_of_very_different_caps_keep_their_bound() -> None:
 
 
 def test_importing_the_engine_does_not_import_duckdb() -> None:
-    code = "import sys, wpinq, wpinq.engines.relational.duckdb; assert 'duckdb' not in sys.modules"
+    code = "import sys, wpinq, wpinq.engines.relational.duckdb.database; assert 'duckdb' not in sys.modules"
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join([".", *sys.path]))
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)

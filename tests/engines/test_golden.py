@@ -9,8 +9,8 @@ import pytest
 
 import wpinq as wp
 from tests.expressions.golden import GOLDEN, WEIGHTED, Case
-from wpinq.engines.relational.duckdb import Database
-from wpinq.engines.relational.primitives import RULES
+from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.relational.rules.primitives import RULES
 from wpinq.expr.primitives import PRIMITIVES
 from wpinq.expr.types import type_from_annotation
 from wpinq.expr.values import normalize

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.engines.relational.duckdb import evaluate
+from tests.support.relational import evaluate
 from wpinq.expr.values import order_key
 
 INTS = [-(2**63), -1, 0, 2**53 + 1, 2**63 - 1]

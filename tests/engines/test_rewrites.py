@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from random import Random
 from typing import Any
 
@@ -10,17 +9,17 @@ import pytest
 
 import wpinq as wp
 from tests.support.plans import distance
+from tests.support.relational import SWITCHES, evaluate, without
 from wpinq.engines import reference
-from wpinq.engines.relational.compile import compile_plan
-from wpinq.engines.relational.duckdb import evaluate
-from wpinq.engines.relational.program import Rewrites
+from wpinq.engines.relational.compiler import compile_plan
+from wpinq.engines.relational.rewrites import REWRITES
+from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.graphs.recipes import joint_degrees, paths
 from wpinq.graphs.subgraphs import squares_by_degree, triangles_by_degree, triangles_by_intersect
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.certify import certify
 from wpinq.query import Query
 
-SWITCHES = [item.name for item in fields(Rewrites)]
 UNIT = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
 ANY = wp.source("edges", src=int, dst=int)
 GRAPH_QUERIES = [triangles_by_intersect, triangles_by_degree, squares_by_degree, joint_degrees]
@@ -34,7 +33,7 @@ def graph(rng: Random, weigh: bool = False) -> dict[Any, float]:
     return data
 
 
-def text(query: Query, rewrites: Rewrites | None = None) -> str:
+def text(query: Query, rewrites: tuple[Rewrite, ...] = REWRITES) -> str:
     compiled = compile_plan(query.plan, rewrites)
     return "\n".join([*(statement.sql for statement in compiled.statements), compiled.query])
 
@@ -47,7 +46,7 @@ def test_each_rewrite_can_be_left_out(recipe: Any, source: Query) -> None:
     data = {"edges": graph(rng, weigh=source is ANY)}
     exact = reference.evaluate(query.plan, data, EXACT)
     for switch in SWITCHES:
-        found = evaluate(query.plan, data, rewrites=replace(Rewrites(), **{switch: False}))
+        found = evaluate(query.plan, data, rewrites=without(switch))
         assert distance(exact, found) <= certify(query.plan).rounding_error
         assert found.keys() == exact.keys()
 
@@ -59,7 +58,7 @@ def test_an_intersect_becomes_a_join_and_what_is_negative_on_one_side() -> None:
     assert "JOIN" not in text(swapped(UNIT))
     assert "UNION ALL" not in text(swapped(UNIT))
     assert text(swapped(ANY)).count("ANTI JOIN") == 2
-    assert "FILTER" in text(swapped(ANY), replace(Rewrites(), intersect_as_join=False))
+    assert "FILTER" in text(swapped(ANY), without("intersect_as_join"))
     negative = {"edges": {(1, 2): -1.0, (3, 4): 2.0, (4, 3): -3.0, (5, 6): 1.0, (6, 5): 2.0}}
     expected = {(1, 2): -1.0, (2, 1): -1.0, (3, 4): -3.0, (4, 3): -3.0, (5, 6): 1.0, (6, 5): 1.0}
     assert evaluate(swapped(ANY).plan, negative) == expected
@@ -80,42 +79,39 @@ def test_signs_follow_the_operators() -> None:
 
 def test_a_triangle_reads_three_edges_and_not_four() -> None:
     query = triangles_by_intersect(UNIT)
-    assert compile_plan(query.plan, replace(Rewrites(), shorter_way=False)).query.count("source_edges") == 3
-    assert (
-        compile_plan(query.plan, replace(Rewrites(), shorter_way=False, same_rows=False)).query.count("source_edges")
-        == 4
-    )
+    assert compile_plan(query.plan, without("join_order_by_row")).query.count("source_edges") == 3
+    assert compile_plan(query.plan, without("join_order_by_row", "self_joins")).query.count("source_edges") == 4
 
 
 def test_the_norm_of_a_unique_key_is_the_weight_of_its_row() -> None:
     query = UNIT.join(UNIT, lambda x: x, lambda y: y, lambda x, y: x)
     assert "GROUP BY" not in text(query)
-    assert "GROUP BY" in text(query, replace(Rewrites(), unique_norms=False))
+    assert "GROUP BY" in text(query, without("unique_norms"))
 
 
 def test_weights_that_the_key_fixes_are_counted() -> None:
     query = paths(UNIT).select(lambda path: path.b)
     assert "HUGEINT" not in text(query)
-    assert "HUGEINT" in text(query, replace(Rewrites(), late_aggregation=False))
+    assert "HUGEINT" in text(query, without("late_aggregation"))
 
 
 def test_lookups_by_one_key_are_one_table() -> None:
     query = triangles_by_degree(UNIT)
-    final = compile_plan(query.plan, replace(Rewrites(), shorter_way=False)).query
+    final = compile_plan(query.plan, without("join_order_by_row")).query
     assert final.count(" AS a5") == 1
     assert " AS a6" not in final, "three edges and what is known of three vertices"
-    unfolded = compile_plan(query.plan, replace(Rewrites(), shorter_way=False, fold_lookups=False)).query
+    unfolded = compile_plan(query.plan, without("join_order_by_row", "fold_lookups")).query
     assert " AS a14" in unfolded, "four lookups at each"
 
 
 def test_a_filter_comes_before_lookups() -> None:
-    final = compile_plan(triangles_by_degree(UNIT).plan, replace(Rewrites(), symmetry=False, shorter_way=False)).query
+    final = compile_plan(triangles_by_degree(UNIT).plan, without("symmetry", "join_order_by_row")).query
     tables = final[final.index(" FROM source_edges") :].split(" WHERE ")[0].split(", ")
     assert [table.split()[-3 if i == 0 else 0] for i, table in enumerate(tables)][:3] == ["source_edges"] * 3
 
 
 def test_triangles_are_walked_the_shorter_way() -> None:
-    final = compile_plan(triangles_by_intersect(UNIT).plan, replace(Rewrites(), symmetry=False)).query
+    final = compile_plan(triangles_by_intersect(UNIT).plan, without("symmetry")).query
     assert final.count("UNION ALL") == 1
     assert final.count('."n" < ') == 2
 

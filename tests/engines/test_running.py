@@ -7,9 +7,11 @@ from collections.abc import Callable
 import pytest
 
 import wpinq as wp
-from wpinq.engines.relational.compile import compile_plan
-from wpinq.engines.relational.program import Rewrites, Statement
+from tests.support.relational import without
+from wpinq.engines.relational.compiler import compile_plan
+from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.running import run
+from wpinq.engines.relational.sql.script import SqlStatement
 from wpinq.graphs import symmetrize, triangles_by_degree
 from wpinq.plan.node import topological
 
@@ -31,7 +33,7 @@ class Recorded:
         self.live = {"source_edges"}
         self.asked: list[str] = []
 
-    def create(self, statement: Statement, shared: bool) -> None:
+    def create(self, statement: SqlStatement, shared: bool) -> None:
         assert set(statement.reads) <= self.live
         assert statement.creates not in self.live
         self.live.add(statement.creates)
@@ -50,7 +52,7 @@ class Recorded:
 def test_tables_are_there_when_they_are_read(name: str, equal: Callable[[str], bool]) -> None:
     plan, steps = QUERIES[name].plan, list[str]()
     tables = Recorded(equal)
-    compiled = run(plan, Rewrites(), tables, steps.append)
+    compiled = run(plan, REWRITES, tables, steps.append)
     assert set(compiled.reads) <= tables.live
     assert tables.live - {"source_edges"} <= set(compiled.reads)
     assert steps == [node.operator.name for node in topological([plan])], "each step once, in order"
@@ -59,13 +61,13 @@ def test_tables_are_there_when_they_are_read(name: str, equal: Callable[[str], b
 
 def test_what_is_known_changes_nothing_before_it() -> None:
     plan = QUERIES["triangles"].plan
-    before = compile_plan(plan, Rewrites())
+    before = compile_plan(plan, REWRITES)
     equal: frozenset[tuple[str, float]] = frozenset()
     for made in (0, 1):
         table = before.statements[made - 1].creates if made else "source_edges"
         assert table in before.open
         equal |= {(table, 1.0)}
-        after = compile_plan(plan, Rewrites(), equal)
+        after = compile_plan(plan, REWRITES, equal)
         assert after.statements[:made] == before.statements[:made]
         assert after != before
         before = after
@@ -74,7 +76,7 @@ def test_what_is_known_changes_nothing_before_it() -> None:
 
 def test_without_the_rewrite_no_table_is_asked() -> None:
     tables = Recorded(lambda table: True)
-    run(QUERIES["triangles"].plan, Rewrites(equal_weights=False), tables, lambda step: None)
+    run(QUERIES["triangles"].plan, without("equal_weights"), tables, lambda step: None)
     assert tables.asked == []
 
 
@@ -84,5 +86,5 @@ def test_an_empty_table_says_nothing() -> None:
             return None, None
 
     tables = Empty(lambda table: True)
-    compiled = run(QUERIES["groups"].plan, Rewrites(), tables, lambda step: None)
-    assert compiled == compile_plan(QUERIES["groups"].plan, Rewrites())
+    compiled = run(QUERIES["groups"].plan, REWRITES, tables, lambda step: None)
+    assert compiled == compile_plan(QUERIES["groups"].plan, REWRITES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import permutations
 from random import Random
 from typing import Any
@@ -10,16 +9,16 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.engines.relational.compile import compile_plan
-from wpinq.engines.relational.duckdb import Database
-from wpinq.engines.relational.forms import Forms
-from wpinq.engines.relational.program import Rewrites
-from wpinq.engines.relational.scalar import Scalar, call, column
+from tests.support.relational import without
+from wpinq.engines.relational.blocks.term import SqlTerm, call, column
+from wpinq.engines.relational.compiler import compile_plan
+from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.relational.rewrites.normal_forms import NormalForms
 from wpinq.graphs.recipes import paths
 from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect
 from wpinq.query import Query
 
-ALONE = replace(Rewrites(), symmetry=False)
+ALONE = without("symmetry")
 UNIT = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
 ANY = wp.source("edges", src=int, dst=int)
 
@@ -113,13 +112,13 @@ def test_growth_is_at_the_vertex_of_few_edges() -> None:
 NAMES = "abcd"
 
 
-def value(term: Scalar, row: dict[str, int]) -> int:
+def value(term: SqlTerm, row: dict[str, int]) -> int:
     if term.kind == "column":
         return row[term.text]
     return (min if term.text == "least" else max)(value(part, row) for part in term.arguments)
 
 
-def grown(rng: Random, atoms: list[Scalar], size: int) -> Scalar:
+def grown(rng: Random, atoms: list[SqlTerm], size: int) -> SqlTerm:
     terms = list(atoms)
     for _ in range(size):
         terms.append(call(rng.choice(("least", "greatest")), *rng.choices(terms, k=2)))
@@ -130,7 +129,7 @@ def test_choices_have_one_form_where_they_choose_the_same() -> None:
     rng = Random("forms")
     atoms = [column("t", name, False) for name in NAMES]
     rows = [dict(zip(NAMES, numbers, strict=True)) for numbers in permutations(range(4))]
-    forms = Forms(lambda term: term)
+    forms = NormalForms(lambda term: term)
     terms = [grown(rng, atoms, rng.randrange(1, 12)) for _ in range(400)]
     seen: dict[tuple[int, ...], int] = {}
     for term in terms:
@@ -140,7 +139,7 @@ def test_choices_have_one_form_where_they_choose_the_same() -> None:
 
 
 def test_a_choice_of_what_can_be_null_is_as_it_is_written() -> None:
-    forms = Forms(lambda term: term)
+    forms = NormalForms(lambda term: term)
     a, b = column("t", "a", True), column("t", "b", False)
     assert forms.number(call("least", a, b)) != forms.number(call("least", b, a))
     assert forms.number(call("equal", a, b)) == forms.number(call("equal", b, a))
@@ -149,6 +148,6 @@ def test_a_choice_of_what_can_be_null_is_as_it_is_written() -> None:
 
 def test_columns_that_are_equal_are_one() -> None:
     a, b, c = (column("t", name, False) for name in "abc")
-    forms = Forms(lambda term: a if term == b else term)
+    forms = NormalForms(lambda term: a if term == b else term)
     assert forms.number(call("less", a, c)) == forms.number(call("less", b, c))
     assert forms.number(call("less", a, c)) != forms.number(call("less", c, c))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
-from wpinq.engines.relational.duckdb import evaluate as evaluate_relational
+from tests.support.relational import evaluate as evaluate_relational
 from wpinq.histograms import (
     CountOfCounts,
     Hierarchical,

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.incremental.interpreted import interpret
-from wpinq.engines.incremental.compiled import evaluator, neighbours
+from wpinq.engines.incremental.compiled.neighbours import state
+from wpinq.engines.incremental.compiled.tables import compiled_evaluator
 
 
 @pytest.fixture
 def interpreted_modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(evaluator, "import_module", interpret)
-    monkeypatch.setattr(neighbours, "import_module", interpret)
+    monkeypatch.setattr(compiled_evaluator, "import_module", interpret)
+    monkeypatch.setattr(state, "import_module", interpret)
     yield

@@ -13,7 +13,8 @@ from tests.incremental.interpreted import interpret
 from tests.support.plans import CHANGES, OPERATORS, Case, random_case, random_record
 from wpinq.engines import reference
 from wpinq.engines.incremental import Evaluator
-from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator, evaluator
+from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator
+from wpinq.engines.incremental.compiled.tables import compiled_evaluator
 from wpinq.errors import PlanError
 from wpinq.graphs import recipes, subgraphs
 from wpinq.plan.arithmetic import EXACT, FLOAT
@@ -27,7 +28,7 @@ TOLERANCE = 1e-8  # weights below 1e-12 are dropped at each step, and random pla
 
 @pytest.fixture
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(evaluator, "import_module", interpret)
+    monkeypatch.setattr(compiled_evaluator, "import_module", interpret)
     yield
 
 
@@ -301,7 +302,7 @@ REMEMBERED: dict[str, tuple[Query, list[object]]] = {
 
 
 @pytest.mark.parametrize("name", REMEMBERED)
-def test_remembered_functions_agree_with_the_python_engine(interpreted: None, name: str) -> None:
+def test_memos_agree_with_the_python_engine(interpreted: None, name: str) -> None:
     query, records = REMEMBERED[name]
     rng = Random(name)
     data = {"s": {records[0]: 1.0, records[1]: 0.5}}
@@ -316,7 +317,7 @@ def test_remembered_functions_agree_with_the_python_engine(interpreted: None, na
             each.rollback() if step % 2 else each.commit()  # type: ignore[attr-defined]
 
 
-def test_large_groups_are_remembered_whole(interpreted: None) -> None:
+def test_large_groups_are_memos_as_a_whole(interpreted: None) -> None:
     query = wp.source("s", int).group_by(lambda x: 0, lambda g: wp.collect(g))
     engine = CompiledEvaluator([query.plan], {"s": dict.fromkeys(range(300), 1.0)})
     assert engine.outputs == [{(0, tuple(range(300))): 0.5}]

@@ -11,17 +11,10 @@ import pytest
 import wpinq as wp
 from tests.incremental.interpreted import interpret
 from wpinq.engines import reference
-from wpinq.engines.incremental.compiled import (
-    CannotCompile,
-    CompiledEvaluator,
-    EdgeWalk,
-    SwapWalk,
-    Target,
-    evaluator,
-    modules,
-    neighbours,
-    runtime,
-)
+from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk
+from wpinq.engines.incremental.compiled.neighbours import state
+from wpinq.engines.incremental.compiled.routines import header, modules
+from wpinq.engines.incremental.compiled.tables import compiled_evaluator
 from wpinq.errors import PlanError
 from wpinq.graphs import recipes, subgraphs
 from wpinq.plan.arithmetic import FLOAT
@@ -41,12 +34,12 @@ def graph(seed: int, nodes: int, edges: int) -> Edges:
 
 
 def use_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluator, "import_module", interpret)
-    monkeypatch.setattr(neighbours, "import_module", interpret)
+    monkeypatch.setattr(compiled_evaluator, "import_module", interpret)
+    monkeypatch.setattr(state, "import_module", interpret)
 
 
-def targets(query: wp.Query) -> list[Target]:
-    return [Target(query.plan, 0.5, {"triangle!": 9.0})]
+def targets(query: wp.Query) -> list[Goal]:
+    return [Goal(query.plan, 0.5, {"triangle!": 9.0})]
 
 
 def degrees(edges: Edges) -> Counter[int]:
@@ -84,7 +77,7 @@ def test_tables_compiled_and_interpreted_are_one(monkeypatch: pytest.MonkeyPatch
     start = graph(5, 30, 90)
 
     def walk() -> SwapWalk:
-        return SwapWalk([Target(near.plan, 1.0, {0: 30.0, 1: 20.0})], "edges", start, seed=2)
+        return SwapWalk([Goal(near.plan, 1.0, {0: 30.0, 1: 20.0})], "edges", start, seed=2)
 
     compiled = walk()
     compiled.run(1000, 0.3)
@@ -130,7 +123,7 @@ def test_scores_are_distances_over_the_domain(monkeypatch: pytest.MonkeyPatch, o
     start = graph(7, 8, 14)
     values = {(i, j): 0.25 for i in range(4) for j in range(4)}
     walk = SwapWalk(
-        [Target(recipes.joint_degrees(EDGES).plan, 0.3, values, outside), *targets(TRIANGLES)], "edges", start, seed=1
+        [Goal(recipes.joint_degrees(EDGES).plan, 0.3, values, outside), *targets(TRIANGLES)], "edges", start, seed=1
     )
     walk.run(15, 0.5)
     joint, triangles = walk.outputs
@@ -147,7 +140,7 @@ def test_the_neighbour_lists_are_chosen_by_the_plan_alone(monkeypatch: pytest.Mo
     closed = wedges.where(lambda p: p[2] != p[0]).intersect(wedges.select(lambda p: (p[1], p[2], p[0])))
     start = graph(8, 10, 24)
     walks = [
-        SwapWalk([Target(closed.select(lambda p: 7).plan, 1.0, {7: 4.0})], "edges", start, seed=4, virtual=virtual)
+        SwapWalk([Goal(closed.select(lambda p: 7).plan, 1.0, {7: 4.0})], "edges", start, seed=4, virtual=virtual)
         for virtual in (True, False)
     ]
     assert walks[0].specialised
@@ -157,7 +150,7 @@ def test_the_neighbour_lists_are_chosen_by_the_plan_alone(monkeypatch: pytest.Mo
     assert walks[0].progress.score == pytest.approx(walks[1].progress.score, abs=1e-9)
     others = [closed.select(lambda p: p[0]), wedges.select(lambda p: 7), subgraphs.squares_by_degree(EDGES)]
     for query in others:
-        assert not SwapWalk([Target(query.plan, 1.0, {})], "edges", start).specialised
+        assert not SwapWalk([Goal(query.plan, 1.0, {})], "edges", start).specialised
 
 
 @pytest.mark.parametrize("changing", [None, 0.5])
@@ -166,7 +159,7 @@ def test_steps_at_which_norms_grow_far_are_made_all_the_same(
 ) -> None:
     use_interpreter(monkeypatch)
     ends = EDGES.join(EDGES, lambda x: x.src, lambda y: y.dst, lambda x, y: (x.dst, y.src)).select(lambda p: p[0] % 3)
-    target, start = Target(ends.plan, 0.5, {0: 5.0, 1: 2.0}), graph(8, 10, 16)
+    target, start = Goal(ends.plan, 0.5, {0: 5.0, 1: 2.0}), graph(8, 10, 16)
 
     def walk() -> SwapWalk | EdgeWalk:
         if changing is None:
@@ -174,7 +167,7 @@ def test_steps_at_which_norms_grow_far_are_made_all_the_same(
         return EdgeWalk([target], "edges", start, range(9), symmetric=False, seed=4, changing=changing)
 
     plain = walk()
-    monkeypatch.setattr(runtime, "PREFIX", runtime.PREFIX.replace(f"GROWTH = {runtime.GROWTH}", "GROWTH = 0.9"))
+    monkeypatch.setitem(header.CONSTANTS, "GROWTH", 0.9)
     checked = walk()
     assert plain.run(60, 1.0).score == pytest.approx(checked.run(60, 1.0).score, abs=1e-9)
     assert plain.edges == checked.edges
@@ -215,12 +208,12 @@ def double(x):
     return 2 * x
 
 
-def compile_inner():
-    pass
+class compiler:
+    def compile_inner():
+        pass
 
-
-def compile_entries():
-    double.compile("int64(int64)")
+    def compile_entries():
+        double.compile("int64(int64)")
 """
 
 

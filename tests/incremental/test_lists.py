@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
 import pytest
 
 import wpinq as wp
 from tests.incremental import research
 from tests.incremental.test_compiled_swaps import degrees, graph
 from wpinq.engines import reference
-from wpinq.engines.incremental.compiled import SwapWalk, Target
-from wpinq.engines.incremental.compiled.targets import huber
+from wpinq.engines.incremental.compiled import Goal, SwapWalk
+from wpinq.engines.incremental.loss import loss
 from wpinq.expr.values import Value
 from wpinq.graphs import recipes, subgraphs
 from wpinq.plan.arithmetic import FLOAT
@@ -52,7 +51,7 @@ def test_outputs_are_true_along_a_walk(interpreted_modules: None, name: str) -> 
     start = graph(3, 12, 30)
     goal = {edge: 1.0 for a, b in graph(4, 12, 30) for edge in ([(a, b), (b, a)] if symmetric else [(a, b)])}
     values = reference.evaluate(plan.plan, {"edges": goal}, FLOAT)
-    walk = SwapWalk([Target(plan.plan, 1.0, values)], "edges", start, symmetric=symmetric, seed=2, closing=0.3)
+    walk = SwapWalk([Goal(plan.plan, 1.0, values)], "edges", start, symmetric=symmetric, seed=2, closing=0.3)
     assert walk.specialised
     check(walk, [plan], symmetric)
     for _ in range(12):
@@ -68,9 +67,9 @@ def test_several_plans_walk_together_as_over_tables(
 ) -> None:
     start = graph(5, 10, 22)
     targets = [
-        Target(closed(ONCE).plan, 0.4, {0: 0.3, 1: 0.7, 5: 2.0}, width=0.4),
-        Target(research.joint_tags(ONCE).plan, 0.3, {(i, j): 0.5 for i in range(4) for j in range(i, 4)}, outside=True),
-        Target(half_degrees(ONCE).plan, 0.2, dict.fromkeys(range(9), 6.0), width=1.0),
+        Goal(closed(ONCE).plan, 0.4, {0: 0.3, 1: 0.7, 5: 2.0}, width=0.4),
+        Goal(research.joint_tags(ONCE).plan, 0.3, {(i, j): 0.5 for i in range(4) for j in range(i, 4)}, outside=True),
+        Goal(half_degrees(ONCE).plan, 0.2, dict.fromkeys(range(9), 6.0), width=1.0),
     ]
     lists, tables = (
         SwapWalk(targets, "edges", start, symmetric=False, seed=7, closing=0.4, virtual=virtual)
@@ -85,11 +84,11 @@ def test_several_plans_walk_together_as_over_tables(
     assert 0 < lists.progress.accepted == tables.progress.accepted < lists.progress.evaluated
 
 
-def scored(target: Target, output: Mapping[Value, float]) -> float:
+def scored(target: Goal, output: Mapping[Value, float]) -> float:
     differences = [output.get(key, 0.0) - value for key, value in target.values.items()]
     if target.outside:
         differences += [weight for record, weight in output.items() if record not in target.values]
-    return target.epsilon * float(huber(np.array(differences), target.width).sum())
+    return target.epsilon * sum(loss(difference, target.width) for difference in differences)
 
 
 def half_degrees(edges: Query) -> Query:
@@ -123,7 +122,7 @@ def test_the_lists_serve_what_they_can(interpreted_modules: None) -> None:
     }
     for name, (query, served) in plans.items():
         values = {"near": 4.0} if str(query.plan.type) == "str" else {1: 3.0, 2: 9.0, 3: 1.0}
-        walk = SwapWalk([Target(query.plan, 0.5, values)], "edges", start, symmetric=False, seed=3)
+        walk = SwapWalk([Goal(query.plan, 0.5, values)], "edges", start, symmetric=False, seed=3)
         assert walk.specialised == served, name
         walk.run(40, 1.0)
         check(walk, [query], False)
@@ -136,8 +135,8 @@ def test_vertices_may_be_strings_and_go_by_their_own_order(interpreted_modules: 
     late = wp.record(a="v02", b="z")  # strings of the plan are numbered first
     low = edges.where(lambda e: (e.a != late.a) & (e.b != late.b)).select(lambda e: 1)
     for query in (research.closed_by_join(edges), research.joint_tags(edges), low):
-        walk = SwapWalk([Target(query.plan, 0.5, {1: 2.0})] if query is low or str(query.plan.type) == "int" else
-                        [Target(query.plan, 0.5, {(1, 1): 2.0})], "edges", start, symmetric=False, seed=3)  # fmt: skip
+        walk = SwapWalk([Goal(query.plan, 0.5, {1: 2.0})] if query is low or str(query.plan.type) == "int" else
+                        [Goal(query.plan, 0.5, {(1, 1): 2.0})], "edges", start, symmetric=False, seed=3)  # fmt: skip
         assert walk.specialised
         walk.run(40, 1.0)
         check(walk, [query], False)

@@ -13,23 +13,16 @@ import wpinq as wp
 from tests.incremental import research
 from tests.incremental.interpreted import interpret
 from tests.incremental.test_compiled_swaps import graph
-from wpinq.engines.incremental.compiled import (
-    Aim,
-    CannotCompile,
-    CompiledEvaluator,
-    EdgeWalk,
-    SwapWalk,
-    Target,
-    runtime,
-)
-from wpinq.engines.incremental.compiled.evaluator import MOST_OUTPUTS
-from wpinq.engines.incremental.compiled.order import split
-from wpinq.engines.incremental.compiled.targets import huber
+from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk
+from wpinq.engines.incremental.compiled.routines import calculation
+from wpinq.engines.incremental.compiled.routines.routine import PRELUDE
+from wpinq.engines.incremental.compiled.tables.compiled_evaluator import MOST_OUTPUTS
+from wpinq.engines.incremental.loss import loss
 from wpinq.errors import PlanError
 
 PLAN = research.closed_by_join(research.EDGES).plan
 START = graph(5, 10, 22)
-WALKS: dict[str, Callable[[list[Target]], SwapWalk | EdgeWalk]] = {
+WALKS: dict[str, Callable[[list[Goal]], SwapWalk | EdgeWalk]] = {
     "lists": lambda targets: SwapWalk(targets, "edges", START, symmetric=False, seed=3),
     "tables": lambda targets: SwapWalk(targets, "edges", START, symmetric=False, seed=3, virtual=False),
     "edges": lambda targets: EdgeWalk(targets, "edges", START, range(-7, 21, 3), symmetric=False, seed=3, changing=0.0),
@@ -39,7 +32,7 @@ WALKS: dict[str, Callable[[list[Target]], SwapWalk | EdgeWalk]] = {
 @pytest.mark.parametrize("name", WALKS)
 def test_a_decision_takes_one_draw_however_a_tie_rounds(interpreted_modules: None, name: str) -> None:
     """Differences of 1e-13 are kept like none, but a draw that only some of them took would turn what follows."""
-    even, rounded = (WALKS[name]([Target(PLAN, price, {0: 0.0, 1: 0.0, 2: 0.0})]) for price in (0.0, 1e-13))
+    even, rounded = (WALKS[name]([Goal(PLAN, price, {0: 0.0, 1: 0.0, 2: 0.0})]) for price in (0.0, 1e-13))
     for _ in range(5):
         steps = even.run(12, 1.0), rounded.run(12, 1.0)
         assert even.edges == rounded.edges
@@ -47,23 +40,15 @@ def test_a_decision_takes_one_draw_however_a_tie_rounds(interpreted_modules: Non
     assert rounded.progress.score > 0
 
 
-def _function(name: str) -> str:
-    """The text of a function of the fixed part, undecorated."""
-    text = next(function for function in split(runtime.FUNCTIONS) if f"def {name}(" in function)
-    return text[text.index("def ") :]
-
-
 @pytest.mark.parametrize("name", ["mix", "mix_too"])
 def test_words_are_mixed_alike_in_64_bits_and_interpreted(name: str) -> None:
-    words: dict[str, Callable[[np.int64, np.int64], np.int64]] = {}
-    exec(_function(name).replace("M32", "0xFFFFFFFF"), words)
-    mixed = vars(interpret(f"{runtime.PREFIX}\n{runtime.PRELUDE}"))[name]
+    mixed, words = vars(interpret(PRELUDE))[name], getattr(calculation, name)
     rng = Random(name)
     edges = [0, 1, -1, 2**61 + 2, 2**63 - 1, -(2**63)]
     pairs = [(a, b) for a in edges for b in edges]
     pairs += [(rng.randrange(-(2**63), 2**63), rng.randrange(-(2**63), 2**63)) for _ in range(200)]
     with np.errstate(over="ignore"):
-        assert [mixed(a, b) for a, b in pairs] == [int(words[name](np.int64(a), np.int64(b))) for a, b in pairs]
+        assert [mixed(a, b) for a, b in pairs] == [int(words(np.int64(a), np.int64(b))) for a, b in pairs]
 
 
 def test_groups_whose_members_hash_alike_are_told_apart(interpreted_modules: None) -> None:
@@ -79,16 +64,12 @@ def test_groups_whose_members_hash_alike_are_told_apart(interpreted_modules: Non
 @pytest.mark.parametrize(("price", "width"), [(-1.0, 0.0), (math.inf, 0.0), (1.0, -0.5), (1.0, math.nan)])
 def test_walks_refuse_prices_and_widths_that_are_no_loss(name: str, price: float, width: float) -> None:
     with pytest.raises(PlanError, match="must be finite and at least 0"):
-        WALKS[name]([Target(PLAN, price, {0: 1.0}, width=width)])
+        WALKS[name]([Goal(PLAN, price, {0: 1.0}, width=width)])
 
 
 def test_without_a_width_the_loss_is_the_absolute_value_to_the_last_bit() -> None:
     sizes = np.random.default_rng(1).normal(size=200) * 10.0 ** np.linspace(-300, 300, 200)
-    for widths in (0.0, np.zeros(200)):
-        assert huber(sizes, widths).tolist() == np.abs(sizes).tolist()
-    written = vars(interpret(f"{runtime.PREFIX}\n{runtime.PRELUDE}\n{_function('loss')}"))["loss"]
-    for width in (0.0, 1e-3, 2.0):
-        assert [written(size, width) for size in sizes.tolist()] == huber(sizes, width).tolist()
+    assert [loss(size, 0.0) for size in sizes.tolist()] == np.abs(sizes).tolist()
 
 
 def test_as_many_plans_as_may_be_keep_their_losses_apart(interpreted_modules: None) -> None:
@@ -99,13 +80,13 @@ def test_as_many_plans_as_may_be_keep_their_losses_apart(interpreted_modules: No
     with pytest.raises(CannotCompile, match=f"at most {MOST_OUTPUTS} plans"):
         CompiledEvaluator(plans, {"s": {}})
     engine = CompiledEvaluator(plans[:-1], {"s": {}})
-    engine.set_targets([Aim(0.5 + n, {1: 2.0, 99: 1.0}, n % 2 == 0, 0.3 * n) for n in range(MOST_OUTPUTS)])
+    engine.set_goals([Goal(plan, 0.5 + n, {1: 2.0, 99: 1.0}, n % 2 == 0, 0.3 * n) for n, plan in enumerate(plans[:-1])])
     for changes in ({1: 1.0, 3: 1.0}, {4: 1.0}, {3: -1.0, 90: 0.5}):
         engine.propose({"s": changes})
         engine.commit()
         expected = 0.0
         for n, output in enumerate(engine.outputs):
             beyond = [weight for record, weight in output.items() if record not in (1, 99)] if n % 2 == 0 else []
-            differences = np.array([output.get(1, 0.0) - 2.0, output.get(99, 0.0) - 1.0, *beyond])
-            expected += (0.5 + n) * float(huber(differences, 0.3 * n).sum())
+            differences = [output.get(1, 0.0) - 2.0, output.get(99, 0.0) - 1.0, *beyond]
+            expected += (0.5 + n) * sum(loss(difference, 0.3 * n) for difference in differences)
         assert engine.score == pytest.approx(expected, abs=1e-9)

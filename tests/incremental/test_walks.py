@@ -13,7 +13,7 @@ import pytest
 import wpinq as wp
 from tests.incremental import research
 from tests.incremental.test_compiled_swaps import degrees, graph, use_interpreter
-from wpinq.engines.incremental.compiled import EdgeWalk, SwapWalk, Target
+from wpinq.engines.incremental.compiled import EdgeWalk, Goal, SwapWalk
 from wpinq.errors import PlanError
 from wpinq.graphs import recipes, subgraphs
 from wpinq.plan.node import Node
@@ -40,13 +40,13 @@ def graphs(vertices: int, keep: Callable[[Graph], bool]) -> list[Graph]:
     return [held for held in sets if keep(held)]
 
 
-def score(held: Graph, plan: Node, target: Target, symmetric: bool) -> float:
+def score(held: Graph, plan: Node, target: Goal, symmetric: bool) -> float:
     weights = {edge: 1.0 for a, b in held for edge in ([(a, b), (b, a)] if symmetric else [(a, b)])}
     found = wp.evaluate(wp.Query(plan), {"edges": weights}, engine="reference") if weights else {}
     return target.epsilon * sum(abs(float(found.get(x, 0)) - value) for x, value in target.values.items())
 
 
-def check(walk: SwapWalk | EdgeWalk, target: Target, power: float, space: list[Graph], symmetric: bool) -> None:
+def check(walk: SwapWalk | EdgeWalk, target: Goal, power: float, space: list[Graph], symmetric: bool) -> None:
     """Counts of the graphs met against their probabilities, by chi-squared; a false alarm in one of 10⁴."""
     chances = np.exp([-power * score(held, target.plan, target, symmetric) for held in space])
     chances /= chances.sum()
@@ -68,7 +68,7 @@ CYCLE_WITH_CHORDS = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 2), (5, 3)]
 def test_swaps_converge_to_the_posterior_whatever_share_closes_wedges(
     closing: float, symmetric: bool, virtual: bool
 ) -> None:
-    target = Target((TRIANGLES if symmetric else LOW).plan, 0.5, {"triangle!": 1.0} if symmetric else {"low": 1.0})
+    target = Goal((TRIANGLES if symmetric else LOW).plan, 0.5, {"triangle!": 1.0} if symmetric else {"low": 1.0})
     wanted = degrees(CYCLE_WITH_CHORDS)
     space = graphs(6, lambda held: len(held) == 7 and degrees(list(held)) == wanted)
     assert len(space) > 20
@@ -80,7 +80,7 @@ def test_swaps_converge_to_the_posterior_whatever_share_closes_wedges(
 @pytest.mark.parametrize("changing", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_edge_walks_converge_to_the_posterior(changing: float, symmetric: bool) -> None:
-    target = Target(LOW.plan, 0.25 if symmetric else 0.5, {"low": 2.0 if symmetric else 1.0})
+    target = Goal(LOW.plan, 0.25 if symmetric else 0.5, {"low": 2.0 if symmetric else 1.0})
     start = [(0, 1), (1, 2), (2, 3)]
     space = graphs(4, lambda held: changing > 0 or len(held) == 3)
     walk = EdgeWalk([target], "edges", start, range(4), symmetric=symmetric, seed=6, changing=changing)
@@ -88,7 +88,7 @@ def test_edge_walks_converge_to_the_posterior(changing: float, symmetric: bool) 
 
 
 def walks(edges: list[tuple[int, int]]) -> dict[str, SwapWalk | EdgeWalk]:
-    triangles, low = Target(TRIANGLES.plan, 0.5, {"triangle!": 9.0}), Target(LOW.plan, 0.5, {"low": 3.0})
+    triangles, low = Goal(TRIANGLES.plan, 0.5, {"triangle!": 9.0}), Goal(LOW.plan, 0.5, {"low": 3.0})
     return {
         "lists": SwapWalk([triangles], "edges", edges, seed=1, closing=0.3),
         "tags": SwapWalk(tagged(), "edges", edges, seed=1, closing=0.3, symmetric=False),
@@ -98,13 +98,13 @@ def walks(edges: list[tuple[int, int]]) -> dict[str, SwapWalk | EdgeWalk]:
     }
 
 
-def tagged() -> list[Target]:
+def tagged() -> list[Goal]:
     closed, joint = (query(research.EDGES).plan for query in (research.closed_by_join, research.joint_tags))
-    return [Target(closed, 0.5, {1: 0.3, 2: 0.1}), Target(joint, 0.5, {(1, 2): 2.0}, outside=True)]
+    return [Goal(closed, 0.5, {1: 0.3, 2: 0.1}), Goal(joint, 0.5, {(1, 2): 2.0}, outside=True)]
 
 
 def restored(name: str, walk: SwapWalk | EdgeWalk, state: dict[str, np.ndarray]) -> SwapWalk | EdgeWalk:
-    triangles, low = Target(TRIANGLES.plan, 0.5, {"triangle!": 9.0}), Target(LOW.plan, 0.5, {"low": 3.0})
+    triangles, low = Goal(TRIANGLES.plan, 0.5, {"triangle!": 9.0}), Goal(LOW.plan, 0.5, {"low": 3.0})
     if name == "lists":
         return SwapWalk.restore([triangles], "edges", state, closing=0.3)
     if name == "tags":
@@ -137,7 +137,7 @@ def test_vertices_may_be_strings(monkeypatch: pytest.MonkeyPatch) -> None:
     friends = wp.source("friends", a=str, b=str)
     near = friends.where(lambda e: e.a == "ann").select(lambda e: e.b)
     edges = [("eve", "bob"), ("ann", "bob"), ("dan", "eve"), ("ann", "cat"), ("dan", "cat")]
-    target = Target(near.plan, 1.0, {"eve": 1.0})
+    target = Goal(near.plan, 1.0, {"eve": 1.0})
     walk = SwapWalk([target], "friends", edges, symmetric=False, seed=3)
     walk.run(50, 1.0)
     state = walk.state()
@@ -152,7 +152,7 @@ def test_vertices_may_be_strings(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_edges_may_be_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
     use_interpreter(monkeypatch)
     start = graph(3, 16, 40)
-    target = Target(recipes.joint_degrees(EDGES).plan, 0.5, {(3, 4): 2.0})
+    target = Goal(recipes.joint_degrees(EDGES).plan, 0.5, {(3, 4): 2.0})
     first, second = (SwapWalk([target], "edges", edges, seed=1) for edges in (start, np.array(start)))
     assert first.run(30, 1.0) == second.run(30, 1.0)
     assert first.edges == second.edges == [tuple(edge) for edge in second.edge_array.tolist()]
@@ -163,7 +163,7 @@ def test_edges_may_be_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_edge_walk_finds_room_for_more_edges(monkeypatch: pytest.MonkeyPatch) -> None:
     use_interpreter(monkeypatch)
-    target = Target(EDGES.select(lambda e: "edges").plan, 1.0, {"edges": 150.0})
+    target = Goal(EDGES.select(lambda e: "edges").plan, 1.0, {"edges": 150.0})
     walk = EdgeWalk([target], "edges", [], range(20), symmetric=False, changing=1.0)
     walk.run(700, 9.0)
     assert walk.outputs[0]["edges"] == len(walk.edges) == len(canonical(walk.edges)) > 140
@@ -171,6 +171,6 @@ def test_an_edge_walk_finds_room_for_more_edges(monkeypatch: pytest.MonkeyPatch)
 
 def test_shares_are_checked() -> None:
     with pytest.raises(PlanError, match="closing is a share"):
-        SwapWalk([Target(LOW.plan, 1.0, {})], "edges", [(0, 1), (2, 3)], closing=1.0)
+        SwapWalk([Goal(LOW.plan, 1.0, {})], "edges", [(0, 1), (2, 3)], closing=1.0)
     with pytest.raises(PlanError, match="changing is a share"):
-        EdgeWalk([Target(LOW.plan, 1.0, {})], "edges", [], range(3), changing=1.5)
+        EdgeWalk([Goal(LOW.plan, 1.0, {})], "edges", [], range(3), changing=1.5)

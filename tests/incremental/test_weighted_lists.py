@@ -13,7 +13,7 @@ from tests.incremental import research
 from tests.incremental.test_compiled_swaps import graph
 from wpinq.engines import reference
 from wpinq.engines.incremental import Evaluator
-from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator, SwapWalk, Target
+from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator, Goal, SwapWalk
 from wpinq.plan.arithmetic import FLOAT
 from wpinq.query import Query
 
@@ -114,7 +114,7 @@ def test_walks_agree_step_by_step(interpreted_modules: None, name: str) -> None:
     query = {**LISTS, **TABLES}[name](EDGES)
     start = graph(5, 9, 18)
     python = Evaluator([query.plan], {"edges": dict.fromkeys(start, 1.0)})
-    target = Target(query.plan, 0.5, {record: 0.7 * weight for record, weight in python.outputs[0].items()})
+    target = Goal(query.plan, 0.5, {record: 0.7 * weight for record, weight in python.outputs[0].items()})
     fast, whole = (
         SwapWalk([target], "edges", start, symmetric=False, seed=3, closing=0.3, virtual=virtual)
         for virtual in (True, False)

@@ -13,7 +13,7 @@ from tests.support.cases import HEAVY
 from tests.support.operators import CASES
 from tests.support.plans import distance
 from wpinq.engines import reference
-from wpinq.engines.relational.duckdb import Database
+from wpinq.engines.relational.duckdb.database import Database
 from wpinq.histograms import (
     CountOfCounts,
     Hierarchical,

@@ -7,7 +7,6 @@ import pathlib
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -15,12 +14,12 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+import wpinq.kernel.session
 from wpinq.engines import reference
-from wpinq.engines.choice import DEFAULT_ENGINE, ENGINES, gap
-from wpinq.engines.relational import database
-from wpinq.engines.relational.instance import Instance
+from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES, find_engine, gap, sides_of
+from wpinq.engines.relational.duckdb import database
+from wpinq.engines.relational.duckdb.instance import Instance
 from wpinq.kernel.ledger import Ledger
-from wpinq.plan.arithmetic import FLOAT
 
 Weights = dict[Any, float]
 
@@ -45,7 +44,7 @@ def bits(weights: Any) -> list[tuple[Any, str]]:
 def evaluated(session: wp.Session, query: wp.Query) -> Weights:
     """What a session's engine makes of its data, which no release shows."""
     data = {name: held.weights for name, held in session._protected.items()}
-    return dict(session._evaluate(query.plan, data))
+    return dict(session._engine.evaluate(query.plan, data))
 
 
 @pytest.fixture
@@ -170,7 +169,7 @@ def test_data_are_loaded_once_for_each_version(edges: wp.Query, people: wp.Query
         handle[("north", 1)], handle[("south", 1)]
         assert loads == ["source_edges", "source_people"]
         session.protect(edges, [(1, 2), (2, 3)], budget=100)
-        held = session._evaluator.open().connection  # type: ignore[attr-defined]
+        held = session._engine.open().connection  # type: ignore[attr-defined]
         tables = "SELECT table_name FROM duckdb_tables() ORDER BY 1"
         assert held.execute(tables).fetchall() == [("source_people",)]  # the data before are gone
         session.release(edges.noisy_count(1, over=[(1, 2)]))
@@ -179,7 +178,7 @@ def test_data_are_loaded_once_for_each_version(edges: wp.Query, people: wp.Query
 
 
 def test_public_data_are_let_go_of_after_each_evaluation(edges: wp.Query) -> None:
-    from wpinq.engines.relational.duckdb import _public
+    from wpinq.engines.relational.duckdb.database import _public
 
     wp.evaluate(triangles(edges), {"edges": random_edges(50)})
     assert _public.open().connection.execute("SELECT * FROM duckdb_tables()").fetchall() == []
@@ -213,7 +212,7 @@ class Failing:
         return getattr(self._connection, name)
 
     def execute(self, sql: str, *rest: Any) -> Any:
-        if sql.startswith("SELECT * FROM (SELECT") and "ORDER BY" in sql:
+        if sql.startswith(("SELECT * FROM (SELECT", "SELECT q.* FROM")):
             import duckdb
 
             raise getattr(duckdb, self._kind)("a true record: 4711")
@@ -287,7 +286,7 @@ def test_an_interrupted_evaluation_leaves_nothing_in_the_way(edges: wp.Query) ->
     def interrupt(step: str) -> None:
         raise KeyboardInterrupt
 
-    from wpinq.engines.relational.duckdb import Database
+    from wpinq.engines.relational.duckdb.database import Database
 
     query, data = triangles(edges), {"edges": random_edges(100)}
     with Database() as held:
@@ -329,39 +328,27 @@ def test_a_forked_child_has_a_database_of_its_own(tmp_path: pathlib.Path) -> Non
     assert list(spills.iterdir()) == []
 
 
-class _Elsewhere:
+class Elsewhere(reference.Reference):
     """An engine that gives up no more of an output than it is asked for."""
 
-    def evaluate(self, root: Any, data: Any, arithmetic: Any = FLOAT, on_step: Any = None) -> Weights:
-        return reference.evaluate(root, data, arithmetic, on_step)
+    def evaluate(self, *arguments: Any, keys: Any = None) -> Weights:
+        assert keys is not None
+        return super().evaluate(*arguments, keys=keys)
 
-    def evaluate_keys(self, root: Any, data: Any, keys: Any, on_step: Any) -> Weights:
-        found = self.evaluate(root, data, FLOAT, on_step)
-        return {key: found[key] for key in keys if key in found}
-
-    def frame(self, data: object) -> None: ...
-
-    def keep(self, frame: Any, bounds: Any) -> Weights:
-        raise AssertionError
-
-    def open(self) -> None: ...
-
-    def forget(self, name: str) -> None: ...
-
-    def close(self) -> None: ...
+    def sides(self, root: Any, data: Any, candidates: Any, on_step: Any = None) -> Any:
+        return sides_of(reference.evaluate(root, data), candidates)
 
 
-def test_a_median_counts_what_is_no_candidate_on_every_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("engine", [find_engine("duckdb"), find_engine("reference"), Elsewhere])
+def test_a_median_counts_what_is_no_candidate_on_every_engine(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # Fails by chance with a probability below exp(-300): 10 has 9 ages below and 12 above, 50 has 20 and 1.
     ages = wp.source("ages", int)
-    elsewhere = replace(ENGINES["reference"], start=lambda memory_limit, threads: _Elsewhere())
-    for engine in (ENGINES["reference"], elsewhere):
-        monkeypatch.setitem(ENGINES, "reference", engine)
-        with wp.Session(engine="reference") as session:
-            session.protect(ages, [*range(1, 21), 50, 80], budget=1000)
-            chosen = session.release(ages.median(100, [10, 50, 80]))
-            assert isinstance(chosen, wp.Answers)
-            assert chosen.value == 10
+    monkeypatch.setattr(wpinq.kernel.session, "find_engine", lambda name: engine)
+    with wp.Session() as session:
+        session.protect(ages, [*range(1, 21), 50, 80], budget=1000)
+        chosen = session.release(ages.median(100, [10, 50, 80]))
+        assert isinstance(chosen, wp.Answers)
+        assert chosen.value == 10
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "reference"])
@@ -376,3 +363,21 @@ def test_sources_whose_names_differ_in_case_are_two(engine: str) -> None:
             return round(session.release(measurement, fresh=True)[1])
 
         assert [ones(upper), ones(lower), ones(upper), ones(upper.concat(lower))] == [5, 1, 5, 6]
+
+
+def test_no_engine_is_imported_before_it_is_used() -> None:
+    code = (
+        "import sys, wpinq as wp\n"
+        "bits = wp.source('bits', bool)\n"
+        "print([m for m in sys.modules if m.startswith(('wpinq.engines.re', 'duckdb', 'pyspark'))])\n"
+        "print(wp.evaluate(bits, {'bits': [True]}, engine='reference'))\n"
+        "print([m for m in sys.modules if m.startswith('wpinq.engines.re')])\n"
+    )
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([".", *sys.path]))
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "WeightedDataset({True: 1.0})", "['wpinq.engines.reference']"]
+
+
+def test_an_unknown_engine_is_refused() -> None:
+    with pytest.raises(wp.PlanError, match="there is no engine 'dask'; the engines are duckdb, reference, spark"):
+        wp.Session(engine="dask")

@@ -38,7 +38,7 @@ def test_the_debit_is_durable_before_the_engine_starts(
                 seen.append((other.account("edges").spent, [entry.kind for entry in other.entries()]))
             return {}
 
-        monkeypatch.setattr(session, "_evaluate", spy)
+        monkeypatch.setattr(session._engine, "evaluate", spy)
         session.release(edges.noisy_count("0.25", over=[(1, 2)]))
         assert seen == [(250_000_000, ["open account", "debit"])]
 
@@ -48,7 +48,7 @@ def test_a_failed_evaluation_is_one_constant_error_and_stays_paid(
 ) -> None:
     asked = edges.noisy_count(0.5, over=[(1, 2)])
     with monkeypatch.context() as broken:
-        broken.setattr(session, "_evaluate", failing)
+        broken.setattr(session._engine, "evaluate", failing)
         messages = set()
         for measurement in (asked, edges.select(lambda e: e.src).median(0.25, KEYS)):
             with pytest.raises(wp.EvaluationFailed) as caught:
@@ -68,7 +68,7 @@ def test_nothing_is_spent_or_evaluated_when_a_budget_does_not_cover_the_bill(
     with wp.Session() as session:
         session.protect(edges, [(1, 2)], budget=1)
         session.protect(people, [("north", 1)], budget=100)
-        monkeypatch.setattr(session, "_evaluate", lambda *arguments: pytest.fail("evaluated"))
+        monkeypatch.setattr(session._engine, "evaluate", lambda *arguments: pytest.fail("evaluated"))
         both = edges.select(lambda e: e.src).concat(people.select(lambda p: p.age)).noisy_count(2, over=KEYS)
         with pytest.raises(wp.BudgetExceeded, match="'edges' needs 2 and has 1 left of 1"):
             session.release(both)

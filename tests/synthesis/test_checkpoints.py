@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
-from wpinq.engines.incremental.compiled.evaluator import MOST_OUTPUTS
+from wpinq.engines.incremental.compiled.tables.compiled_evaluator import MOST_OUTPUTS
 from wpinq.errors import PlanError
 from wpinq.graphs import degrees, triangles_by_intersect
 from wpinq.measure.answers import Answers

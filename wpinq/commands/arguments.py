@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wpinq.commands.exits import UsageError
-from wpinq.engines.choice import DEFAULT_ENGINE, ENGINES
+from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import LedgerError
 from wpinq.language import Program, parse
 

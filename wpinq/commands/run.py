@@ -17,9 +17,9 @@ from typing import Any, cast
 from wpinq.commands.arguments import add_engine, add_parameters, is_new, load_program, pairs
 from wpinq.commands.exits import NotSaved, UsageError
 from wpinq.display.table import answers_table
-from wpinq.engines.choice import find_engine
+from wpinq.engines.contract import find_engine
 from wpinq.ingest import EdgeList
-from wpinq.ingest.source import format_of
+from wpinq.ingest.reading import format_of
 from wpinq.kernel.charge import budget_to_nano
 from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers

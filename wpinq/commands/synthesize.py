@@ -17,7 +17,7 @@ from wpinq.commands.exits import Interrupted, NotSaved, UsageError
 from wpinq.commands.measuring import MeasuringOptions, go_on_measuring, is_measuring, measure
 from wpinq.commands.progress import ProgressLine
 from wpinq.display.plots import axes_or_new
-from wpinq.engines.choice import DEFAULT_ENGINE, ENGINES
+from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import SourceRejected
 from wpinq.graphs.synthesis.degrees import import_igraph
 from wpinq.graphs.synthesis.folder import FittingOptions, holds_run, load_run

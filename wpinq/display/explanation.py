@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from fractions import Fraction
 
-from wpinq.engines.choice import DEFAULT_ENGINE, gap
+from wpinq.engines.contract import DEFAULT_ENGINE, gap
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.printing import show, write_constant
 from wpinq.measure.epsilon import format_epsilon

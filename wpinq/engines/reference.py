@@ -6,9 +6,10 @@ once each, and what passes a weight on rounds nothing: within the `roundoffs` of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from wpinq.engines.contract import Engine, at_keys
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
@@ -58,3 +59,41 @@ def evaluate(
             if waiting[child.digest] == 0:
                 del outputs[child.digest]
     return outputs[root.digest]
+
+
+class Reference(Engine):
+    """The reference at work. It keeps no data, and of outputs the one that it was last asked for by keys."""
+
+    name = "reference"
+
+    def __init__(self, memory_limit: str | None = None, threads: int | None = None) -> None:
+        if memory_limit is not None or threads is not None:
+            raise PlanError('the engine "reference" has no memory_limit and no threads; engine="duckdb" has both')
+        self._last: tuple[Node, Mapping[str, Any], Weights] | None = None
+
+    @staticmethod
+    def check(root: Node) -> None:
+        """It runs every plan."""
+
+    def evaluate(
+        self,
+        root: Node,
+        data: Mapping[str, Any],
+        arithmetic: Arithmetic = FLOAT,
+        on_step: Callable[[str], None] | None = None,
+        keys: Sequence[Value] | None = None,
+    ) -> Weights:
+        """The output of a plan: see the contract."""
+        if keys is None:
+            return evaluate(root, data, arithmetic, on_step)
+        last = self._last
+        if last is None or last[0] != root or any(last[1].get(name) is not held for name, held in data.items()):
+            last = self._last = root, dict(data), evaluate(root, data, arithmetic, on_step)
+        return at_keys(last[2], keys)
+
+    def forget(self, name: str) -> None:
+        if self._last is not None and name in self._last[1]:
+            self._last = None
+
+    def close(self) -> None:
+        self._last = None

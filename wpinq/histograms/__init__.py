@@ -4,96 +4,65 @@ Only releasing what `measure` of a strategy gives costs privacy, as the plan's b
 answers, on public guesses or on no data at all: its privacy cost is none.
 """
 
-from wpinq.histograms.charts import plot_error_by_range_size, plot_estimate, plot_tree
-from wpinq.histograms.composite import Kronecker, Stacked
-from wpinq.histograms.inference.bayes import bayes_count, out_of_range_probability
-from wpinq.histograms.inference.consistency import mean_consistency, tree_least_squares
-from wpinq.histograms.inference.intervals import Bootstrap, bootstrap
-from wpinq.histograms.inference.isotonic import isotonic_l1, isotonic_l2
-from wpinq.histograms.inference.laplace_sums import laplace_sum_survival, linear_half_width, linear_half_widths
-from wpinq.histograms.inference.least_squares import least_squares
-from wpinq.histograms.inference.matching import consistent_sizes, match_sizes, merge_estimates
-from wpinq.histograms.inference.nonnegative import (
-    nonnegative_least_squares,
-    project_to_total,
-    project_tree,
-    zero_subtrees,
-)
-from wpinq.histograms.inference.ranges import median, quantile, range_sums
-from wpinq.histograms.inference.rounding import round_to_total, round_tree
-from wpinq.histograms.inference.tree import Tree
-from wpinq.histograms.ranking import Choice, Ranking, choose
-from wpinq.histograms.simulate import simulated_distance, simulated_error, simulated_sorted_error
-from wpinq.histograms.strategies.count_of_counts import CountOfCounts, earth_movers_distance
-from wpinq.histograms.strategies.hierarchical import Hierarchical
-from wpinq.histograms.strategies.identity import Identity
-from wpinq.histograms.strategies.linear import LinearStrategy
-from wpinq.histograms.strategies.location_counts import HierarchicalCounts, bottom_up
-from wpinq.histograms.strategies.matrix import MatrixMechanism
-from wpinq.histograms.strategies.optimised import PIdentity, optimise
-from wpinq.histograms.strategies.product import Product
-from wpinq.histograms.strategies.sorted import Sorted
-from wpinq.histograms.strategies.strategy import Strategy
-from wpinq.histograms.strategies.union_of_products import UnionOfProducts
-from wpinq.histograms.strategies.wavelet import Wavelet
-from wpinq.histograms.workload import AllRanges, Bins, Matrix, Prefixes, Ranges, Workload
+from wpinq.histograms.charts import plot_error_by_range_size as plot_error_by_range_size
+from wpinq.histograms.charts import plot_estimate as plot_estimate
+from wpinq.histograms.charts import plot_tree as plot_tree
+from wpinq.histograms.composite import Kronecker as Kronecker
+from wpinq.histograms.composite import Stacked as Stacked
+from wpinq.histograms.inference.bayes import bayes_count as bayes_count
+from wpinq.histograms.inference.bayes import out_of_range_probability as out_of_range_probability
+from wpinq.histograms.inference.consistency import mean_consistency as mean_consistency
+from wpinq.histograms.inference.consistency import tree_least_squares as tree_least_squares
+from wpinq.histograms.inference.intervals import Bootstrap as Bootstrap
+from wpinq.histograms.inference.intervals import bootstrap as bootstrap
+from wpinq.histograms.inference.isotonic import isotonic_l1 as isotonic_l1
+from wpinq.histograms.inference.isotonic import isotonic_l2 as isotonic_l2
+from wpinq.histograms.inference.laplace_sums import laplace_sum_survival as laplace_sum_survival
+from wpinq.histograms.inference.laplace_sums import linear_half_width as linear_half_width
+from wpinq.histograms.inference.laplace_sums import linear_half_widths as linear_half_widths
+from wpinq.histograms.inference.least_squares import least_squares as least_squares
+from wpinq.histograms.inference.matching import consistent_sizes as consistent_sizes
+from wpinq.histograms.inference.matching import match_sizes as match_sizes
+from wpinq.histograms.inference.matching import merge_estimates as merge_estimates
+from wpinq.histograms.inference.nonnegative import nonnegative_least_squares as nonnegative_least_squares
+from wpinq.histograms.inference.nonnegative import project_to_total as project_to_total
+from wpinq.histograms.inference.nonnegative import project_tree as project_tree
+from wpinq.histograms.inference.nonnegative import zero_subtrees as zero_subtrees
+from wpinq.histograms.inference.ranges import median as median
+from wpinq.histograms.inference.ranges import quantile as quantile
+from wpinq.histograms.inference.ranges import range_sums as range_sums
+from wpinq.histograms.inference.rounding import round_to_total as round_to_total
+from wpinq.histograms.inference.rounding import round_tree as round_tree
+from wpinq.histograms.inference.tree import Tree as Tree
+from wpinq.histograms.ranking import Choice as Choice
+from wpinq.histograms.ranking import Ranking as Ranking
+from wpinq.histograms.ranking import choose as choose
+from wpinq.histograms.simulate import simulated_distance as simulated_distance
+from wpinq.histograms.simulate import simulated_error as simulated_error
+from wpinq.histograms.simulate import simulated_sorted_error as simulated_sorted_error
+from wpinq.histograms.strategies.count_of_counts import CountOfCounts as CountOfCounts
+from wpinq.histograms.strategies.count_of_counts import earth_movers_distance as earth_movers_distance
+from wpinq.histograms.strategies.hierarchical import Hierarchical as Hierarchical
+from wpinq.histograms.strategies.identity import Identity as Identity
+from wpinq.histograms.strategies.linear import LinearStrategy as LinearStrategy
+from wpinq.histograms.strategies.location_counts import HierarchicalCounts as HierarchicalCounts
+from wpinq.histograms.strategies.location_counts import bottom_up as bottom_up
+from wpinq.histograms.strategies.matrix import MatrixMechanism as MatrixMechanism
+from wpinq.histograms.strategies.optimised import PIdentity as PIdentity
+from wpinq.histograms.strategies.optimised import optimise as optimise
+from wpinq.histograms.strategies.product import Product as Product
+from wpinq.histograms.strategies.sorted import Sorted as Sorted
+from wpinq.histograms.strategies.strategy import Strategy as Strategy
+from wpinq.histograms.strategies.union_of_products import UnionOfProducts as UnionOfProducts
+from wpinq.histograms.strategies.wavelet import Wavelet as Wavelet
+from wpinq.histograms.workload import AllRanges as AllRanges
+from wpinq.histograms.workload import Bins as Bins
+from wpinq.histograms.workload import Matrix as Matrix
+from wpinq.histograms.workload import Prefixes as Prefixes
+from wpinq.histograms.workload import Ranges as Ranges
+from wpinq.histograms.workload import Workload as Workload
 
-__all__ = [
-    "AllRanges",
-    "Bins",
-    "Bootstrap",
-    "Choice",
-    "CountOfCounts",
-    "Hierarchical",
-    "HierarchicalCounts",
-    "Identity",
-    "Kronecker",
-    "LinearStrategy",
-    "Matrix",
-    "MatrixMechanism",
-    "PIdentity",
-    "Prefixes",
-    "Product",
-    "Ranges",
-    "Ranking",
-    "Sorted",
-    "Stacked",
-    "Strategy",
-    "Tree",
-    "UnionOfProducts",
-    "Wavelet",
-    "Workload",
-    "bayes_count",
-    "bootstrap",
-    "bottom_up",
-    "choose",
-    "consistent_sizes",
-    "earth_movers_distance",
-    "isotonic_l1",
-    "isotonic_l2",
-    "laplace_sum_survival",
-    "least_squares",
-    "linear_half_width",
-    "linear_half_widths",
-    "match_sizes",
-    "mean_consistency",
-    "median",
-    "merge_estimates",
-    "nonnegative_least_squares",
-    "optimise",
-    "out_of_range_probability",
-    "plot_error_by_range_size",
-    "plot_estimate",
-    "plot_tree",
-    "project_to_total",
-    "project_tree",
-    "quantile",
-    "range_sums",
-    "round_to_total",
-    "round_tree",
-    "simulated_distance",
-    "simulated_error",
-    "simulated_sorted_error",
-    "tree_least_squares",
-    "zero_subtrees",
+# For help() and `import *`. Type checkers, which read no computed list, go by the imports above.
+vars()["__all__"] = [
+    name for name, given in list(vars().items()) if getattr(given, "__module__", "").startswith(__name__)
 ]

@@ -72,8 +72,7 @@ def plot_estimate(
     if true_counts is not None:
         drawn.stairs(true_counts, edges, baseline=None, color="0.3", linewidth=1, label="truth (public data)")
     drawn.stairs(counts, edges, baseline=None, color="tab:blue", linewidth=1.5, label="estimate")
-    drawn.set_xlabel("bin")
-    drawn.set_ylabel("count")
+    drawn.set(xlabel="bin", ylabel="count")
     drawn.legend()
     provenance(drawn, answers)
     return drawn
@@ -135,10 +134,8 @@ def plot_error_by_range_size(
     for (name, _), row in zip(named, errors, strict=True):
         drawn.plot(chosen, row, marker="o", markersize=3, label=plain_text(name))
     drawn.set_xscale("log", base=2)
-    drawn.set_yscale("log")
-    drawn.set_xlabel("bins in the range")
-    drawn.set_ylabel("expected squared error")
-    drawn.set_title(f"{domain} bins, epsilon {format_epsilon(spent)}")
+    title = f"{domain} bins, epsilon {format_epsilon(spent)}"
+    drawn.set(yscale="log", xlabel="bins in the range", ylabel="expected squared error", title=title)
     drawn.legend()
     return drawn
 
@@ -217,11 +214,8 @@ def plot_tree(values: Any, branching: int, answers: Answers | None = None, axes:
     for row, (level, middle) in enumerate(zip(levels, middles, strict=True)):
         if len(level) <= _MOST_NUMBERS:
             _write(drawn, level, middle, tree.levels - row - 0.5)
-    drawn.set_xlim(-0.5, strategy.domain - 0.5)
-    drawn.set_ylim(0, tree.levels)
     drawn.set_yticks(np.arange(tree.levels) + 0.5, [str(height) for height in range(tree.levels)])
-    drawn.set_xlabel("bin")
-    drawn.set_ylabel("height")
+    drawn.set(xlim=(-0.5, strategy.domain - 0.5), ylim=(0, tree.levels), xlabel="bin", ylabel="height")
     drawn.figure.colorbar(colours, ax=drawn, label="count per bin")
     provenance(drawn, source)
     return drawn

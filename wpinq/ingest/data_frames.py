@@ -16,6 +16,8 @@ from wpinq.ingest.typed_columns import Layout
 if TYPE_CHECKING:
     from wpinq.ingest.typed_columns import Column
 
+    _Columns = tuple[list[Column], list[str]]  # and what the messages add of each
+
 
 def library_of(data: object) -> str | None:
     """The table library that an object comes from, or None; "" for a table of a library not known here."""
@@ -30,7 +32,10 @@ def records_of_table(data: Any, library: str, type_: Type) -> list[Value]:
     """The records that the rows of a table hold."""
     if library not in _READERS:
         raise _unsupported(data)
-    return _READERS[library](data, type_)
+    what, read = _READERS[library]
+    layout = Layout.of(type_)
+    columns, notes = read(data, layout, what)
+    return layout.sound_records(columns, what, {}, notes)
 
 
 def _unsupported(data: object) -> SourceRejected:
@@ -40,40 +45,35 @@ def _unsupported(data: object) -> SourceRejected:
     )
 
 
-def _records_of_numpy(data: Any, type_: Type) -> list[Value]:
+def _numpy_columns(data: Any, layout: Layout, what: str) -> _Columns:
     import numpy
 
-    layout = Layout.of(type_)
-    what = "the array"
     if not isinstance(data, numpy.ndarray) or isinstance(data, numpy.ma.MaskedArray):
         raise _unsupported(data)
-    columns: list[numpy.ndarray[Any, numpy.dtype[Any]]]
     if data.dtype.names is not None and data.ndim == 1:
         columns = [data[data.dtype.names[place]] for place in layout.pick(data.dtype.names, what)]
     elif data.ndim in (1, 2):
         array = data[:, None] if data.ndim == 1 else data
         if array.shape[1] != len(layout.types):
             raise SourceRejected(
-                f"the array has {array.shape[1]} columns where the declared type has {len(layout.types)} fields: "
+                f"{what} has {array.shape[1]} columns where the declared type has {len(layout.types)} fields: "
                 "offer just these columns, in order"
             )
         columns = [array[:, place] for place in range(array.shape[1])]
     else:
-        raise SourceRejected(f"the array has {data.ndim} dimensions: offer rows and columns")
-    notes = [f" (dtype {column.dtype})" for column in columns]
-    return layout.sound_records(columns, what, {}, notes)
+        raise SourceRejected(f"{what} has {data.ndim} dimensions: offer rows and columns")
+    return columns, [f" (dtype {column.dtype})" for column in columns]
 
 
-def _records_of_pandas(data: Any, type_: Type) -> list[Value]:
+def _pandas_columns(data: Any, layout: Layout, what: str) -> _Columns:
     import numpy
     import pandas
 
     if not isinstance(data, pandas.DataFrame):
         raise _unsupported(data)
-    layout = Layout.of(type_)
     columns: list[Column] = []
     notes: list[str] = []
-    for place in layout.pick(list(data.columns), "the data frame"):
+    for place in layout.pick(list(data.columns), what):
         series = data.iloc[:, place]
         missing = series.isna().to_numpy()
         # Only numpy's own dtypes are named: the name of a categorical one could hold values.
@@ -84,24 +84,23 @@ def _records_of_pandas(data: Any, type_: Type) -> list[Value]:
         else:
             pairs = zip(series.tolist(), missing.tolist(), strict=True)
             columns.append([None if absent else value for value, absent in pairs])
-    return layout.sound_records(columns, "the data frame", {}, notes)
+    return columns, notes
 
 
-def _records_of_polars(data: Any, type_: Type) -> list[Value]:
+def _polars_columns(data: Any, layout: Layout, what: str) -> _Columns:
     import polars
 
     if not isinstance(data, (polars.DataFrame, polars.LazyFrame)):
         raise _unsupported(data)
-    layout = Layout.of(type_)
     try:
         names = data.collect_schema().names()
-        frame = data.lazy().select([names[place] for place in layout.pick(names, "the data frame")]).collect()
+        frame = data.lazy().select([names[place] for place in layout.pick(names, what)]).collect()
     except polars.exceptions.PolarsError:  # its message may quote values
         raise SourceRejected("the polars frame cannot be computed: collect it yourself to see why") from None
-    return layout.sound_records([series.to_list() for series in frame.get_columns()], "the data frame", {})
+    return [series.to_list() for series in frame.get_columns()], []
 
 
-def _records_of_pyarrow(data: Any, type_: Type) -> list[Value]:
+def _pyarrow_columns(data: Any, layout: Layout, what: str) -> _Columns:
     import pyarrow
 
     if isinstance(data, pyarrow.RecordBatch):
@@ -113,25 +112,24 @@ def _records_of_pyarrow(data: Any, type_: Type) -> list[Value]:
             raise SourceRejected("the Arrow batches cannot be read: read them yourself to see why") from None
     if not isinstance(data, pyarrow.Table):
         raise _unsupported(data)
-    return records_of_arrow(data, type_, "the table")
+    return arrow_columns(data, layout, what), []
 
 
-def records_of_arrow(table: Any, type_: Type, what: str) -> list[Value]:
-    """The records that the rows of an Arrow table hold."""
+def arrow_columns(table: Any, layout: Layout, what: str) -> list[Column]:
+    """The columns of an Arrow table that a layout asks for."""
     from pyarrow import types
 
-    layout = Layout.of(type_)
     columns: list[Column] = []
     for place in layout.pick(table.column_names, what):
         column = table.column(place)
         numeric = types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)
         columns.append(column.to_numpy() if numeric and not column.null_count else column.to_pylist())
-    return layout.sound_records(columns, what, {})
+    return columns
 
 
-_READERS: dict[str, Callable[[Any, Type], list[Value]]] = {
-    "numpy": _records_of_numpy,
-    "pandas": _records_of_pandas,
-    "polars": _records_of_polars,
-    "pyarrow": _records_of_pyarrow,
+_READERS: dict[str, tuple[str, Callable[[Any, Layout, str], _Columns]]] = {
+    "numpy": ("the array", _numpy_columns),
+    "pandas": ("the data frame", _pandas_columns),
+    "polars": ("the data frame", _polars_columns),
+    "pyarrow": ("the table", _pyarrow_columns),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -88,8 +89,8 @@ class EdgeList:
             raise SourceRejected(f"{self.path} is not UTF-8 text: convert it, or check that it is the right file")
         lines = content.splitlines()
         pairs = [line.split(None, 2)[:2] for line in lines]
-        comments = any(sign in content for sign in _COMMENT) or [] in pairs
-        if comments:
+        kept: Sequence[int] = range(len(pairs))
+        if any(sign in content for sign in _COMMENT) or [] in pairs:
             kept = [i for i, pair in enumerate(pairs) if pair and not pair[0].startswith(_COMMENT)]
             pairs = [pairs[i] for i in kept]
             lines = [lines[i] for i in kept]
@@ -104,8 +105,7 @@ class EdgeList:
         if not faults:
             edges = self._apply(edges, faults)
         if faults:
-            lined = {kept[i]: reason for i, reason in faults.items()} if comments else faults
-            reject(str(self.path), lined, noun="line", first=1)
+            reject(str(self.path), {kept[i]: reason for i, reason in faults.items()}, noun="line", first=1)
         return edges
 
     def _apply(self, edges: list[tuple[Any, Any]], faults: Faults) -> list[tuple[Any, Any]]:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
-from wpinq.expr.values import UnfitValue, Value
-from wpinq.ingest.data_frames import records_of_arrow
+from wpinq.expr.values import Value
+from wpinq.ingest.data_frames import arrow_columns
 from wpinq.ingest.rejection import Faults, reject
 from wpinq.ingest.typed_columns import Layout
 
@@ -110,7 +110,7 @@ def records_of_parquet(path: Path, type_: Type) -> list[Value]:
         table = file.read(columns=[names[place] for place in picked])
     except (pyarrow.ArrowException, OSError):
         raise SourceRejected(f"{path} is not a sound parquet file: write it again") from None
-    return records_of_arrow(table, type_, str(path))
+    return layout.sound_records(arrow_columns(table, layout, str(path)), str(path), {})
 
 
 def _parse_column(texts: list[str], type_: Type, faults: Faults, label: str) -> Sequence[object]:
@@ -122,39 +122,32 @@ def _parse_column(texts: list[str], type_: Type, faults: Faults, label: str) -> 
             return list(map(parse, texts))
         except (ValueError, OverflowError):
             pass
-    values: list[object] = []
+    values: list[object] = [None] * len(texts)
     for position, text in enumerate(texts):
-        value: object = None
-        try:
-            if text:
-                value = parse(text) if set(text) <= alphabet or not alphabet else _refuse(type_, text)
-            elif not type_.nullable:
-                raise UnfitValue(f"an empty field where {type_} is declared")
-        except UnfitValue as reason:
-            faults.setdefault(position, f"{label}: {reason}")
-        except ValueError:
-            faults.setdefault(position, f"{label}: text that is not of type {type_}")
-        values.append(value)
+        if text and (not alphabet or set(text) <= alphabet):
+            try:
+                values[position] = parse(text)
+                continue
+            except (ValueError, KeyError):
+                pass
+        if text or not type_.nullable:
+            faults.setdefault(position, f"{label}: {_reason(text, type_)}")
     return values
 
 
-def _refuse(type_: Type, text: str) -> object:
+def _reason(text: str, type_: Type) -> str:
+    """Why a field is unfit, without what it holds."""
+    if not text:
+        return f"an empty field where {type_} is declared"
     if type_ == FLOAT and text.strip("+-").lower() in ("nan", "inf", "infinity"):
-        raise UnfitValue("nan or infinity")
-    raise UnfitValue(f"text that is not of type {type_}")
-
-
-def _parse_bool(text: str) -> bool:
-    try:
-        return {"true": True, "false": False}[text.lower()]
-    except KeyError:
-        raise UnfitValue("text that is not of type bool (true or false)") from None
+        return "nan or infinity"
+    return f"text that is not of type {type_}" + (" (true or false)" if type_ == BOOL else "")
 
 
 # The alphabets keep out what Python reads and csv files do not mean: 1_000, blanks, digits of other scripts.
 _PARSERS: dict[Type, tuple[Callable[[str], object], frozenset[str]]] = {
     INT: (int, frozenset("+-0123456789")),
     FLOAT: (float, frozenset("+-0123456789.eE")),
-    BOOL: (_parse_bool, frozenset()),
+    BOOL: (lambda text: {"true": True, "false": False}[text.lower()], frozenset()),
     STR: (str, frozenset()),
 }

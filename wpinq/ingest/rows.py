@@ -55,14 +55,14 @@ def read_weights(weights: Iterable[object], unit_weight: Fraction, faults: Fault
             numbers.append(weight)
             continue
         try:
-            numbers.append(_weight(weight, largest, unit_weight))
+            numbers.append(_weight(weight, unit_weight))
         except UnfitValue as reason:
             faults.setdefault(position, str(reason))
             numbers.append(0.0)
     return numbers
 
 
-def _weight(weight: Any, largest: float, unit_weight: Fraction) -> float:
+def _weight(weight: Any, unit_weight: Fraction) -> float:
     weight = unwrap(weight)
     if isinstance(weight, bool) or not isinstance(weight, (int, float, Fraction)):
         raise UnfitValue("a weight that is not a real number (int, float or Fraction)")

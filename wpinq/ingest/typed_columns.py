@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Column = Sequence[object] | numpy.ndarray[Any, numpy.dtype[Any]]
 
+_PYTHON_TYPES: dict[Type, type] = {BOOL: bool, INT: int, FLOAT: float, STR: str}
 _PLAIN_KINDS = "biufU"
 """The numpy dtype kinds whose scalars mean the same as a Python bool, int, float or str."""
 
@@ -128,26 +129,23 @@ def _proven_array(array: Any, type_: Type) -> list[Value] | None:
 def _proven_list(column: Sequence[Any], type_: Type) -> list[Value] | None:
     """The values of a list whose Python types prove the type, or None."""
     kinds = set(map(type, column))
-    with_null = type(None) in kinds
+    with_null = type_.nullable and type(None) in kinds
     if with_null:
-        if not type_.nullable:
-            return None
-        kinds.discard(type(None))
+        kinds.remove(type(None))
+    if not kinds <= {_PYTHON_TYPES.get(type_)}:
+        return None
     present = [value for value in column if value is not None] if with_null else column
-    if type_ == BOOL and kinds <= {bool}:
-        return list(column)
-    if type_ == INT and kinds <= {int}:
-        fits = not present or (min(present) >= INT_MIN and max(present) <= INT_MAX)
-        return list(column) if fits else None
-    if type_ == FLOAT and kinds <= {float} and all(map(math.isfinite, present)):
-        return [None if value is None else value + 0.0 for value in column]
-    if type_ == STR and kinds <= {str}:
+    if type_ == INT and present and not (min(present) >= INT_MIN and max(present) <= INT_MAX):
+        return None
+    if type_ == FLOAT:
+        sound = all(map(math.isfinite, present))
+        return [None if value is None else value + 0.0 for value in column] if sound else None
+    if type_ == STR:
         try:
             "".join(present).encode()
         except UnicodeEncodeError:
             return None
-        return list(column)
-    return None
+    return list(column)
 
 
 def unwrap(value: Any) -> Any:

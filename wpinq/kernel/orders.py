@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from wpinq.dataset import EngineDataset
 from wpinq.errors import SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
@@ -28,7 +29,7 @@ class Protected:
 
     source: Source
     version: str
-    weights: Mapping[Value, float]
+    weights: Mapping[Value, float] | EngineDataset
     unit: str
 
 

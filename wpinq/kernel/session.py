@@ -16,12 +16,12 @@ from typing import Concatenate, NoReturn, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from wpinq.engines.choice import DEFAULT_ENGINE, Cluster, find_engine
+from wpinq.dataset import EngineDataset
+from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
 from wpinq.expr.types import signature
 from wpinq.expr.values import Value, canonical_bytes
 from wpinq.ingest import read_source
-from wpinq.ingest.spark import read_frame
 from wpinq.kernel.charge import budget_to_nano, from_nano, to_nano
 from wpinq.kernel.ledger import Ledger, Pricing
 from wpinq.kernel.orders import NOT_MEASURED, Order, Protected, chosen, noisy, prepare
@@ -32,9 +32,8 @@ from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import Choose, Measurement, check_text
 from wpinq.plan.arithmetic import FLOAT, Weights
 from wpinq.plan.demand import demand
-from wpinq.plan.node import Node, sources
+from wpinq.plan.node import Node, Planned, sources
 from wpinq.plan.operators.source import Source
-from wpinq.query import Query
 
 FAILED = "the evaluation failed after the debit; the budget stays spent, and nothing of the reason can be shown"
 _CHOICE = b"choice"
@@ -84,15 +83,12 @@ class Session:
         threads: int | None = None,
         on_step: Callable[[str], None] | None = None,
     ) -> None:
-        self._engine = find_engine(engine)
-        self._evaluator = self._engine.start(memory_limit, threads)
-        self._cluster = self._evaluator if isinstance(self._evaluator, Cluster) else None
+        self._engine = find_engine(engine)(memory_limit, threads)
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self._owns_ledger = not isinstance(ledger, Ledger)
         self._on_step = None if on_step is None else _harmless(on_step)
         self._protected: dict[str, Protected] = {}
         self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
-        self._open_outputs: dict[str, Weights] = {}  # of Releases, which answer key by key from one evaluation
         self._closed = False
 
     def __enter__(self) -> Session:
@@ -111,15 +107,14 @@ class Session:
         """Let go of the data and of the ledger. Releases of this session stop answering."""
         self._closed = True
         self._protected.clear()
-        self._open_outputs.clear()
         try:
-            self._evaluator.close()
+            self._engine.close()
         finally:
             if self._owns_ledger:
                 self._ledger.close()
 
     def protect(
-        self, source: Query, data: object, budget: object, *, unit: str | None = None, version: str | None = None
+        self, source: Planned, data: object, budget: object, *, unit: str | None = None, version: str | None = None
     ) -> None:
         """Take data under protection, as a source with a budget.
 
@@ -152,7 +147,7 @@ class Session:
             When a version is given again for other data, as far as this session can tell.
         """
         self._check_open()
-        declared = source.plan.operator if isinstance(source, Query) else None
+        declared = source.plan.operator if isinstance(source, Planned) else None
         if not isinstance(declared, Source):
             raise SessionError("protect takes a source made by wp.source(name, ...), not a query over one")
         name = declared.source
@@ -175,16 +170,13 @@ class Session:
         if held is not None and held.version != label:
             self._replaced.add((name, held.version))
         self._protected[name] = Protected(declared, label, weights, words)
-        self._open_outputs.clear()
-        self._evaluator.forget(name)
+        self._engine.forget(name)
 
-    def _read(self, declared: Source, data: object) -> Mapping[Value, float]:
-        facts = frozenset(declared.facts)
-        frame = None if self._cluster is None else self._cluster.frame(data)
-        if frame is None or self._cluster is None:
-            return read_source(data, declared.record, unit_weight=declared.unit_weight, cap=declared.cap, facts=facts)
-        read = read_frame(frame, declared.record, unit_weight=declared.unit_weight, cap=declared.cap, facts=facts)
-        return self._cluster.keep(read.frame, read.bounds)
+    def _read(self, declared: Source, data: object) -> Mapping[Value, float] | EngineDataset:
+        offered, facts = self._engine.adopt(data), frozenset(declared.facts)
+        return self._engine.keep(
+            read_source(offered, declared.record, unit_weight=declared.unit_weight, cap=declared.cap, facts=facts)
+        )
 
     def set_budget(self, source: str, budget: object) -> None:
         """Change a source's budget: a recorded act of the curator, never below what is spent."""
@@ -256,7 +248,7 @@ class Session:
         """Refuse what the engine cannot run while nothing is paid for; found from the plans, without data."""
         for order in orders:
             self._engine.check(order.measurement.plan)
-        self._evaluator.open()
+        self._engine.open()
 
     def _debit(self, orders: Sequence[Order]) -> None:
         by_digest = {order.digest: order for order in orders}
@@ -308,36 +300,20 @@ class Session:
     # --- what sees protected data: called through _guarded only -------------------------------------------------------
 
     def _draw(self, order: Order, held: Sequence[Protected], keys: Sequence[Value]) -> list[float]:
-        return noisy(order, self._outputs(order, held, keys), keys)
+        return noisy(order, self._weights(order, held, keys), keys)
 
     def _pick(self, order: Order, held: Sequence[Protected]) -> int:
         sink, domain = order.measurement.sink, order.measurement.domain
         assert isinstance(sink, Choose)
         assert domain is not None
+        if sink.quantile is None:
+            return chosen(order, sink.scores(self._weights(order, held, domain), domain))
         # A quantile asks how much weight there is on either side of a candidate, at whatever records.
-        everywhere = sink.quantile is not None
-        if self._cluster is not None and everywhere:
-            data = {protected.source.source: protected.weights for protected in held}
-            sides = self._cluster.evaluate_sides(order.measurement.plan, data, domain, self._on_step)
-            return chosen(order, sink.scores_of_sides(sides))
-        return chosen(order, sink.scores(self._outputs(order, held, None if everywhere else domain), domain))
+        sides = self._engine.sides(order.measurement.plan, _data(held), domain, self._on_step)
+        return chosen(order, sink.scores_of_sides(sides))
 
-    def _outputs(self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None) -> Weights:
-        """The output, at least at some keys where they are given; of an engine on a cluster, there and nowhere else."""
-        if self._cluster is not None and keys is not None:
-            data = {protected.source.source: protected.weights for protected in held}
-            return self._cluster.evaluate_keys(order.measurement.plan, data, keys, self._on_step)
-        known = self._open_outputs.get(order.digest)
-        if known is not None:
-            return known
-        data = {protected.source.source: protected.weights for protected in held}
-        weights = self._evaluate(order.measurement.plan, data)
-        if order.measurement.domain is None:
-            self._open_outputs[order.digest] = weights
-        return weights
-
-    def _evaluate(self, plan: Node, data: Mapping[str, Mapping[Value, float]]) -> Weights:
-        return self._evaluator.evaluate(plan, data, FLOAT, self._on_step)
+    def _weights(self, order: Order, held: Sequence[Protected], keys: Sequence[Value]) -> Weights:
+        return self._engine.evaluate(order.measurement.plan, _data(held), FLOAT, self._on_step, keys)
 
     def _guarded(
         self,
@@ -364,9 +340,13 @@ class Session:
 
 
 def _batch(measurements: Measurement | Sequence[Measurement]) -> list[Measurement]:
-    if isinstance(measurements, Query):
+    if isinstance(measurements, Planned):
         raise SessionError(NOT_MEASURED)
     return [measurements] if isinstance(measurements, Measurement) else list(measurements)
+
+
+def _data(held: Sequence[Protected]) -> dict[str, Mapping[Value, float] | EngineDataset]:
+    return {protected.source.source: protected.weights for protected in held}
 
 
 def _declaration(source: Source) -> str:
@@ -377,8 +357,8 @@ def _declaration(source: Source) -> str:
 def _harmless(on_step: Callable[[str], None]) -> Callable[[str], None]:
     """Progress whose own trouble, such as a closed display, cannot cost a release that was paid for."""
 
-    def told(step: str) -> None:
+    def announce(step: str) -> None:
         with contextlib.suppress(Exception):
             on_step(step)
 
-    return told
+    return announce

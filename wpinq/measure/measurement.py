@@ -8,17 +8,16 @@ is the exponential mechanism, a noisy choice by scores that the weights determin
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
 from typing import Any, ClassVar
 
+from wpinq.engines.contract import sides_of
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
-from wpinq.expr.values import UnfitValue, Value, canonical_bytes, normalize, order_key
+from wpinq.expr.values import UnfitValue, Value, canonical_bytes, normalize
 from wpinq.ingest.typed_columns import plain
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.laws import DoubleGeometric, half_width
@@ -191,13 +190,7 @@ class Choose(Sink):
         """The score of every candidate, from the exact sums of the weights."""
         if self.quantile is None:
             return [weights.get(candidate, 0.0) for candidate in candidates]
-        ordered = sorted((order_key(record), Fraction(w)) for record, w in weights.items() if record is not None)
-        places = [place for place, _ in ordered]
-        sums = list(accumulate((weight for _, weight in ordered), initial=Fraction(0)))
-        keys = [order_key(candidate) for candidate in candidates]
-        return self.scores_of_sides(
-            [(sums[bisect_left(places, key)], sums[-1] - sums[bisect_right(places, key)]) for key in keys]
-        )
+        return self.scores_of_sides(sides_of(weights, candidates))
 
     def scores_of_sides(self, sides: Iterable[tuple[Fraction, Fraction]]) -> list[float]:
         """The score of every candidate of a quantile, from the weight before it and the weight after it."""

@@ -27,7 +27,7 @@ PARTITION_SLACK = Fraction(1, 2**12)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CertifiedStep:
     """What is certain of the output of one step.
 
     Attributes
@@ -66,7 +66,8 @@ class Certificate:
     root : Node
         The plan.
     positive : frozenset of str
-        Sources whose weights are known to be positive besides those that declare it.
+        Sources whose weights are known to be positive besides those that declare it: for an engine that has seen
+        data, and makes a certificate of its own that nothing remembers.
 
     Examples
     --------
@@ -91,13 +92,13 @@ class Certificate:
         return {name: int(count) for name, count in demand([(self.root, Fraction(1))]).sources.items()}
 
     @cached_property
-    def steps(self) -> Mapping[bytes, Step]:
+    def steps(self) -> Mapping[bytes, CertifiedStep]:
         """Digest to step, inputs before users, the root last.
 
         PlanError where a step's mass has no bound to work with, or its operator leaves undone what is needed here.
         """
         paths = self.paths
-        found: dict[bytes, Step] = {}
+        found: dict[bytes, CertifiedStep] = {}
         for node in topological([self.root]):
             inputs = [found[child.digest] for child in node.inputs]
             found[node.digest] = _step(node, inputs, paths[node.digest], self.positive)
@@ -113,7 +114,7 @@ class Certificate:
         return counts
 
     @property
-    def output(self) -> Step:
+    def output(self) -> CertifiedStep:
         """What is certain of the root."""
         return self.steps[self.root.digest]
 
@@ -194,15 +195,13 @@ facts=["unit_weights"], or use Laplace noise
 
 
 @lru_cache(maxsize=256)
-def certify(root: Node, positive: frozenset[str] = frozenset()) -> Certificate:
+def certify(root: Node) -> Certificate:
     """The certificate of a plan.
 
     Parameters
     ----------
     root : Node
         The plan.
-    positive : frozenset of str
-        Sources whose weights are known to be positive besides those that declare it.
 
     Returns
     -------
@@ -213,17 +212,17 @@ def certify(root: Node, positive: frozenset[str] = frozenset()) -> Certificate:
     -----
     Privacy cost: none. It depends on the plan and the declarations of its sources alone.
     """
-    return Certificate(root, positive)
+    return Certificate(root)
 
 
-def _step(node: Node, inputs: list[Step], paths: int, positive: frozenset[str]) -> Step:
+def _step(node: Node, inputs: list[CertifiedStep], paths: int, positive: frozenset[str]) -> CertifiedStep:
     operator = node.operator
     mass = operator.mass(*(below.mass for below in inputs))
     splits = max((below.splits for below in inputs), default=0)
     if isinstance(operator, Source):
         known = operator.source in positive or operator.nonnegative()
-        return Step(node, paths, mass, Fraction(1), operator.roundoffs() * mass, known, splits)
-    return Step(
+        return CertifiedStep(node, paths, mass, Fraction(1), operator.roundoffs() * mass, known, splits)
+    return CertifiedStep(
         node,
         paths,
         mass,

@@ -75,6 +75,13 @@ class Node:
         return hash(self.digest)
 
 
+class Planned:
+    """What stands for a plan that nobody has measured yet: the base of queries, by which a session knows them."""
+
+    __slots__ = ()
+    plan: Node
+
+
 Convert = Callable[[Any, tuple[Type, ...]], Lambda]
 """How a front end turns what its user wrote for a function into a Lambda over records of these types."""
 

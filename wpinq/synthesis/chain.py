@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.engines.incremental import Evaluator
-from wpinq.engines.incremental.compiled import Aim, CompiledEvaluator, Progress
+from wpinq.engines.incremental.compiled import CompiledEvaluator, WalkProgress
+from wpinq.engines.incremental.compiled.tables.compiled_evaluator import FloatWeights
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.format import value_from_json, value_to_json
@@ -35,19 +36,19 @@ class Chain(Protocol):
 
     note: str
 
-    def run(self, steps: int, power: float) -> Progress:
+    def run(self, steps: int, power: float) -> WalkProgress:
         """Do so many steps at this power; the chain so far."""
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> WalkProgress:
         """The chain so far: steps, proposals that were evaluated, those accepted, and the score."""
 
     @property
-    def candidate(self) -> dict[str, dict[Value, float]]:
+    def candidate(self) -> dict[str, FloatWeights]:
         """The candidate as it is."""
 
     @property
-    def outputs(self) -> list[dict[Value, float]]:
+    def outputs(self) -> list[FloatWeights]:
         """The output of each target's plan on it."""
 
     def save(self) -> ChainState:
@@ -119,7 +120,7 @@ class GenericChain:
         self._steps = self._evaluated = self._accepted = 0
         self._load()
 
-    def run(self, steps: int, power: float) -> Progress:
+    def run(self, steps: int, power: float) -> WalkProgress:
         if steps < 0 or not power >= 0:
             raise PlanError("a chain takes a number of steps and a power, both at least 0")
         rng, scored = self._rng, self._scored
@@ -143,15 +144,15 @@ class GenericChain:
         return self.progress
 
     @property
-    def progress(self) -> Progress:
-        return Progress(self._steps, self._evaluated, self._accepted, self._scored.score)
+    def progress(self) -> WalkProgress:
+        return WalkProgress(self._steps, self._evaluated, self._accepted, self._scored.score)
 
     @property
-    def candidate(self) -> dict[str, dict[Value, float]]:
+    def candidate(self) -> dict[str, FloatWeights]:
         return {name: dict(dataset) for name, dataset in self._candidate.items()}
 
     @property
-    def outputs(self) -> list[dict[Value, float]]:
+    def outputs(self) -> list[FloatWeights]:
         return self._scored.outputs
 
     def save(self) -> ChainState:
@@ -187,25 +188,25 @@ class _PythonScore:
 
     def __init__(self, targets: Sequence[Target], candidate: Mapping[str, Dataset]) -> None:
         self._evaluator = Evaluator([target.plan for target in targets], candidate)
-        self._targets = [(target, target.values) for target in targets]
+        self._goals = [target.goal for target in targets]
         self._outputs: list[dict[Any, float]] = [_floats(output) for output in self._evaluator.outputs]
-        self._committed = math.fsum(t.score(output) for t, output in zip(targets, self._outputs, strict=True))
+        self._committed = math.fsum(goal.score(output) for goal, output in zip(self._goals, self._outputs, strict=True))
         self.score = self._committed
         self._moved: list[dict[Any, float]] = []
 
     @property
-    def outputs(self) -> list[dict[Value, float]]:
+    def outputs(self) -> list[FloatWeights]:
         return [_floats(output) for output in self._evaluator.outputs]
 
     def propose(self, changes: Changes) -> None:
         self._moved = [_floats(moved) for moved in self._evaluator.propose(changes)]
         change = 0.0
-        for (target, values), output, moved in zip(self._targets, self._outputs, self._moved, strict=True):
+        for goal, output, moved in zip(self._goals, self._outputs, self._moved, strict=True):
             for record, weight in moved.items():
-                if not (target.outside or record in values):
+                if not (goal.outside or record in goal.values):
                     continue
-                value, old = values.get(record, 0.0), output.get(record, 0.0)
-                change += target.loss(old + weight - value) - target.loss(old - value)
+                value, old = goal.values.get(record, 0.0), output.get(record, 0.0)
+                change += goal.cost(old + weight - value) - goal.cost(old - value)
         self.score = self._committed + change
 
     def commit(self) -> None:
@@ -223,7 +224,7 @@ class _PythonScore:
 def _compiled_score(targets: Sequence[Target], candidate: Mapping[str, Dataset]) -> CompiledEvaluator:
     """The compiled evaluator, which keeps the score itself."""
     evaluator = CompiledEvaluator([target.plan for target in targets], candidate)
-    evaluator.set_targets([Aim(t.epsilon, t.values, t.outside, t.width) for t in targets])
+    evaluator.set_goals([target.goal for target in targets])
     return evaluator
 
 

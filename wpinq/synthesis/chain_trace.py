@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any
 
-from wpinq.engines.incremental.compiled import Progress
+from wpinq.engines.incremental.compiled import WalkProgress
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Trace:
     statistics: dict[str, list[float]] = field(default_factory=dict)
     stopped: str = ""
 
-    def add(self, progress: Progress, power: float, statistics: Mapping[str, float]) -> None:
+    def add(self, progress: WalkProgress, power: float, statistics: Mapping[str, float]) -> None:
         """Note the end of a chunk."""
         self.steps.append(progress.steps)
         self.evaluated.append(progress.evaluated)

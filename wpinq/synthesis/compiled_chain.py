@@ -7,9 +7,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from wpinq.engines.incremental.compiled import EdgeWalk, Progress, SwapWalk
-from wpinq.engines.incremental.compiled import Target as WalkTarget
-from wpinq.expr.values import Value
+from wpinq.engines.incremental.compiled import EdgeWalk, SwapWalk, WalkProgress
+from wpinq.engines.incremental.compiled.tables.compiled_evaluator import FloatWeights
 from wpinq.synthesis.chain import ChainState
 from wpinq.synthesis.target import Target
 from wpinq.synthesis.walks import EdgeMoves, Swaps
@@ -39,15 +38,15 @@ class CompiledChain:
 
     def __init__(self, targets: Sequence[Target], walk: Swaps | EdgeMoves, edges: Any, seed: int) -> None:
         self._rule = walk
-        self._targets = [WalkTarget(t.plan, t.epsilon, t.values, t.outside, t.width) for t in targets]
+        self._goals = [target.goal for target in targets]
         self._walk: SwapWalk | EdgeWalk
         if isinstance(walk, Swaps):
             self._walk = SwapWalk(
-                self._targets, walk.source, edges, symmetric=walk.symmetric, seed=seed, closing=walk.closing
+                self._goals, walk.source, edges, symmetric=walk.symmetric, seed=seed, closing=walk.closing
             )
         else:
             self._walk = EdgeWalk(
-                self._targets,
+                self._goals,
                 walk.source,
                 edges,
                 walk.nodes,
@@ -57,15 +56,15 @@ class CompiledChain:
             )
         self.note = "the compiled engine, a chunk a call"
 
-    def run(self, steps: int, power: float) -> Progress:
+    def run(self, steps: int, power: float) -> WalkProgress:
         return self._walk.run(steps, power)
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> WalkProgress:
         return self._walk.progress
 
     @property
-    def candidate(self) -> dict[str, dict[Value, float]]:
+    def candidate(self) -> dict[str, FloatWeights]:
         edges: list[Any] = list(self._walk.edges)
         if self._rule.symmetric:
             edges += [(b, a) for a, b in edges]
@@ -77,7 +76,7 @@ class CompiledChain:
         return self._walk.edge_array
 
     @property
-    def outputs(self) -> list[dict[Value, float]]:
+    def outputs(self) -> list[FloatWeights]:
         return self._walk.outputs
 
     def save(self) -> ChainState:
@@ -86,8 +85,8 @@ class CompiledChain:
     def restore(self, state: ChainState) -> None:
         source, symmetric = self._rule.source, self._rule.symmetric
         if isinstance(self._rule, Swaps):
-            self._walk = SwapWalk.restore(self._targets, source, state, symmetric=symmetric, closing=self._rule.closing)
+            self._walk = SwapWalk.restore(self._goals, source, state, symmetric=symmetric, closing=self._rule.closing)
         else:
             self._walk = EdgeWalk.restore(
-                self._targets, source, state, self._rule.nodes, symmetric=symmetric, changing=self._rule.changing
+                self._goals, source, state, self._rule.nodes, symmetric=symmetric, changing=self._rule.changing
             )

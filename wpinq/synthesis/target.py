@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from wpinq.engines.incremental.goals import Goal
+from wpinq.engines.incremental.loss import loss
 from wpinq.errors import AnswersError
+from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import GeometricCount, NoisyCount
@@ -77,11 +80,10 @@ class Target:
 
     def loss(self, difference: float) -> float:
         """What a difference u costs: `ε · |u|`; with a width w, `ε · u²/(2w)` below it and `ε · (|u| − w/2)` beyond."""
-        size, width = abs(difference), self.width
-        return self.epsilon * (size * size / (2 * width) if size < width else size - width / 2)
+        return self.epsilon * loss(difference, self.width)
 
     @property
-    def values(self) -> dict[object, float]:
+    def values(self) -> dict[Value, float]:
         """The answer for each key of the domain."""
         return dict(self.answers.items())
 
@@ -99,13 +101,14 @@ class Target:
             size = step * 2 * decay / (1 - decay * decay)
         return self.epsilon * size * len(self.answers)
 
-    def score(self, output: dict[object, float]) -> float:
-        """The sum of `loss(output − answers)` over the keys, and over the other records too if `outside`."""
-        values = self.values
-        distance = math.fsum(self.loss(output.get(key, 0.0) - value) for key, value in values.items())
-        if self.outside:
-            distance += math.fsum(self.loss(weight) for record, weight in output.items() if record not in values)
-        return distance
+    @property
+    def goal(self) -> Goal:
+        """What an engine takes of it."""
+        return Goal(self.plan, self.epsilon, self.values, self.outside, self.width)
+
+    def score(self, output: Mapping[Value, float]) -> float:
+        """What the differences from the answers cost, over the keys, and over the other records too if `outside`."""
+        return self.goal.score(output)
 
 
 def noise_level(targets: Sequence[Target]) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from wpinq.engines.relational.spark.database import SparkDatabase
+from wpinq.engines.relational.spark.cluster import SparkDatabase
 
 SETTINGS = {
     "spark.ui.enabled": "false",

@@ -13,10 +13,11 @@ import wpinq as wp
 from tests.engines.rewrite_fixtures import fixtures
 from tests.expressions.golden import GOLDEN, WEIGHTED, Case
 from tests.support.plans import OPERATORS, random_case
-from wpinq.engines.relational import duckdb
-from wpinq.engines.relational.operators import relation_of
-from wpinq.engines.relational.program import NO_REWRITES, Rewrites
-from wpinq.engines.relational.spark.database import SparkDatabase, check
+from tests.support.relational import evaluate
+from wpinq.engines.relational.rewrites import REWRITES
+from wpinq.engines.relational.rules.operators import relation_of
+from wpinq.engines.relational.spark.cluster import SparkDatabase
+from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.errors import PlanError
 from wpinq.expr.types import type_from_annotation
 from wpinq.expr.values import normalize, order_key
@@ -41,9 +42,9 @@ def bits(weights: dict[Any, float]) -> list[tuple[str, str]]:
     return [(repr(record), weight.hex()) for record, weight in weights.items()]
 
 
-def same(database: SparkDatabase, plan: Any, data: dict[str, dict[Any, float]], rewrites: Rewrites) -> None:
+def same(database: SparkDatabase, plan: Any, data: dict[str, dict[Any, float]], rewrites: tuple[Rewrite, ...]) -> None:
     found = database.evaluate(plan, data, rewrites=rewrites)
-    expected = duckdb.evaluate(plan, data, rewrites=rewrites)
+    expected = evaluate(plan, data, rewrites=rewrites)
     assert bits(found) == bits({record: expected[record] for record in sorted(expected, key=order_key)})
 
 
@@ -67,7 +68,7 @@ def test_expressions_give_their_outputs(database: SparkDatabase, functions: list
 @pytest.mark.parametrize("case", WEIGHTED, ids=lambda case: case.name)
 def test_the_elements_of_a_list_share_the_weight(database: SparkDatabase, case: Case) -> None:
     query = case.source().select_many(case.function, limit=1000)
-    same(database, query.plan, {"given": {normalize(case.given, case.source().plan.type): 1.0}}, Rewrites())
+    same(database, query.plan, {"given": {normalize(case.given, case.source().plan.type): 1.0}}, REWRITES)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
@@ -76,11 +77,11 @@ def test_random_plans_have_the_weights_that_duckdb_gives(database: SparkDatabase
     case = random_case(rng, operator)
     data = {name: {x: float(w) for x, w in given.items()} for name, given in case.data.items()}
     try:
-        check(case.plan)
+        SparkDatabase.check(case.plan)
     except PlanError as gap:
         assert "a sum of floats, inside of a function over the elements of a list" in str(gap)
         return
-    same(database, case.plan, data, Rewrites() if OPERATORS.index(operator) % 3 else NO_REWRITES)
+    same(database, case.plan, data, REWRITES if OPERATORS.index(operator) % 3 else ())
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_graph_queries_have_the_weights_that_duckdb_gives(database: SparkDatabas
     edges = {
         tuple(sorted(rng.sample(range(12), 2))): rng.choice([1 / 3, 2.0, 0.7]) if weigh else 1.0 for _ in range(40)
     }
-    same(database, recipe(symmetrize(wp.source("edges", src=int, dst=int))).plan, {"edges": edges}, Rewrites())
+    same(database, recipe(symmetrize(wp.source("edges", src=int, dst=int))).plan, {"edges": edges}, REWRITES)
 
 
 @pytest.mark.parametrize("switch", ["intersect_as_join", "late_aggregation", "unique_norms"])
@@ -123,7 +124,7 @@ def test_rewrites_keep_their_weights(database: SparkDatabase, switch: str) -> No
     ids=["split", "widths", "pieces", "weights", "range", "subsets"],
 )
 def test_extreme_arguments_raise_nothing(database: SparkDatabase, query: wp.Query) -> None:
-    same(database, query.plan, {"people": {"mallory": 1.0, "a,b,,c": 0.5, "": 2.0}}, Rewrites())
+    same(database, query.plan, {"people": {"mallory": 1.0, "a,b,,c": 0.5, "": 2.0}}, REWRITES)
 
 
 SIDES: list[tuple[wp.Query, list[Any]]] = [
@@ -141,12 +142,12 @@ SIDES: list[tuple[wp.Query, list[Any]]] = [
 def test_the_weight_on_either_side_is_exact(database: SparkDatabase, query: wp.Query, records: list[Any]) -> None:
     rng = Random("sides")
     data = {"given": {x: rng.choice([1, -1]) * rng.random() * 2.0 ** rng.randrange(-1074, 20) for x in records}}
-    output = [(order_key(x), Fraction(w)) for x, w in duckdb.evaluate(query.plan, data).items() if x is not None]
+    output = [(order_key(x), Fraction(w)) for x, w in evaluate(query.plan, data).items() if x is not None]
     candidates = records[::-2]
     expected = []
     for place in map(order_key, candidates):
         expected.append((sum(w for x, w in output if x < place), sum(w for x, w in output if x > place)))
-    assert database.evaluate_sides(query.plan, data, candidates) == expected
+    assert database.sides(query.plan, data, candidates) == expected
 
 
 def test_sums_of_many_rows_have_the_bits_that_duckdb_gives_however_they_are_spread(database: SparkDatabase) -> None:
@@ -155,12 +156,12 @@ def test_sums_of_many_rows_have_the_bits_that_duckdb_gives_however_they_are_spre
     data = {(i, rng.randrange(60)): rng.choice(scales) * rng.random() for i in range(8000)}
     pairs = wp.source("pairs", a=int, b=int)
     summed = pairs.select(lambda p: p.b)
-    same(database, summed.plan, {"pairs": data}, Rewrites())
+    same(database, summed.plan, {"pairs": data}, REWRITES)
     rows = list(data.items())
     rng.shuffle(rows)
     assert database.evaluate(summed.plan, {"pairs": dict(rows)}) == database.evaluate(summed.plan, {"pairs": data})
     normed = pairs.join(summed, lambda p: p.b, lambda b: b, lambda p, b: p.a % 7)
-    same(database, normed.plan, {"pairs": data}, Rewrites())
+    same(database, normed.plan, {"pairs": data}, REWRITES)
 
 
 def test_a_side_far_lighter_than_the_other_has_norms_on_two_grids(database: SparkDatabase) -> None:
@@ -170,4 +171,4 @@ def test_a_side_far_lighter_than_the_other_has_norms_on_two_grids(database: Spar
         "light": {i: 1e-13 * (i + 1) / 3 for i in range(9)},
         "heavy": {i: 1e7 / (i + 3) + 1e-17 * i for i in range(9)},
     }
-    same(database, query.plan, data, Rewrites())
+    same(database, query.plan, data, REWRITES)

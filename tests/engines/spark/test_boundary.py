@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq.dataset import EngineDataset
 from wpinq.engines.relational.spark import starting
-from wpinq.engines.relational.spark.database import FAILED, SparkDatabase, check
-from wpinq.engines.relational.spark.frames import SparkData
+from wpinq.engines.relational.spark.cluster import FAILED, SparkDatabase
 from wpinq.errors import EvaluationFailed, PlanError, SourceRejected
 from wpinq.plan.arithmetic import EXACT
 
@@ -39,7 +39,7 @@ def test_a_failure_says_nothing_of_the_data(spark: Any, capfd: pytest.CaptureFix
     frame = spark.sql("SELECT CAST(CAST(id + 4711 AS TINYINT) AS BIGINT) AS c0, 1D AS w FROM range(5)")
     with SparkDatabase() as database:
         with pytest.raises(EvaluationFailed) as failed:
-            database.evaluate(NUMBERS.plan, {"numbers": SparkData(frame, (1.0, 1.0))})
+            database.evaluate(NUMBERS.plan, {"numbers": EngineDataset(frame, (1.0, 1.0))})
         assert str(failed.value) == FAILED
         assert failed.value.__cause__ is None
         assert failed.value.__context__ is None
@@ -53,7 +53,7 @@ def test_an_error_with_a_query_is_not_logged_either(
     def fail(*given: object) -> None:
         database.open().session.sql("SELECT CAST(4711 + id AS TINYINT) FROM range(2)").collect()
 
-    monkeypatch.setattr("wpinq.engines.relational.spark.database.run", fail)
+    monkeypatch.setattr("wpinq.engines.relational.spark.cluster.run", fail)
     with pytest.raises(EvaluationFailed, match="the reason cannot be shown"):
         database.evaluate(NUMBERS.plan, {"numbers": {1: 1.0}})
     assert "4711" not in "".join(capfd.readouterr())
@@ -69,9 +69,9 @@ def test_logs_are_off_before_a_frame_is_checked(spark: Any) -> None:
     logger.disabled = False
     try:
         with wp.Session(engine="spark") as session:
-            assert session._cluster is not None
-            checked = session._cluster.frame(frame)
-            assert checked is frame
+            offered = session._engine.adopt(frame)
+            assert isinstance(offered, EngineDataset)
+            assert offered.frame is frame
             assert str(root.getRootLogger().getLevel()) == "OFF"
             assert logger.disabled
             with pytest.raises(SourceRejected, match="cannot be read by Spark"):
@@ -148,10 +148,10 @@ def test_programs_that_nest_too_deep_are_refused_from_the_plan() -> None:
     for _ in range(150):
         long = long.select(lambda n: n * 3 + 1)
     with pytest.raises(PlanError, match="nests more than 100 deep"):
-        check(long.plan)
+        SparkDatabase.check(long.plan)
     subsets = NUMBERS.select_many(lambda n: wp.subsets(wp.range(0, 20, limit=20), 9), limit=100)
     with pytest.raises(PlanError, match="stand more than 8 deep inside one another"):
-        check(subsets.plan)
+        SparkDatabase.check(subsets.plan)
 
 
 def test_only_the_keys_asked_for_leave_the_cluster(database: SparkDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +167,7 @@ def test_only_the_keys_asked_for_leave_the_cluster(database: SparkDatabase, monk
     pairs = wp.source("pairs", a=int | None, b=list[int])
     data = {(1, (1, 2)): 2.0, (None, ()): 0.5, (2, (3,)): 1.0, (3, ()): 4.0}
     monkeypatch.setattr(frames.DataFrame, "collect", watched)
-    found = database.evaluate_keys(pairs.plan, {"pairs": data}, [(None, ()), (2, (3,)), (9, ())])
+    found = database.evaluate(pairs.plan, {"pairs": data}, keys=[(None, ()), (2, (3,)), (9, ())])
     assert found == {(None, ()): 0.5, (2, (3,)): 1.0}
     assert sorted(row[-1] for row in collected) == [0.5, 1.0]
 
@@ -184,7 +184,7 @@ def test_of_a_quantile_only_sums_leave_the_cluster(database: SparkDatabase, monk
 
     monkeypatch.setattr(frames.DataFrame, "collect", watched)
     data = dict.fromkeys(range(4000, 5000), 1.0)
-    found = database.evaluate_sides(NUMBERS.plan, {"numbers": data}, [4600, 0, 4100])
+    found = database.sides(NUMBERS.plan, {"numbers": data}, [4600, 0, 4100])
     assert found == [(600, 399), (0, 1000), (100, 899)]
     assert len(collected) < 9
     assert not {number for row in collected for number in row} & set(data)
@@ -194,12 +194,12 @@ def test_weights_of_0_do_not_stop_a_quantile(database: SparkDatabase) -> None:
     """Half of the least float is 0, in a table that is stored before it is summed."""
     counts = NUMBERS.group_by(lambda x: x % 2, lambda group: wp.count(group))
     for weight, before in ((1.0, 0.5), (5e-324, 0)):
-        sides = database.evaluate_sides(counts.plan, {"numbers": {1: 1.0, 2: weight}}, [(1, 1)])
+        sides = database.sides(counts.plan, {"numbers": {1: 1.0, 2: weight}}, [(1, 1)])
         assert sides == [(before, 0)]
 
 
 def test_a_candidate_given_twice_has_the_same_sides_twice(database: SparkDatabase) -> None:
-    assert database.evaluate_sides(NUMBERS.plan, {"numbers": {1: 1.0, 2: 1.0, 3: 1.0}}, [2, 2]) == [(1, 1), (1, 1)]
+    assert database.sides(NUMBERS.plan, {"numbers": {1: 1.0, 2: 1.0, 3: 1.0}}, [2, 2]) == [(1, 1), (1, 1)]
 
 
 def test_a_missing_java_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,7 +169,7 @@ def test_a_quantile_brings_no_record_to_the_driver(spark: Any, monkeypatch: pyte
     def refuse(*given: object) -> None:
         raise AssertionError("the whole output")
 
-    monkeypatch.setattr("wpinq.engines.relational.spark.database.fetch_all", refuse)
+    monkeypatch.setattr("wpinq.engines.relational.spark.cluster.fetch_all", refuse)
     with wp.Session(engine="spark") as session:
         session.protect(EDGES, [(place, place + 1) for place in range(101)], budget=100.0)
         median = EDGES.select(lambda e: e.src).median(epsilon=80, candidates=[10, 20, 50, 70])
@@ -234,7 +234,7 @@ def test_a_failure_after_the_debit_is_one_constant(spark: Any, monkeypatch: pyte
 
     with wp.Session(engine="spark") as session:
         session.protect(EDGES, frame(spark, ROWS), budget=1.0)
-        monkeypatch.setattr("wpinq.engines.relational.spark.database.run", fail)
+        monkeypatch.setattr("wpinq.engines.relational.spark.cluster.run", fail)
         with pytest.raises(EvaluationFailed) as failed:
             session.release(DEGREES)
         assert "4711" not in str(failed.value)

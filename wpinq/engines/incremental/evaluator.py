@@ -16,7 +16,7 @@ from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weight, Weights
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source
 
-Candidate = Mapping[str, Mapping[Value, Weight]]
+Datasets = Mapping[str, Mapping[Value, Weight]]
 
 
 class Evaluator:
@@ -44,7 +44,7 @@ class Evaluator:
     [{(1, 2): 0.5}]
     """
 
-    def __init__(self, plans: Sequence[Node], candidate: Candidate, arithmetic: Arithmetic = FLOAT) -> None:
+    def __init__(self, plans: Sequence[Node], candidate: Datasets, arithmetic: Arithmetic = FLOAT) -> None:
         self._plans = tuple(plans)
         self._order = list(topological(plans))
         self._arithmetic = arithmetic
@@ -67,7 +67,7 @@ class Evaluator:
         """How many records of state the operators hold."""
         return sum(held.size() for held in self._kernels.values())
 
-    def propose(self, changes: Candidate) -> list[Weights]:
+    def propose(self, changes: Datasets) -> list[Weights]:
         """Change the candidate; the change of each plan's output. The proposal is pending until commit or rollback.
 
         Parameters
@@ -104,7 +104,7 @@ class Evaluator:
         """Evaluate afresh on the candidate as it is, which ends the drift of float weights. Commits."""
         self._load(self.candidate)
 
-    def _load(self, candidate: Candidate) -> None:
+    def _load(self, candidate: Datasets) -> None:
         self._journal = Journal()
         self._kernels: dict[bytes, Kernel] = {
             node.digest: kernel(node.operator, self._arithmetic, self._journal)

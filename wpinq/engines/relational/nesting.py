@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from wpinq.engines.relational.compile import compile_plan
-from wpinq.engines.relational.program import Rewrites
+from wpinq.engines.relational.compiler import compile_plan
+from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.errors import PlanError
 from wpinq.plan.node import Node
 
@@ -40,11 +40,9 @@ def nesting(sql: str) -> int:
 
 
 @lru_cache(maxsize=128)
-def check_nesting(root: Node, rewrites: Rewrites) -> None:
+def check_nesting(root: Node, rewrites: tuple[Rewrite, ...]) -> None:
     """Refuse a plan whose program DuckDB would not plan in reasonable time."""
-    compiled = compile_plan(root, rewrites)
-    programs = [(statement.step, statement.sql) for statement in compiled.statements]
-    for step, sql in [*programs, (compiled.steps[-1][0], compiled.query)]:
+    for step, sql in compile_plan(root, rewrites).queries:
         if nesting(sql) > NESTING_LIMIT:
             raise PlanError(
                 f"{step}: functions of lists stand more than {NESTING_LIMIT} deep inside one another, as those of "

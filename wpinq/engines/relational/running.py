@@ -2,38 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
-from wpinq.engines.relational.compile import Compiled, compile_anew, compile_plan
-from wpinq.engines.relational.dialect import DUCKDB, Dialect
-from wpinq.engines.relational.program import Rewrites, Statement
-from wpinq.engines.relational.rewrites.equal_weights import Equal
+from wpinq.dataset import WeightRange
+from wpinq.engines.relational.compiler import Compiled, compile_anew, compile_plan
+from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect
+from wpinq.engines.relational.sql.script import Equal, Rewrite, SqlStatement
 from wpinq.errors import PlanError
-from wpinq.plan.node import Node
+from wpinq.plan.arithmetic import FLOAT, Arithmetic
+from wpinq.plan.node import Node, sources
+from wpinq.plan.operators.source import Source
 
-Compile = Callable[[Node, Rewrites, Equal, Dialect], Compiled]
+Compile = Callable[[Node, tuple[Rewrite, ...], Equal, Dialect], Compiled]
 """What compiles with found weights. Whoever remembers programs with them forgets them with the data."""
 
 
-class Tables(Protocol):
+class TableStore(Protocol):
     """What a database must do: make tables, drop them, and say whether all rows of one weigh the same."""
 
-    def create(self, statement: Statement, shared: bool) -> None:
+    def create(self, statement: SqlStatement, shared: bool) -> None:
         """Run a statement. Its table is read more than once if it is shared, as far as can be told by now."""
 
     def drop(self, table: str) -> None:
         """Let go of a table that a statement made."""
 
-    def weights(self, table: str) -> tuple[float | None, float | None]:
+    def weights(self, table: str) -> WeightRange:
         """The least and the greatest weight in a table; None where it has no rows."""
+
+
+def check_given(engine: str, root: Node, data: Mapping[str, Any], arithmetic: Arithmetic = FLOAT) -> dict[str, Source]:
+    """The sources of a plan, each of which must have data; refused too is what is not computed in floats."""
+    if arithmetic.name != FLOAT.name:
+        raise PlanError(f'the engine "{engine}" computes in floats; for exact=True use engine="reference"')
+    declared = sources([root])
+    for name in declared:
+        if name not in data:
+            raise PlanError(f"no data for the source {name!r}")
+    return declared
 
 
 def run(
     root: Node,
-    rewrites: Rewrites,
-    tables: Tables,
-    on_step: Callable[[str], None],
+    rewrites: tuple[Rewrite, ...],
+    tables: TableStore,
+    on_step: Callable[[str], None] | None,
     dialect: Dialect = DUCKDB,
     compile_found: Compile = compile_anew,
 ) -> Compiled:
@@ -43,15 +56,16 @@ def run(
     `rewrites.equal_weights`). Statements up to there stay as they are, for a table is read only after it is named. One
     that was dropped and is asked for again after all is made again.
     """
-    running = _Run(root, rewrites, tables, dialect, compile_found)
+    running = _Execution(root, rewrites, tables, dialect, compile_found)
     for table in running.compiled.sources.values():
         running.look(table)
-    number = told = 0
+    number = announced = 0
     while True:
         steps = running.compiled.steps
-        while told < len(steps) and (steps[told][1] <= number or number == len(running.compiled.statements)):
-            on_step(steps[told][0])
-            told += 1
+        while announced < len(steps) and (steps[announced][1] <= number or number == len(running.compiled.statements)):
+            if on_step is not None:
+                on_step(steps[announced][0])
+            announced += 1
         if number == len(running.compiled.statements):
             break
         statement = running.compiled.statements[number]
@@ -64,11 +78,11 @@ def run(
     return running.compiled
 
 
-class _Run:
+class _Execution:
     """A program under way: which tables there are, and what is known of their weights."""
 
     def __init__(
-        self, root: Node, rewrites: Rewrites, tables: Tables, dialect: Dialect, compile_found: Compile
+        self, root: Node, rewrites: tuple[Rewrite, ...], tables: TableStore, dialect: Dialect, compile_found: Compile
     ) -> None:
         self.root, self.rewrites, self.tables, self.dialect = root, rewrites, tables, dialect
         self.compile_found = compile_found

@@ -78,7 +78,7 @@ class SmoothedTarget(Target):
         return math.nan
 
     @property
-    def values(self) -> dict[object, float]:
+    def values(self) -> dict[Value, float]:
         """The estimate for each key of the domain."""
         return dict(self.smoothed)
 

@@ -181,16 +181,11 @@ def optimise(
         through_widths = 2 * (workload.gram_diagonal() * widths - (v * q.T).sum(axis=1))
         return loss / size, (2 * root * (through_theta + through_widths) / size).ravel()
 
-    best: tuple[Floats, float] | None = None
-    for restart in range(restarts):
-        theta = rng.uniform(0.0, 0.1, shape)
-        if restart == 0:
-            theta += _blocks(*shape)
-        start = np.sqrt(theta).ravel()
-        found = minimise(objective, start, iterations)
-        best = found if best is None or found[1] < best[1] else best
-    assert best is not None
-    return PIdentity(best[0].reshape(shape) ** 2)
+    starts = [rng.uniform(0.0, 0.1, shape) for _ in range(restarts)]
+    starts[0] += _blocks(*shape)
+    found = [minimise(objective, np.sqrt(start).ravel(), iterations) for start in starts]
+    root, _ = min(found, key=lambda pair: pair[1])
+    return PIdentity(root.reshape(shape) ** 2)
 
 
 def _common_factors(workload: Workload) -> list[Kronecker] | None:

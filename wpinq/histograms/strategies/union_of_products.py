@@ -195,5 +195,4 @@ class UnionOfProducts(LinearStrategy):
         found = minimize_scalar(
             lambda share: float((asked * self._diagonal(share)).sum()), bounds=(0.0, 1.0), method="bounded"
         )
-        share = min(max(float(found.x), 2.0**-_SHARE_BITS), 1 - 2.0**-_SHARE_BITS)
-        return UnionOfProducts(*self.products, share)
+        return UnionOfProducts(*self.products, float(found.x))

@@ -1,9 +1,10 @@
 """The compiled incremental engine: a numba module generated from the plans."""
 
-from wpinq.engines.incremental.compiled.edge_walk import EdgeWalk
-from wpinq.engines.incremental.compiled.errors import CannotCompile
-from wpinq.engines.incremental.compiled.evaluator import CompiledEvaluator
-from wpinq.engines.incremental.compiled.swaps import SwapWalk
-from wpinq.engines.incremental.compiled.targets import Aim, Progress, Target
+from wpinq.engines.incremental.compiled.refusal import CannotCompile
+from wpinq.engines.incremental.compiled.tables.compiled_evaluator import CompiledEvaluator
+from wpinq.engines.incremental.compiled.walks.edge_walk import EdgeWalk
+from wpinq.engines.incremental.compiled.walks.graph_walk import WalkProgress
+from wpinq.engines.incremental.compiled.walks.swaps import SwapWalk
+from wpinq.engines.incremental.goals import Goal
 
-__all__ = ["Aim", "CannotCompile", "CompiledEvaluator", "EdgeWalk", "Progress", "SwapWalk", "Target"]
+__all__ = ["CannotCompile", "CompiledEvaluator", "EdgeWalk", "Goal", "SwapWalk", "WalkProgress"]

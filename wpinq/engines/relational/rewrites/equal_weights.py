@@ -16,17 +16,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wpinq.engines.relational.block import Table
-from wpinq.engines.relational.scalar import number
-
-Equal = frozenset[tuple[str, float]]
-"""Tables with the one weight that all their rows have."""
+from wpinq.engines.relational.blocks.block import SqlTable
+from wpinq.engines.relational.blocks.term import number
+from wpinq.engines.relational.sql.script import Script
 
 
-def of_equal_weights(table: Table, equal: Equal) -> Table:
-    """The table with its constant weight, where all its rows have one."""
-    found = dict(equal).get(table.source)
-    return table if found is None or table.weight is not None else replace(table, weight=number(found))
+def read_equal_weights(script: Script, table: SqlTable) -> SqlTable:
+    """A stored table with its weight, where that is one constant, found or known; else it is open what it is."""
+    found = dict(script.equal).get(table.source)
+    if table.weight is None and found is not None:
+        return replace(table, weight=number(found))
+    if table.weight is None:
+        script.open.add(table.source)
+    return table
 
 
 def weights_sql(table: str) -> str:

@@ -15,16 +15,15 @@ of a Join) asks for unique rows first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from wpinq.engines.relational.block import grows
+from wpinq.engines.relational.blocks.block import grows
+from wpinq.engines.relational.blocks.subjects import Reuse
+from wpinq.engines.relational.sql.script import Script
 
-if TYPE_CHECKING:
-    from wpinq.engines.relational.program import Relation
 
-
-def stays_query(relation: Relation, uses: int) -> bool:
-    """Whether a dataset that is used so often is left as a query over the tables below, rather than stored."""
-    if uses <= 1:
-        return True
-    return len(relation.blocks) == 1 and relation.unique and grows(relation.blocks[0])
+def fuse(script: Script, reuse: Reuse) -> Reuse:
+    """What is used once stays a query, and what is used more often, if it is a join that grows."""
+    relation = reuse.relation
+    stays = reuse.uses <= 1 or (len(relation.blocks) == 1 and relation.unique and grows(relation.blocks[0]))
+    return replace(reuse, stored=not stays)

@@ -7,7 +7,7 @@
 - 0 otherwise.
 
 So a positive record matters only where the partner has it too: its partner filters a side while it is made, instead
-of after. Where `plan.facts.nonnegative` holds for both sides there is no second part. Where it does not, the
+of after. Where the certificate says nonnegative of both sides there is no second part. Where it does not, the
 negative rows of each side are stored (few, in most data), looked up in the partner, and kept where it has none.
 
 Both sides must have each record in one row; a side of which that is not known is stored first, which adds its rows
@@ -23,45 +23,46 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wpinq.engines.relational.block import Block, restricted
-from wpinq.engines.relational.layout import aligned, coerce, leaf_types, same_value
-from wpinq.engines.relational.program import Program, Relation, column_names, derived, reads
-from wpinq.engines.relational.rewrites.same_rows import same_rows
-from wpinq.engines.relational.scalar import both, call, number
+from wpinq.engines.relational.blocks.block import Block, restricted
+from wpinq.engines.relational.blocks.relation import Relation, column_names, derived, reads
+from wpinq.engines.relational.blocks.shape import aligned, coerce, leaf_types, same_value
+from wpinq.engines.relational.blocks.subjects import Minimum
+from wpinq.engines.relational.blocks.term import both, call, number
+from wpinq.engines.relational.sql.script import Script
 
 
-def intersect_as_join(program: Program, inputs: list[Relation], output: Relation) -> Relation:
+def intersect_as_join(script: Script, minimum: Minimum) -> Minimum:
     """The Intersect as a block for what both sides have, and one a side for what only it has."""
-    sides = []
-    for relation in inputs:
-        once = relation if relation.unique else program.stored(relation)
+    sides, output = [], minimum.output
+    for relation in minimum.inputs:
+        once = script.once(relation)
         block = once.blocks[0]
         shape = aligned(coerce(block.output, relation.type, output.type), output.type)
         sides.append(replace(once, blocks=(replace(block, output=shape),), type=output.type))
-    blocks = [_matched(program, sides[0], sides[1])]
+    blocks = [_matched(script, sides[0], sides[1])]
     for side, partner in ((sides[0], sides[1]), (sides[1], sides[0])):
         if not side.nonnegative:
-            blocks.append(_alone(program, side, partner))
-    return replace(output, blocks=tuple(blocks))
+            blocks.append(_alone(script, side, partner))
+    return replace(minimum, relation=replace(output, blocks=tuple(blocks)))
 
 
-def _matched(program: Program, left: Relation, right: Relation) -> Block:
+def _matched(script: Script, left: Relation, right: Relation) -> Block:
     """The rows of both sides with one record, at the smaller weight."""
-    a, b = program.single(left), program.single(right)
+    a, b = script.single(left), script.single(right)
     condition = both([a.condition, b.condition, same_value(a.output, b.output)])
     joined = Block(a.tables + b.tables, condition, a.output, call("least", a.weight, b.weight))
-    return same_rows(joined) if program.rewrites.same_rows else joined
+    return script.rewritten(joined)
 
 
-def _alone(program: Program, side: Relation, partner: Relation) -> Block:
+def _alone(script: Script, side: Relation, partner: Relation) -> Block:
     """The negative rows of a side whose record its partner does not have."""
     block = side.blocks[0]
-    negative = program.stored(replace(side, blocks=(restricted(block, call("less", block.weight, number(0.0))),)))
-    met = program.stored(replace(side, blocks=(_matched(program, negative, partner),)))
+    negative = script.stored(replace(side, blocks=(restricted(block, call("less", block.weight, number(0.0))),)))
+    met = script.stored(replace(side, blocks=(_matched(script, negative, partner),)))
     names = column_names(side.type)
     columns = list(zip(names, (null for _, null in leaf_types(side.type)), strict=True))
     ((_, held),), ((_, found),) = negative.blocks[0].tables, met.blocks[0].tables
     on = " AND ".join(f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in names) or "TRUE"
     sql = f"SELECT a.* FROM {held.source} AS a ANTI JOIN {found.source} AS b ON {on}"
     table = derived(sql, columns, reads([*negative.blocks, *met.blocks]), (frozenset(names),))
-    return program.scan(table, side.type)
+    return script.scan(table, side.type)

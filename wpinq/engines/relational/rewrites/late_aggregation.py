@@ -14,19 +14,23 @@ Before: `CAST(sum(CAST(w * 2^96 AS HUGEINT)) AS DOUBLE) * 2^-96`. After: `CAST(c
 
 from __future__ import annotations
 
-from wpinq.engines.relational.block import Block, determines_weight
-from wpinq.engines.relational.layout import Shape
-from wpinq.engines.relational.scalar import ONE
+from dataclasses import replace
+
+from wpinq.engines.relational.blocks.block import determines_weight
+from wpinq.engines.relational.blocks.subjects import Total
+from wpinq.engines.relational.blocks.term import ONE
+from wpinq.engines.relational.sql.script import Script
 
 
-def counted(block: Block, grouped_by: Shape, absolute: bool = False) -> str | None:
-    """The SQL of the sum over the rows that agree in a shape, from their number; None where it takes a sum."""
-    if block.weight == ONE:
-        return "CAST(count(*) AS DOUBLE)"
-    if block.weight.kind == "literal":
-        common = block.weight.text
-    elif determines_weight(block, grouped_by):
+def count_rows(script: Script, total: Total) -> Total:
+    """The sum from the number of rows, where all rows that agree have one weight."""
+    weight = total.block.weight
+    if weight == ONE:
+        return replace(total, sql="CAST(count(*) AS DOUBLE)")
+    if weight.kind == "literal":
+        common = weight.text
+    elif determines_weight(total.block, total.grouped_by):
         common = "min(w)"
     else:
-        return None
-    return f"CAST(count(*) AS DOUBLE) * {f'abs({common})' if absolute else common}"
+        return total
+    return replace(total, sql=f"CAST(count(*) AS DOUBLE) * {f'abs({common})' if total.absolute else common}")

@@ -13,35 +13,47 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from wpinq.engines.relational.block import Block, Table
-from wpinq.engines.relational.layout import Record, leaves, map_shape
-from wpinq.engines.relational.program import Program
-from wpinq.engines.relational.rewrites.same_rows import classes
-from wpinq.engines.relational.scalar import Scalar, both, call, column, conjuncts, function, same, substitute, walk
+from wpinq.engines.relational.blocks.block import Block, SqlTable, classes
+from wpinq.engines.relational.blocks.shape import RecordShape, leaves, map_shape
+from wpinq.engines.relational.blocks.subjects import QueryRows
+from wpinq.engines.relational.blocks.term import (
+    SqlTerm,
+    both,
+    column,
+    conjuncts,
+    same,
+    substitute,
+    walk,
+)
+from wpinq.engines.relational.sql.script import Script
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
     """Lookups at one key: the tables by alias, and for each the columns of its key in the order of the first's."""
 
-    tables: tuple[tuple[str, Table], ...]
+    tables: tuple[tuple[str, SqlTable], ...]
     keys: tuple[tuple[str, ...], ...]
 
 
-def fold_lookups(program: Program, block: Block) -> Block:
-    """The block with its lookups by one key folded, key by key."""
+def fold_lookups(script: Script, rows: QueryRows) -> QueryRows:
+    """The blocks with their lookups by one key folded, key by key."""
+    return replace(rows, blocks=tuple(_folded(script, block) for block in rows.blocks))
+
+
+def _folded(script: Script, block: Block) -> Block:
     done: set[str] = set()
     while True:
         group = _find(block, done)
         if group is None:
             return block
-        block, alias = _fold(program, block, group)
+        block, alias = _fold(script, block, group)
         done.add(alias)
 
 
 def _find(block: Block, done: set[str]) -> _Group | None:
     find = classes(block)
-    groups: dict[tuple[Scalar, ...], list[tuple[tuple[str, Table], tuple[str, ...]]]] = {}
+    groups: dict[tuple[SqlTerm, ...], list[tuple[tuple[str, SqlTable], tuple[str, ...]]]] = {}
     for alias, table in block.tables:
         if table.lookup and alias not in done:
             (key,) = table.keys
@@ -76,7 +88,7 @@ def _pure(block: Block, group: _Group) -> dict[bytes, bool]:
     return pure
 
 
-def _roots(block: Block) -> list[Scalar]:
+def _roots(block: Block) -> list[SqlTerm]:
     return [*leaves(block.output), block.weight, *conjuncts(block.condition)]
 
 
@@ -85,7 +97,7 @@ def _terms(block: Block, group: _Group) -> bool:
     return any(pure[term.digest] and term.kind == "call" for term in walk(_roots(block)[:-1]))
 
 
-def _fold(program: Program, block: Block, group: _Group) -> tuple[Block, str]:
+def _fold(script: Script, block: Block, group: _Group) -> tuple[Block, str]:
     pure = _pure(block, group)
     parts = conjuncts(block.condition)
     inside = [part for part in parts if pure[part.digest]]
@@ -98,7 +110,7 @@ def _fold(program: Program, block: Block, group: _Group) -> tuple[Block, str]:
         for name, key_name in zip(key, key_names, strict=True)
     }
     wanted = _wanted(roots, pure)
-    texts = {term: program.emitter.term(_by_position(term, group)) for term in wanted if term not in key_of}
+    texts = {term: script.emitter.term(_by_position(term, group)) for term in wanted if term not in key_of}
     listed = sorted(texts, key=lambda term: texts[term])
     first_alias, _ = group.tables[0]
     held = dict(group.tables[0][1].columns)
@@ -110,50 +122,36 @@ def _fold(program: Program, block: Block, group: _Group) -> tuple[Block, str]:
     ]
     outputs = [*keys, *listed]
     names = [*key_names, *(f"x{i}" for i in range(len(listed)))]
-    inner = Block(group.tables, both([*dict.fromkeys([*matches, *inside])]), Record(None, tuple(keys)), keys[0])
-    sql = program.emitter.select(inner, outputs, names)
-    name = program.table(sql, [table.source for _, table in group.tables])
+    inner = Block(group.tables, both([*dict.fromkeys([*matches, *inside])]), RecordShape(None, tuple(keys)), keys[0])
+    sql = script.emitter.select(inner, outputs, names)
+    name = script.table(sql, [table.source for _, table in group.tables])
     described = [(n, term.nullable) for n, term in zip(names, outputs, strict=True)]
-    table = Table(name, tuple(described), (frozenset(key_names),), lookup=True)
-    alias = program.alias()
+    table = SqlTable(name, tuple(described), (frozenset(key_names),), lookup=True)
+    alias = script.alias()
     found = {term: column(alias, n, term.nullable) for n, term in zip(names, outputs, strict=True)}
     found |= {term: column(alias, key_name, keys[int(key_name[1:])].nullable) for term, key_name in key_of.items()}
-    done: dict[bytes, Scalar] = {}
-    for term in walk(roots):
-        if pure[term.digest] or (term.kind == "column" and term.scope in {a for a, _ in group.tables}):
-            if term in found:
-                done[term.digest] = found[term]
-        elif term.arguments:
-            arguments = tuple(done[argument.digest] for argument in term.arguments)
-            if arguments == term.arguments:
-                done[term.digest] = term
-            else:
-                done[term.digest] = (
-                    function(term.text, *arguments) if term.kind == "function" else call(term.text, *arguments)
-                )
-        else:
-            done[term.digest] = term
+    rewrite = substitute(found.get, ("column", "call"))
     members = {a for a, _ in group.tables}
     tables = (*((a, t) for a, t in block.tables if a not in members), (alias, table))
-    conditions = dict.fromkeys(done[part.digest] for part in outside)
+    conditions = dict.fromkeys(map(rewrite, outside))
     folded = Block(
         tables,
         both(conditions),
-        map_shape(lambda term: done[term.digest], block.output),
-        done[block.weight.digest],
+        map_shape(rewrite, block.output),
+        rewrite(block.weight),
     )
     return folded, alias
 
 
-def _wanted(roots: list[Scalar], pure: dict[bytes, bool]) -> list[Scalar]:
+def _wanted(roots: list[SqlTerm], pure: dict[bytes, bool]) -> list[SqlTerm]:
     """The terms of the group that others are made of: the largest ones."""
-    wanted: dict[Scalar, None] = {root: None for root in roots if pure[root.digest]}
+    wanted: dict[SqlTerm, None] = {root: None for root in roots if pure[root.digest]}
     for term in walk(roots):
         if not pure[term.digest]:
             wanted.update({argument: None for argument in term.arguments if pure[argument.digest]})
     return list(wanted)
 
 
-def _by_position(term: Scalar, group: _Group) -> Scalar:
+def _by_position(term: SqlTerm, group: _Group) -> SqlTerm:
     places = {alias: f"a{i}" for i, (alias, _) in enumerate(group.tables)}
     return substitute(lambda held: column(places[held.scope], held.text, held.nullable))(term)

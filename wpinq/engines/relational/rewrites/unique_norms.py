@@ -10,13 +10,17 @@ says that no weight is negative.
 
 from __future__ import annotations
 
-from wpinq.engines.relational.block import Block, determines_row
-from wpinq.engines.relational.layout import Shape
-from wpinq.engines.relational.scalar import Scalar, call
+from dataclasses import replace
+
+from wpinq.engines.relational.blocks.block import determines_row
+from wpinq.engines.relational.blocks.subjects import KeyNorm
+from wpinq.engines.relational.blocks.term import call
+from wpinq.engines.relational.sql.script import Script
 
 
-def own_norm(block: Block, key: Shape, nonnegative: bool) -> Scalar | None:
-    """The norm of the records with the key of a row, where that is a term of the row; else None."""
-    if not determines_row(block, key):
-        return None
-    return block.weight if nonnegative else call("absolute", block.weight)
+def read_own_norm(script: Script, norm: KeyNorm) -> KeyNorm:
+    """The norm as a term of the row, where the key determines the row."""
+    if not determines_row(norm.block, norm.key):
+        return norm
+    weight = norm.block.weight
+    return replace(norm, term=weight if norm.nonnegative else call("absolute", weight))

@@ -8,39 +8,37 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
-from wpinq.engines.relational.compile import Compiled
-from wpinq.engines.relational.layout import flattener, leaf_types, reader, type_name
-from wpinq.engines.relational.program import column_names
-from wpinq.engines.relational.spark.dialect import type_in_spark
+from wpinq.engines.contract import Sides, at_keys
+from wpinq.engines.relational.blocks.relation import column_names
+from wpinq.engines.relational.blocks.shape import flattener, leaf_types, reader, type_name
+from wpinq.engines.relational.compiler import Compiled
 from wpinq.engines.relational.spark.frames import key_frame
+from wpinq.engines.relational.spark.spark_sql import type_in_spark
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value, order_key
+from wpinq.plan.arithmetic import Weights
 
 _KEYS = "wpinq_keys"
 
-Sides = list[tuple[Fraction, Fraction]]
-"""The weight before and the weight after each of some records, in canonical order."""
 
-
-def fetch_all(spark: Any, compiled: Compiled) -> dict[Value, float]:
+def fetch_all(spark: Any, compiled: Compiled) -> Weights:
     """The whole output: record to weight, in canonical order."""
     return _read(spark, compiled.type, compiled.query)
 
 
-def fetch_keys(spark: Any, compiled: Compiled, keys: Sequence[Value]) -> dict[Value, float]:
+def fetch_keys(spark: Any, compiled: Compiled, keys: Sequence[Value]) -> Weights:
     """The weights of some records: no other record leaves the cluster."""
     key_frame(spark, compiled.type, keys).createOrReplaceTempView(_KEYS)
     names = column_names(compiled.type)
     on = " AND ".join(f"q.{name} <=> k.{name}" for name in names) or "TRUE"
     try:
-        return _read(
-            spark, compiled.type, f"SELECT q.* FROM ({compiled.query}) AS q LEFT SEMI JOIN {_KEYS} AS k ON {on}"
-        )
+        semi_join = f"SELECT q.* FROM ({compiled.query}) AS q LEFT SEMI JOIN {_KEYS} AS k ON {on}"
+        return at_keys(_read(spark, compiled.type, semi_join), keys)
     finally:
         spark.catalog.dropTempView(_KEYS)
 
 
-def _read(spark: Any, type_: Type, query: str) -> dict[Value, float]:
+def _read(spark: Any, type_: Type, query: str) -> Weights:
     read = reader(type_)
     output = {read(row): row[-1] for row in spark.sql(query).collect()}
     return {record: output[record] for record in sorted(output, key=order_key)}

@@ -4,47 +4,32 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from wpinq.engines.relational.layout import flattener, leaf_types, plain
-from wpinq.engines.relational.loading import check_norm
-from wpinq.engines.relational.program import column_names
+from wpinq.dataset import EngineDataset, WeightRange
+from wpinq.engines.relational.blocks.relation import column_names
+from wpinq.engines.relational.blocks.shape import flattener, leaf_types, plain
+from wpinq.engines.relational.sql.sums import check_norm
 from wpinq.expr.types import ListOf, TupleOf, Type
 from wpinq.expr.types import Scalar as ScalarType
 from wpinq.expr.values import Value
 from wpinq.plan.operators.source import Source
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, repr=False, eq=False)
-class SparkData:
-    """A dataset that stays in Spark: a frame with the columns of its records and the weight `w`, already checked.
-
-    Spark holds its rows (`localCheckpoint`), so that what was checked is what plans read.
-    """
-
-    frame: Any
-    bounds: Bounds
-
-
-Bounds = tuple[float | None, float | None]
-"""The least and the greatest weight of a dataset; None where it has no records."""
-
-
-def frame_of(spark: Any, source: Source, weights: object) -> tuple[Any, Bounds]:
-    """The dataset of a source as a frame (`c0`, `c1`, …, `w`, without records of weight 0), and its bounds."""
-    if isinstance(weights, SparkData):
-        return _adopted(spark, weights.frame), weights.bounds
+def frame_of(spark: Any, source: Source, weights: object) -> tuple[Any, WeightRange]:
+    """A source's dataset as a frame (`c0`, `c1`, …, `w`, without records of weight 0), and the range of its weights."""
+    if isinstance(weights, EngineDataset):
+        return _adopted(spark, weights.frame), weights.weight_range
     assert isinstance(weights, Mapping)
     numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
     check_norm(source, numbers)
     there = numbers != 0
     records = [record for record, held in zip(weights, there.tolist(), strict=True) if held]
     held = numbers[there]
-    bounds = (float(held.min()), float(held.max())) if len(held) else (None, None)
-    return _frame(spark, source.record, records, {"w": held.tolist()}), bounds
+    weight_range = (float(held.min()), float(held.max())) if len(held) else (None, None)
+    return _frame(spark, source.record, records, {"w": held.tolist()}), weight_range
 
 
 def _adopted(spark: Any, frame: Any) -> Any:

@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from wpinq.engines.relational import functions
+from wpinq.engines.relational.sql import exact_sums
 from wpinq.errors import PlanError
 
 MISSING = 'the engine "spark" needs pyspark and Java 17 or later: install wpinq[spark], and a JDK (JAVA_HOME)'
@@ -130,6 +130,6 @@ def _register(session: Any) -> None:
     from pyspark import cloudpickle
     from pyspark.sql.types import ArrayType, DoubleType
 
-    cloudpickle.register_pickle_by_value(functions)
-    session.udf.register("wpinq_sum", functions.list_sum, DoubleType())
-    session.udf.register("wpinq_share", functions.share, ArrayType(DoubleType()))
+    cloudpickle.register_pickle_by_value(exact_sums)
+    session.udf.register("wpinq_sum", exact_sums.list_sum, DoubleType())
+    session.udf.register("wpinq_share", exact_sums.share, ArrayType(DoubleType()))

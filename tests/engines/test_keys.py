@@ -1,0 +1,144 @@
+"""Outputs at some keys: each engine gives what these weigh, as in the whole output, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from tests.support.plans import OPERATORS, random_case
+from wpinq.engines import reference
+from wpinq.engines.contract import find_engine
+from wpinq.engines.reference import Reference
+from wpinq.engines.relational.duckdb import loading, warm_tables
+from wpinq.engines.relational.duckdb.database import Database
+
+EDGES = wp.source("edges", src=int, dst=int)
+DEGREES = EDGES.group_by(lambda e: e.src, lambda group: wp.count(group))
+
+RECORDS: dict[str, tuple[Any, list[Any]]] = {
+    "ints": (int | None, [None, 0, -(2**63), 2**63 - 1]),
+    "floats": (float | None, [None, 0.0, -5e-324, 1.7976931348623157e308, 0.1]),
+    "texts": (str | None, [None, "", "a", "é\\0'", "😀"]),
+    "records": ({"a": int | None, "b": str | None}, [(None, None), (1, None), (None, ""), (1, "")]),
+    "flags": ({"a": bool | None, "b": float}, [(None, 0.5), (True, 0.0), (False, 0.0)]),
+    "lists": (list[int | None], [(), (None,), (1,), (1, None), (None, 1)]),
+    "nested": (list[tuple[int | None, list[str]]], [(), ((None, ()),), ((1, ("a",)), (1, ())), ((1, ("a",)),)]),
+    "deep": ({"a": int, "b": list[float] | None}, [(1, None), (1, ()), (1, (0.0,)), (2, (0.5, 0.25))]),
+}
+
+
+def bits(weights: Any) -> list[tuple[str, str]]:
+    return sorted((repr(record), float(weight).hex()) for record, weight in weights.items())
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    with Database() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_records_of_every_type_are_found(database: Database, name: str) -> None:
+    type_, records = RECORDS[name]
+    source = wp.source("given", type_)
+    data = {"given": {record: 0.1 + i for i, record in enumerate(records[:-1])}}
+    for query in (source, source.concat(source)):  # a source as it stands, and an output that is added up
+        whole = database.evaluate(query.plan, data)
+        assert len(whole) == len(records) - 1
+        for keys in ([], records, records[::-1][:2], [None, records[1]]):
+            expected = {key: whole[key] for key in keys if key in whole}
+            assert bits(database.evaluate(query.plan, data, keys=keys)) == bits(expected)
+            assert bits(Reference().evaluate(query.plan, data, keys=keys)) == bits(expected)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_weights_at_keys_have_the_bits_of_the_whole_output(database: Database, operator: str) -> None:
+    rng = Random(f"{operator} keys")
+    for _ in range(4):
+        case = random_case(rng, operator)
+        data = {name: {record: float(w) for record, w in given.items()} for name, given in case.data.items()}
+        whole = database.evaluate(case.plan, data)
+        keys = rng.sample(list(whole), len(whole) // 2)
+        assert bits(database.evaluate(case.plan, data, keys=keys)) == bits({key: whole[key] for key in keys})
+
+
+def test_many_keys_are_a_table(database: Database) -> None:
+    data = {"edges": {(i, i % 1000): 1.0 + i / 7 for i in range(3000)}}
+    keys = [(i, i % 1000) for i in range(0, 200_000, 2)]
+    whole = database.evaluate(EDGES.plan, data)
+    assert bits(database.evaluate(EDGES.plan, data, keys=keys)) == bits(
+        {k: w for k, w in whole.items() if not k[0] % 2}
+    )
+
+
+def test_only_the_keys_asked_for_leave_the_database(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[dict[Any, float]] = []
+    fetch = loading.fetch
+
+    def watched(*given: Any) -> dict[Any, float]:
+        fetched.append(fetch(*given))
+        return fetched[-1]
+
+    monkeypatch.setattr(loading, "fetch", watched)
+    data = {"edges": {(i % 5, i): 1.0 for i in range(50)}}
+    assert database.evaluate(EDGES.select(lambda e: e.src).plan, data, keys=[3, 9]) == {3: 10.0}
+    assert fetched == [{3: 10.0}]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "reference"])
+def test_one_key_after_another_takes_one_evaluation(engine: str) -> None:
+    steps: list[str] = []
+    with wp.Session(engine=engine, on_step=steps.append) as session:
+        session.protect(EDGES, [(i % 7, i) for i in range(40)], budget=10)
+        release = session.release(DEGREES.noisy_count(1))
+        assert isinstance(release, wp.Release)
+        for key in range(6):
+            release[key, 6]
+            assert steps == ["Source", "GroupBy"]
+        session.protect(EDGES, [(i % 7, i) for i in range(40)], budget=10)
+        release = session.release(DEGREES.noisy_count(1))
+        assert isinstance(release, wp.Release)
+        release[0, 6]
+        assert steps == ["Source", "GroupBy"] * 2, "other data"
+
+
+def test_the_last_result_stays_whatever_its_size_and_goes_with_its_data(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warm_tables, "KEPT_VALUES", 0)
+    data = {"edges": {(i % 7, i): 1.0 + i / 3 for i in range(40)}}
+
+    def tables() -> list[str]:
+        rows = database.open().connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall()
+        return [name for (name,) in rows if not name.startswith("source")]
+
+    def steps(query: wp.Query) -> list[str]:
+        told: list[str] = []
+        database.evaluate(query.plan, data, on_step=told.append, keys=[(1, 2)])
+        return told
+
+    pairs = EDGES.concat(EDGES)
+    assert steps(pairs)
+    assert not steps(pairs)
+    (first,) = tables()
+    assert steps(DEGREES)
+    assert first not in tables(), "there is room for the last alone"
+    assert not steps(DEGREES)
+    assert database.evaluate(DEGREES.plan, data) == reference.evaluate(DEGREES.plan, data)
+    assert not steps(DEGREES), "the whole output was asked for, and the result stands"
+    database.forget("edges")
+    assert tables() == []
+    assert steps(DEGREES)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "reference"])
+def test_the_sides_are_those_of_the_whole_output(engine: str) -> None:
+    numbers = wp.source("numbers", int | None)
+    opened = find_engine(engine)()
+    data = {"numbers": {None: 7.0, 1: 0.5, 2: 1.0, 5: 2.0}}
+    assert opened.sides(numbers.plan, data, [2, 0, 9, 2]) == [(0.5, 2), (0, 3.5), (3.5, 0), (0.5, 2)]
+    opened.close()

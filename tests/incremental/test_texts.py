@@ -1,0 +1,43 @@
+"""Generated modules have one text, whatever the process met before: numba finds its machine code by it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import sys
+from wpinq.engines.incremental.compiled.routines.names import name
+for spelling in sorted([f"{letter}{number}" for letter in "abegknprtvwxyz" for number in range(60)],
+                       reverse=sys.argv[1] == "down"):
+    name(spelling)
+import hashlib
+import wpinq as wp
+from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator, Goal, SwapWalk
+from wpinq.engines.incremental.compiled.neighbours import state
+from wpinq.engines.incremental.compiled.tables import compiled_evaluator
+from wpinq.graphs import recipes, subgraphs
+
+def shown(text):
+    print(hashlib.sha256(text.encode()).hexdigest())
+    raise CannotCompile("shown")
+
+compiled_evaluator.import_module = state.import_module = shown
+edges = wp.source("edges", src=int, dst=int)
+for query in (subgraphs.triangles_by_degree(edges, 20), recipes.joint_degrees(edges)):
+    for attempt in (lambda: CompiledEvaluator([query.plan], {"edges": {}}),
+                    lambda: SwapWalk([Goal(query.plan, 1.0, {})], "edges", [(1, 2), (3, 4), (2, 3)])):
+        try:
+            attempt()
+        except CannotCompile:
+            pass
+"""
+
+
+def test_texts_do_not_depend_on_the_order_in_which_names_are_met() -> None:
+    up, down = (
+        subprocess.run([sys.executable, "-c", PROGRAM, order], capture_output=True, text=True, check=True).stdout
+        for order in ("up", "down")
+    )
+    assert up == down
+    assert len(set(up.split())) == 4

@@ -1,0 +1,157 @@
+"""What an engine is: all that sessions, public evaluation and explanations ask of whatever evaluates plans.
+
+An engine is a class with an entry in `ENGINES`, imported when it is first used. The class refuses plans; an instance
+keeps the datasets that it was given and evaluates plans on them. Where data, outputs and work are is its own affair.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from importlib import import_module
+from itertools import accumulate
+from typing import Any, ClassVar, Self, TypeVar
+
+from wpinq.errors import PlanError
+from wpinq.expr.values import Value, order_key
+from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
+from wpinq.plan.node import Node
+
+Sides = list[tuple[Fraction, Fraction]]
+"""The weight before and the weight after each of some records, in canonical order, without rounding."""
+
+D = TypeVar("D")
+
+
+class Engine(ABC):
+    """An engine at work: it may keep the datasets that it is given for the plans to come.
+
+    Parameters
+    ----------
+    memory_limit, threads
+        PlanError where the options are none of this engine's.
+    """
+
+    name: ClassVar[str]
+    """What users call it."""
+
+    @abstractmethod
+    def __init__(self, memory_limit: str | None = None, threads: int | None = None) -> None: ...
+
+    @staticmethod
+    @abstractmethod
+    def check(root: Node) -> None:
+        """Raise PlanError for a plan that the engine cannot run, from the plan alone, and say what to do."""
+
+    @classmethod
+    def once(cls, root: Node, data: Mapping[str, Any], arithmetic: Arithmetic = FLOAT) -> Weights:
+        """The output of a plan on public data, of which nothing is kept."""
+        with cls() as engine:
+            return engine.evaluate(root, data, arithmetic)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def open(self) -> object:
+        """Get ready before the first evaluation, so that what is wrong with the options shows."""
+        return None
+
+    @abstractmethod
+    def evaluate(
+        self,
+        root: Node,
+        data: Mapping[str, Any],
+        arithmetic: Arithmetic = FLOAT,
+        on_step: Callable[[str], None] | None = None,
+        keys: Sequence[Value] | None = None,
+    ) -> Weights:
+        """The output of a plan.
+
+        Parameters
+        ----------
+        root : Node
+            The plan.
+        data : mapping
+            For each source name, record to weight, or what `keep` gave.
+        arithmetic : Arithmetic
+            Of the weights.
+        on_step : callable, optional
+            Told operator names and nothing else.
+        keys : sequence, optional
+            Records: only what these weigh is given up, each weight the same as in the whole output. An engine that is
+            asked for keys of one plan again and again is quick from the second time on.
+        """
+
+    def sides(
+        self,
+        root: Node,
+        data: Mapping[str, Any],
+        candidates: Sequence[Value],
+        on_step: Callable[[str], None] | None = None,
+    ) -> Sides:
+        """The weight of the output on either side of some records, as a quantile asks."""
+        return sides_of(self.evaluate(root, data, FLOAT, on_step), candidates)
+
+    def adopt(self, data: object) -> object:
+        """What is offered for protection: as an `EngineDataset`, unchecked, where the engine has it; else as it is."""
+        return data
+
+    def keep(self, checked: D) -> D:
+        """A dataset that was checked, for `evaluate`: an `EngineDataset` is let go of when nobody has it any more."""
+        return checked
+
+    @abstractmethod
+    def forget(self, name: str) -> None:
+        """Let go of the dataset of a source, and of what was made of it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of all data, for good."""
+
+
+ENGINES = {
+    "duckdb": "wpinq.engines.relational.duckdb.database:Database",
+    "reference": "wpinq.engines.reference:Reference",
+    "spark": "wpinq.engines.relational.spark.cluster:SparkDatabase",
+}
+"""Every engine by name: the module and the class."""
+
+DEFAULT_ENGINE = "duckdb"
+
+
+def find_engine(name: str) -> type[Engine]:
+    """The engine of this name, or PlanError."""
+    if name not in ENGINES:
+        raise PlanError(f"there is no engine {name!r}; the engines are {', '.join(ENGINES)}")
+    module, _, class_ = ENGINES[name].partition(":")
+    found: type[Engine] = getattr(import_module(module), class_)
+    return found
+
+
+def gap(root: Node, name: str) -> str:
+    """Why an engine cannot run a plan, and what to do; empty where it can."""
+    engine = find_engine(name)
+    try:
+        engine.check(root)
+    except PlanError as error:
+        return str(error)
+    return ""
+
+
+def at_keys(weights: Weights, keys: Sequence[Value]) -> Weights:
+    """What some records weigh, in their order; those that weigh nothing are left out."""
+    return {key: weights[key] for key in keys if key in weights}
+
+
+def sides_of(weights: Mapping[Value, Any], candidates: Sequence[Value]) -> Sides:
+    """The weight before and after each candidate; null is on neither side of any."""
+    ordered = sorted((order_key(record), Fraction(w)) for record, w in weights.items() if record is not None)
+    places = [place for place, _ in ordered]
+    sums = list(accumulate((weight for _, weight in ordered), initial=Fraction(0)))
+    keys = [order_key(candidate) for candidate in candidates]
+    return [(sums[bisect_left(places, key)], sums[-1] - sums[bisect_right(places, key)]) for key in keys]

@@ -1,0 +1,242 @@
+"""The module of a walk by swaps over neighbour lists, for plans that are sums of the terms of `decomposition`.
+
+What a swap adds to outputs is gathered by output, and in `acc` where the place is known beforehand: first a place for
+each constant output, then one for each entry of a row.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+from wpinq.engines.incremental.compiled.neighbours.decomposition import (
+    Decomposition,
+    EdgeTerm,
+    OutOfReach,
+    PairTerm,
+    Summand,
+    TriangleTerm,
+    norms_of,
+)
+from wpinq.engines.incremental.compiled.neighbours.formula_code import FormulaWriter, depends_on
+from wpinq.engines.incremental.compiled.neighbours.links import Links
+from wpinq.engines.incremental.compiled.neighbours.norms import note_norms
+from wpinq.engines.incremental.compiled.neighbours.walk_code import CONSTANTS, TaggedEdge, WalkCode
+from wpinq.engines.incremental.compiled.neighbours.walk_routines import (
+    ACC,
+    COUNTS,
+    DELTA,
+    MAPS,
+    ROW_STARTS,
+    ROWS,
+    SHARES,
+    SIZES,
+    STAMPS,
+    TOUCHED,
+    WEIGHTS,
+    label,
+)
+from wpinq.engines.incremental.compiled.refusal import CannotCompile
+from wpinq.engines.incremental.compiled.routines.names import name
+from wpinq.engines.incremental.compiled.steps.formulas import Atom, Norm, atoms_of
+from wpinq.engines.incremental.compiled.steps.steps import SourceStep, Step, Steps
+
+
+def generate(steps: Steps, source: str, symmetric: bool) -> WalkCode | None:
+    """The walk over neighbour lists for some plans; None where one of them is out of its reach."""
+    sources = [step for step in steps.all if isinstance(step, SourceStep)]
+    if [(step.source, step.width) for step in sources] != [(source, 2)]:
+        return None
+    generation = _Generation(steps, Links(steps.all, source, symmetric, steps.dictionary))
+    try:
+        for number, root in enumerate(steps.roots):
+            generation.add(number, root)
+    except (OutOfReach, CannotCompile):
+        return None
+    generation.code.finish()
+    return generation.code
+
+
+class _Generation:
+    def __init__(self, steps: Steps, links: Links) -> None:
+        self._steps, self._links = steps, links
+        self.code = WalkCode(links)
+
+    def add(self, number: int, root: Step) -> None:
+        """Add the lines for a plan."""
+        if root in self._links.invariant:
+            self.code.invariant.append(number)
+            return
+        held = [len(each) for each in self._lists()]
+        try:
+            self._add(number, root, inlined=True)
+        except (OutOfReach, CannotCompile):
+            for each, length in zip(self._lists(), held, strict=True):
+                del each[length:]
+            self._add(number, root, inlined=False)
+
+    def _lists(self) -> list[list[Any]]:
+        """All that `_add` adds to."""
+        lines, code, registry = self.code.terms, self.code, self.code.registry
+        terms = [lines.edges, lines.triangles, lines.weights, lines.closes]
+        return [*terms, code.emissions, code.constants, code.pairs, code.rows, code.tagged,
+                registry.lists, registry.norms, registry.parts]  # fmt: skip
+
+    def _add(self, number: int, root: Step, inlined: bool) -> None:
+        plan = Decomposition(self._steps, self._links, root, inlined)
+        for term in plan.terms:
+            if isinstance(term, EdgeTerm):
+                vertices = dict(zip(term.ends, "uv", strict=True))
+                self.code.terms.edges += self._emitted(plan, vertices, number, term.summand)
+            elif isinstance(term, TriangleTerm):
+                for names in permutations("uvw"):
+                    vertices = dict(zip(term.vertices, names, strict=True))
+                    self.code.terms.triangles += self._emitted(plan, vertices, number, term.summand)
+            else:
+                self._add_pair(plan, number, term)
+
+    def _emitted(self, plan: Decomposition, vertices: dict[int, str], target: int, each: Summand) -> list[str]:
+        """The lines that add one record's value to the output."""
+        writer, value = self._evaluated(plan, vertices, each)
+        probe = writer.beside()
+        emission, place = self.code.emission(writer, target, 0, probe.lines, each.words(probe, writer.words))
+        amount = f"sign * {_scaled(each.share, value)}"
+        if self.code.emissions[emission].lists:
+            writer.line(f"o = {MAPS}[{place}]")  # no call: numba counts references to the arrays of each
+            new = [f"{STAMPS}[o] = stamp", f"{DELTA}[o] = 0.0", f"{TOUCHED}[{COUNTS}[0]] = o", f"{COUNTS}[0] += 1"]
+            writer.when(f"{STAMPS}[o] != stamp", *new)
+            writer.line(f"{DELTA}[o] += {amount}")
+        else:
+            self.code.constants.append(emission)
+            writer.line(f"{ACC}[{len(self.code.constants) - 1}] += {amount}")
+        return writer.close()
+
+    def _evaluated(
+        self, plan: Decomposition, vertices: dict[int, str], each: Summand, ascending: str = ""
+    ) -> tuple[FormulaWriter, str]:
+        note_norms(plan, self.code.registry, each.formula)
+        writer = FormulaWriter(plan, self.code.registry, vertices, ascending)
+        writer.open(each.formula)
+        return writer, writer.value(each.formula)
+
+    # --- pairs ------------------------------------------------------------------------------------------------
+
+    def _add_pair(self, plan: Decomposition, target: int, term: PairTerm) -> None:
+        pair = len(self.code.pairs)
+        self.code.pairs.append(term)
+        for direction in (0, 1):
+            self._close(plan, target, term, pair, direction)
+        needed = {direction for held, direction, _, _ in self.code.rows if held == pair}
+        found = [self._weigh(plan, term, pair, needed, names) for names in ("xy", "yx")]
+        if not any(found):
+            raise OutOfReach("a sum that is never looked up")
+
+    def _weigh(self, plan: Decomposition, term: PairTerm, pair: int, needed: set[int], names: str) -> bool:
+        """Write what a vertex v adds to the row of any pair x, y of its neighbours."""
+        wedge = term.wedge
+        vertices = {wedge.first: names[0], wedge.last: names[1], wedge.middle: "v"}
+        writer, value = self._evaluated(plan, vertices, wedge.summand, ascending="xy")
+        probe = writer.beside()
+        words = wedge.summand.words(probe, writer.words)
+        ends = [words[at] for at in term.ends]
+        if set(ends) != {label(name("x")), label(name("y"))}:
+            raise OutOfReach("a sum held by something else than its pair")
+        direction = int(ends[0] == label(name("y")))
+        if direction not in needed:
+            return False
+        tags = [word for at, word in enumerate(words) if at not in term.ends]
+        _, place = self.code.emission(writer, None, pair, probe.lines, tags)
+        column = f"{ROW_STARTS}[{2 * pair + direction}] + {MAPS}[{place}]"
+        writer.line(f"{WEIGHTS}[v, {column}] += {_scaled(wedge.summand.share, value)}")
+        made = writer.close()
+        if depends_on(made, "xy"):
+            raise OutOfReach("a sum that depends on the ends of the pair")
+        self.code.terms.weights += made
+        return True
+
+    def _close(self, plan: Decomposition, target: int, term: PairTerm, pair: int, direction: int) -> None:
+        """Write what the row of an edge x, y adds to the output."""
+        first, second = (term.held.variables[at] for at in term.ends)
+        vertices = {first: "xy"[direction], second: "yx"[direction]}
+        formula = term.summand.formula
+        links = [atom for atom in dict.fromkeys(atoms_of(formula)) if plan.is_link(atom)]
+        if not all(_shares(plan, atom, vertices) for atom in links):
+            return
+        made = [f"    at = {ROW_STARTS}[{2 * pair + direction}]"]
+        totals: dict[Norm, str] = {}
+        for norm in norms_of(formula):
+            totals[norm] = total = f"n{pair}_{direction}_{len(totals)}"
+            made += [f"    {total} = 0.0", *self._total(plan, term, pair, norm, vertices, total)]
+            made.append(f"    {total} = 1.0 / {total} if {total} > 0.0 else 0.0")
+        writer = self._over_row(plan, term.held, pair, vertices)
+        writer.norms = totals
+        tag = writer.slots[0][1]
+        for atom in links:
+            if plan.link(atom).width > 2:
+                columns = _columns(term, atom.variables[2:])
+                self.code.tagged.append(TaggedEdge(pair, _shares(plan, atom, vertices), columns))
+                writer.weights[atom] = f"{SHARES}[{len(self.code.tagged) - 1}, {tag}]"
+        value = writer.value(formula)
+        probe = writer.beside()
+        words = term.summand.words(probe, writer.words)
+        emission, _ = self.code.emission(writer, target, pair, probe.lines, words)
+        writer.line(f"{ACC}[{CONSTANTS} + at + {tag}] += sign * {_scaled(term.summand.share, value)}")
+        made += writer.close()
+        if depends_on(made, "xy"):
+            raise OutOfReach("a closed pair that depends on its ends")
+        self.code.terms.closes += made
+        self.code.rows.append((pair, direction, target, emission))
+
+    def _over_row(self, plan: Decomposition, held: Atom, pair: int, vertices: dict[int, str]) -> FormulaWriter:
+        """A writer inside the loop over the entries of a row."""
+        writer = FormulaWriter(plan, self.code.registry, vertices, ascending="xy")
+        writer.open_row(pair, held)
+        return writer
+
+    def _total(
+        self, plan: Decomposition, term: PairTerm, pair: int, norm: Norm, vertices: dict[int, str], total: str
+    ) -> list[str]:
+        """The lines that sum the norm of the pair, from either side of the join."""
+        if set(norm.variables) != set(vertices):
+            raise OutOfReach("a norm that is not of the pair")
+        lines: list[str] = []
+        for side in (0, 1):
+            formula, key = plan.expander.side(norm.join, side)
+            named = {mine: vertices[theirs] for mine, theirs in zip(key, norm.variables, strict=True)}
+            held = [a for a in dict.fromkeys(atoms_of(formula)) if not plan.is_link(a) and not plan.is_invariant(a)]
+            if not held and isinstance(formula, Atom) and plan.is_link(formula):
+                lines.append(f"    {total} += {sum(_shares(plan, formula, named).values())!r}")
+            elif len(held) != 1 or held[0].step is not term.held.step or not _is_pair(held[0], named, term, vertices):
+                raise OutOfReach("a norm over something else than the row")
+            elif formula == held[0]:  # no weight is negative, so the total is kept with the row
+                number = self.code.registry.list_of(pair)
+                lines.append(f"    {total} += {ROWS}[e, at + {SIZES}[{2 * number}]]")
+            else:
+                note_norms(plan, self.code.registry, formula)
+                writer = self._over_row(plan, held[0], pair, named)
+                writer.line(f"{total} += abs({writer.value(formula)})")
+                lines += writer.close()
+        return lines
+
+
+def _scaled(share: float, value: str) -> str:
+    return value if share == 1.0 else f"{share!r} * {value}"
+
+
+def _shares(plan: Decomposition, atom: Atom, vertices: dict[int, str]) -> dict[tuple[int, ...], float]:
+    """What the link weighs in its direction, by its tags."""
+    turned = vertices[atom.variables[0]] == "y"
+    return {tags: share for (way, tags), share in plan.link(atom).shares.items() if way == turned}
+
+
+def _columns(term: PairTerm, variables: tuple[int, ...]) -> tuple[int, ...]:
+    """Which tags of the row these are."""
+    tags = [v for at, v in enumerate(term.held.variables) if at not in term.ends]
+    if not set(variables) <= set(tags):
+        raise OutOfReach("a tag of an edge that the row has not")
+    return tuple(tags.index(v) for v in variables)
+
+
+def _is_pair(held: Atom, named: dict[int, str], term: PairTerm, vertices: dict[int, str]) -> bool:
+    """Whether a record of the same sum is of the same pair, in the same direction."""
+    return all(named.get(held.variables[at]) == vertices[term.held.variables[at]] for at in term.ends)

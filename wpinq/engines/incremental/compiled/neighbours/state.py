@@ -1,0 +1,267 @@
+"""A walk by swaps over neighbour lists and its arrays; `decomposition` says for which plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wpinq.arrays import Floats, Integers
+from wpinq.engines.incremental.compiled.neighbours.decomposition import OutOfReach
+from wpinq.engines.incremental.compiled.neighbours.formula_code import InvariantList
+from wpinq.engines.incremental.compiled.neighbours.graph import Graph
+from wpinq.engines.incremental.compiled.neighbours.invariants import Invariants
+from wpinq.engines.incremental.compiled.neighbours.tag_lists import TagLists, distinct
+from wpinq.engines.incremental.compiled.neighbours.walk_code import WalkCode
+from wpinq.engines.incremental.compiled.routines.header import DUST
+from wpinq.engines.incremental.compiled.routines.machine import apart
+from wpinq.engines.incremental.compiled.routines.modules import import_module
+from wpinq.engines.incremental.compiled.steps.steps import Step, Steps
+from wpinq.engines.incremental.goals import Goal
+from wpinq.engines.incremental.loss import loss
+from wpinq.expr.values import Value
+
+MOST_PLACES = 1 << 22
+"""Of combinations of tags, for one place that passes them on."""
+MOST_IN_A_ROW = 256
+SAME = 1e-9
+"""How close, relative to the largest, what neighbours add to a norm must be to count as one and the same."""
+
+
+class NeighbourWalk:
+    """Edges, neighbour lists, what is invariant, the rows of edges, and the outputs.
+
+    Parameters
+    ----------
+    code : WalkCode
+        The generated text and what it needs.
+    steps : Steps
+        The steps it was generated from.
+    goals : sequence of Goal
+        What each plan's output is to come close to.
+    symmetric : bool
+        Whether the source holds both directions of each edge.
+    graph : Graph
+        The graph to start from; the walk changes it.
+
+    Raises
+    ------
+    OutOfReach
+        Where this graph's tags are too many, or what neighbours add to a norm differs.
+    """
+
+    def __init__(self, code: WalkCode, steps: Steps, goals: Sequence[Goal], symmetric: bool, graph: Graph) -> None:
+        self._code, self._graph, self._steps = code, graph, steps
+        self._goals, self._dictionary = goals, steps.dictionary
+        self._labels = graph.vertices.words(steps.dictionary)
+        edges, starts, neighbours, ids, marks = graph.arrays
+        self._held: dict[str, NDArray[Any]] = {"edges": edges, "starts": starts, "neighbours": neighbours}
+        self._held |= {"ids": ids, "marks": marks, "labels": self._labels}
+        self._invariant = self._evaluate_invariants(symmetric)
+        self._tags = TagLists(code.registry.lists, self._invariant, self._labels)
+        self._held |= self._tags.arrays
+        self._module: ModuleType = import_module(code.text)
+        self._compute_norms()
+        self._lay_out_rows()
+        self._lay_out_outputs()
+        self._elsewhere = 0.0
+        for number, goal in enumerate(goals):
+            self._aim(number, goal)
+        self.resynchronize()
+
+    # --- set up -----------------------------------------------------------------------------------------------
+
+    def _evaluate_invariants(self, symmetric: bool) -> dict[Step, tuple[Integers, Floats]]:
+        """The words and weights of the records of invariant steps."""
+        steps = [held.step for held in self._code.registry.lists if isinstance(held, InvariantList)]
+        steps += [self._steps.roots[number] for number in self._code.invariant]
+        if any(step not in self._steps.nodes for step in steps):
+            raise OutOfReach("an invariant step that stands for no part of the plan")
+        outputs = Invariants(self._code.links, self._steps, self._graph, self._labels, symmetric)
+        found = {}
+        for step in dict.fromkeys(steps):
+            node = self._steps.nodes[step]
+            output = outputs.of(node)
+            words = self._dictionary.encode_all(list(output), node.type).reshape(len(output), step.width)
+            found[step] = words, np.array([*map(float, output.values())], dtype=np.float64)
+        return found
+
+    def _compute_norms(self) -> None:
+        count, degrees = len(self._graph.vertices), self._graph.degrees.astype(np.float64)
+        times: dict[str, Any] = {"own": 1.0, "each": degrees, "pairs": degrees * (degrees - 1), "spread": degrees}
+        norms = np.zeros((max(1, len(self._code.registry.norms)), count))
+        inverses = self._held["inverses"] = np.zeros_like(norms)
+        for number, part in enumerate(self._code.registry.parts):
+            totals = np.zeros(count)
+            self._call("sum_part", which=self._code.part_numbers[number], totals=totals)
+            if part.kind == "spread":
+                among = totals[degrees > 0]
+                if len(among) and np.ptp(among) > SAME * np.max(among):
+                    raise OutOfReach("what neighbours add to a norm differs")
+                totals = np.full(count, among[0] if len(among) else 0.0)
+            norm = norms[part.norm]
+            norm += times[part.kind] * totals
+            inverses[part.norm] = np.divide(1.0, norm, out=np.zeros(count), where=norm > 0)
+
+    def _numbered(self, wanted: Sequence[int], width: int, first: int) -> Integers:
+        """The distinct records of some emissions; `maps` has their numbers, from the first on, by the tags of each."""
+        found = [np.zeros((0, width), dtype=np.int64)]
+        for number in wanted:
+            emission = self._code.emissions[number]
+            size = int(np.prod([len(self._tags.words[held]) for held in emission.lists], dtype=np.int64))
+            if size > MOST_PLACES:
+                raise OutOfReach("too many combinations of tags")
+            records = np.zeros((size, max(1, emission.width)), dtype=np.int64)
+            self._call("list_records", which=self._code.emission_numbers[number], records=records)
+            found.append(records[:, : emission.width])
+        known, numbers = distinct(np.concatenate(found))
+        ends = np.cumsum([len(records) for records in found])
+        for number, start, end in zip(wanted, ends[:-1], ends[1:], strict=True):
+            self._maps[number] = numbers[start:end] + first
+        return known
+
+    def _row_tags(self, pair: int) -> Integers:
+        """The words of the tags of the rows of a pair term."""
+        return self._tags.words[self._code.registry.list_of(pair)]
+
+    def _lay_out_rows(self) -> None:
+        """`row_starts`: where a row begins: an entry for each tag, then their total. `shares` of edges with tags."""
+        code = self._code
+        self._maps = [np.zeros(0, dtype=np.int64) for _ in code.emissions]
+        for pair, term in enumerate(code.pairs):
+            mine = [n for n, each in enumerate(code.emissions) if each.target is None and each.pair == pair]
+            tags = self._numbered(mine, len(term.held.variables) - len(term.ends), 0)
+            self._tags.words[code.registry.list_of(pair)] = tags
+        self._held |= self._tags.joined
+        row_starts, width = np.full(2 * max(1, len(code.pairs)), -1, dtype=np.int64), 0
+        for pair, direction, _, _ in code.rows:
+            row_starts[2 * pair + direction] = width
+            width += len(self._row_tags(pair)) + 1
+        if width > MOST_IN_A_ROW:
+            raise OutOfReach("too many tags in a row")
+        shares = np.zeros((max(1, len(code.tagged)), max(1, width)))
+        for number, tagged in enumerate(code.tagged):
+            for at, row in enumerate(self._row_tags(tagged.pair)[:, list(tagged.columns)].tolist()):
+                shares[number, at] = tagged.shares.get(tuple(row), 0.0)
+        self._held |= {"row_starts": row_starts, "shares": shares}
+        self._width = width
+
+    def _lay_out_outputs(self) -> None:
+        """Outputs by number: first those of the first plan, and so on; where each emission passes things on to."""
+        code = self._code
+        self._records: list[Integers] = []
+        self._spans: list[slice] = []
+        start = 0
+        for target, root in enumerate(self._steps.roots):
+            mine = [n for n, each in enumerate(code.emissions) if each.target == target]
+            records = self._numbered(mine, root.width, start)
+            self._records.append(records)
+            self._spans.append(slice(start, start + len(records)))
+            start += len(records)
+        self._held["offsets"] = np.concatenate([[0], np.cumsum([len(part) for part in self._maps])]).astype(np.int64)
+        self._held["maps"] = np.concatenate([*self._maps, [0]]).astype(np.int64)
+        acc_at = np.full(len(code.constants) + self._width, -1, dtype=np.int64)
+        for place, number in enumerate(code.constants):
+            acc_at[place] = self._maps[number][0]
+        for pair, direction, _, number in code.rows:
+            at = len(code.constants) + int(self._held["row_starts"][2 * pair + direction])
+            mapped = self._maps[number]
+            acc_at[at : at + len(self._row_tags(pair))] = mapped if code.emissions[number].lists else mapped[0]
+        self._make_room(start, acc_at)
+
+    def _make_room(self, outputs: int, acc_at: Integers) -> None:
+        held = self._held
+        held |= {"acc_at": acc_at, "acc": apart(np.zeros(len(acc_at))), "counts": apart(np.zeros(1, dtype=np.int64))}
+        for name in ("current", "delta", "goals", "prices", "widths"):
+            held[name] = apart(np.zeros(outputs))
+        held["stamps"] = apart(np.zeros(outputs, dtype=np.uint32))
+        held["touched"] = apart(np.zeros(outputs, dtype=np.int64))
+        if not self._code.pairs:
+            return
+        count, edges = len(self._graph.vertices), len(self._graph.edges)
+        events = 8 * int(self._graph.degrees.max(initial=0)) + 8
+        held |= {
+            "weights": np.zeros((count, self._width)),
+            "rows": np.zeros((edges, self._width)),
+            "fresh": apart(np.zeros((2, self._width))),
+            "spare": np.zeros((min(events, edges), self._width)),
+            "held_edges": np.zeros(min(events, edges), dtype=np.uint64),
+            "edge_stamps": np.zeros(edges, dtype=np.uint32),
+            "found": np.zeros((count, 2), dtype=np.uint32),
+            "events": np.zeros((events, 3), dtype=np.int64),
+        }
+        self._call("weigh_vertices")
+        for pair, direction, _, _ in self._code.rows:
+            at = int(held["row_starts"][2 * pair + direction])
+            end = at + len(self._row_tags(pair))
+            held["weights"][:, end] = held["weights"][:, at:end].sum(axis=1)
+
+    def _aim(self, number: int, goal: Goal) -> None:
+        words, weights = self._output(number)
+        records = self._decoded(words, goal)
+        goals = np.array([float(goal.values.get(record, 0.0)) for record in records])
+        inside = np.array([record in goal.values for record in records], dtype=bool)
+        prices = np.where(inside | goal.outside, float(goal.epsilon), 0.0)
+        known = set(records)
+        missing = [float(value) for record, value in goal.values.items() if record not in known]
+        self._elsewhere += goal.epsilon * float(np.sum(_losses(missing, goal.width)))
+        if number in self._code.invariant:
+            self._elsewhere += float(np.sum(prices * _losses((weights - goals).tolist(), goal.width)))
+        else:
+            for name, value in (("goals", goals), ("prices", prices), ("widths", goal.width)):
+                self._held[name][self._spans[number]] = value
+
+    def _decoded(self, words: Integers, goal: Goal) -> list[Value]:
+        return [self._dictionary.decode(row, goal.plan.type) for row in words.tolist()]
+
+    # --- the walk ---------------------------------------------------------------------------------------------
+
+    def _call(self, name: str, **given: object) -> None:
+        function = getattr(self._module, name)
+        held = {**self._held, **given}
+        function(*(held[argument] for argument in self._code.arguments[name]))
+
+    def resynchronize(self) -> None:
+        """Evaluate the outputs afresh; neighbour lists follow the order of the edges again."""
+        self._graph.order()
+        self._call("evaluate")
+
+    def run(self, seeds: NDArray[np.uint64], tallies: Integers, steps: int, power: float, closing: float) -> None:
+        """Run steps of the walk."""
+        self._call("walk", seeds=seeds, tallies=tallies, steps=steps, power=power, closing=closing)
+
+    @property
+    def score(self) -> float:
+        """The distance of the outputs to what they are to be, each unit at its price."""
+        losses = np.zeros(len(self._held["current"]))
+        self._call("measure_losses", losses=losses)
+        return float(np.sum(self._held["prices"] * losses)) + self._elsewhere
+
+    def _output(self, number: int) -> tuple[Integers, Floats]:
+        """The records of a plan's output and their weights."""
+        if number in self._code.invariant:
+            return self._invariant[self._steps.roots[number]]
+        return self._records[number], self._held["current"][self._spans[number]]
+
+    @property
+    def outputs(self) -> list[dict[Value, float]]:
+        """The output of each plan."""
+        found = []
+        for number, goal in enumerate(self._goals):
+            words, weights = self._output(number)
+            held = zip(self._decoded(words, goal), weights.tolist(), strict=True)
+            found.append({record: weight for record, weight in held if abs(weight) >= DUST})
+        return found
+
+    @property
+    def memory(self) -> int:
+        """The bytes of the arrays, the graph's aside."""
+        graph = {id(array) for array in self._graph.arrays}
+        return sum(array.nbytes for array in self._held.values() if id(array) not in graph)
+
+
+def _losses(differences: Sequence[float], width: float) -> Floats:
+    return np.array([loss(difference, width) for difference in differences])

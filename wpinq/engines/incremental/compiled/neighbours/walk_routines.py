@@ -1,0 +1,236 @@
+"""The routines of a walk by swaps over neighbour lists, around what the terms of its plans come to.
+
+Nothing is written before a swap is accepted but the rows that it touches, which are put back if it is not. The four
+ends of a swap are distinct, so the common neighbours of a pair that is removed lose no other edge to it. Of those of a
+pair that is added, the ones that the swap cuts off are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from wpinq.engines.incremental.compiled.neighbours import effects, proposals
+from wpinq.engines.incremental.compiled.routines.calculation import draw
+from wpinq.engines.incremental.compiled.routines.names import name, names_in, spelled
+from wpinq.engines.incremental.compiled.routines.routine import (
+    FLOAT64,
+    FLOAT64_ROWS,
+    FLOAT64S,
+    INT64,
+    INT64_ROWS,
+    INT64S,
+    UINT32,
+    UINT32_ROWS,
+    UINT32S,
+    UINT64,
+    UINT64_ROWS,
+    UINT64S,
+    Routine,
+    call,
+    call_by_name,
+)
+from wpinq.engines.incremental.compiled.words.code import Writer
+from wpinq.engines.incremental.compiled.words.encoding import Dictionary
+from wpinq.engines.incremental.loss import loss
+
+ARRAYS: dict[str, str] = {}
+"""The arrays of a walk, by name, and their types: what a routine takes of them is what its lines hold."""
+
+
+def _array(spelling: str, type_: str) -> str:
+    ARRAYS[name(spelling)] = type_
+    return name(spelling)
+
+
+# the graph, see `graph`
+EDGES, MARKS, FOUND = (_array(each, UINT32_ROWS) for each in ("edges", "marks", "found"))
+STARTS, LABELS = _array("starts", UINT64S), _array("labels", INT64_ROWS)
+NEIGHBOURS, IDS = _array("neighbours", UINT32S), _array("ids", UINT32S)
+# what swaps leave as it is: records by vertex, the words of their tags, norms
+PLACES, TAGS, AMOUNTS = _array("places", UINT64_ROWS), _array("tags", UINT32S), _array("amounts", FLOAT64S)
+SIZES, WORDS, INVERSES = _array("sizes", INT64S), _array("words", INT64_ROWS), _array("inverses", FLOAT64_ROWS)
+# the rows of edges, and what vertices add to them
+ROWS, FRESH, SPARE = (_array(each, FLOAT64_ROWS) for each in ("rows", "fresh", "spare"))
+WEIGHTS, SHARES, ROW_STARTS = (
+    _array("weights", FLOAT64_ROWS),
+    _array("shares", FLOAT64_ROWS),
+    _array("row_starts", INT64S),
+)
+EVENTS, EDGE_STAMPS = _array("events", INT64_ROWS), _array("edge_stamps", UINT32S)
+HELD_EDGES = _array("held_edges", UINT64S)
+# outputs, and what a swap adds to them
+MAPS, OFFSETS, ACC_AT = (_array(each, INT64S) for each in ("maps", "offsets", "acc_at"))
+ACC, DELTA, CURRENT = (_array(each, FLOAT64S) for each in ("acc", "delta", "current"))
+COUNTS, TOUCHED, STAMPS = _array("counts", INT64S), _array("touched", INT64S), _array("stamps", UINT32S)
+GOALS, PRICES, WIDTHS = (_array(each, FLOAT64S) for each in ("goals", "prices", "widths"))
+
+
+@dataclass
+class TermLines:
+    """What the terms come to: for an edge (u, v), a triangle (u, v, w), a vertex v of a row, the row of an edge."""
+
+    edges: list[str] = field(default_factory=list)
+    triangles: list[str] = field(default_factory=list)
+    weights: list[str] = field(default_factory=list)
+    closes: list[str] = field(default_factory=list)
+
+
+def label(vertex: str) -> str:
+    """The name of the label of a vertex."""
+    return name("l" + spelled(vertex))
+
+
+def routine(spelling: str, given: Mapping[str, str], lines: Sequence[str], **options: object) -> Routine:
+    """A routine of these arguments and of the arrays that its lines hold; labels of vertices are looked up."""
+    vertices = [name(argument) for argument, type_ in given.items() if type_ == UINT32]
+    used = set(names_in(*lines))
+    looked_up = [f"    {label(v)} = {LABELS}[{v}, 0]" for v in vertices if label(v) in used]
+    if looked_up:
+        used.add(LABELS)
+    arguments = {name(argument): type_ for argument, type_ in given.items()}
+    arguments |= {array: type_ for array, type_ in ARRAYS.items() if array in used and array not in arguments}
+    return Routine(spelling, arguments, lines=[*looked_up, *lines], **options)  # type: ignore[arg-type]
+
+
+class WalkRoutines:
+    """The routines of a walk, without what serves terms that are not there."""
+
+    def __init__(self, terms: TermLines) -> None:
+        change = {"sign": FLOAT64, "stamp": UINT32}
+        self.all: list[Routine] = []
+        self._edge = self._part("change_edge", {"u": UINT32, "v": UINT32, **change}, terms.edges)
+        triangle = {"u": UINT32, "v": UINT32, "w": UINT32, **change}
+        self._triangle = self._part("change_triangle", triangle, terms.triangles)
+        self._weigh = self._part("weigh", {"v": UINT32}, terms.weights)
+        self._close = self._part("close", {"rows": FLOAT64_ROWS, "e": UINT64, "sign": FLOAT64}, terms.closes)
+        if self._weigh is not None:
+            self._entry("weigh_vertices", {}, self._weigh_vertices)
+        self._entry("evaluate", {}, self._evaluate)
+        self._entry("measure_losses", {"losses": FLOAT64S}, self._measure_losses)
+        given = {"seeds": UINT64S, "tallies": INT64S, "steps": INT64, "power": FLOAT64, "closing": FLOAT64}
+        self._entry("walk", given, self._walk)
+
+    def _part(self, spelling: str, given: Mapping[str, str], lines: list[str]) -> Routine | None:
+        if not lines:
+            return None
+        self.all.append(routine(spelling, given, lines))
+        return self.all[-1]
+
+    def _entry(self, spelling: str, given: Mapping[str, str], write: Callable[[Writer], None]) -> None:
+        writer = Writer(Dictionary())
+        write(writer)
+        self.all.append(routine(spelling, given, writer.lines, entry=True))
+
+    def _weigh_vertices(self, writer: Writer) -> None:
+        assert self._weigh is not None
+        writer.line(f"for n in range(len({WEIGHTS})):", f"    {call_by_name(self._weigh, v='np.uint32(n)')}")
+
+    def _measure_losses(self, writer: Writer) -> None:
+        measured = call(loss, f"{CURRENT}[o] - {GOALS}[o]", f"{WIDTHS}[o]")
+        writer.line("for o in range(len(losses)):", f"    losses[o] = {measured}")
+
+    def _evaluate(self, writer: Writer) -> None:
+        line = writer.line
+        line("stamp, mark = np.uint32(1), np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
+        line(f"{ACC}[:] = 0.0", f"{CURRENT}[:] = 0.0", f"{COUNTS}[0] = 0")
+        if self._close is not None:
+            line(f"{ROWS}[:, :] = 0.0")
+        with writer.block(f"for i in range(np.uint64(len({EDGES}))):"):
+            line(f"u, v = {EDGES}[i, 0], {EDGES}[i, 1]", *self._changes("u", "v", "1.0", "stamp"))
+            if self._triangle is not None or self._close is not None:
+                line("mark = np.uint32(mark + np.uint32(1))")
+                line(call_by_name(proposals.mark_neighbours, vertex="u", side="0"))
+            if self._triangle is not None:
+                with writer.block(f"for k in range({STARTS}[v], {STARTS}[v + ONE]):"):
+                    line(f"w = {NEIGHBOURS}[k]")
+                    called = call_by_name(self._triangle, sign="1.0")
+                    writer.when(f"{MARKS}[w, 0] == mark and w > u and w > v", called)
+            if self._close is not None:
+                line(call_by_name(effects.sum_rows, edge="i"))
+        if self._close is not None:
+            line(f"for e in range(np.uint64(len({EDGES}))):", f"    {call_by_name(self._close, sign='1.0')}")
+        line(call_by_name(effects.settle_sums))
+        line(f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] = {DELTA}[{TOUCHED}[n]]")
+
+    def _walk(self, writer: Writer) -> None:
+        line = writer.line
+        line("evaluated = accepted = 0", "mark = np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
+        if self._close is not None:
+            line(f"{EDGE_STAMPS}[:] = 0")
+        with writer.block("for _ in range(steps):"):
+            self._propose(writer)
+            for u, v, sign in (("a", "b", "-1.0"), ("p", "q", "-1.0"), ("a", "q", "1.0"), ("p", "b", "1.0")):
+                line(*self._changes(u, v, sign, "mark"))
+            self._change_triangles(writer, "b", ("a", 0), ("p", 1), "q")
+            self._change_triangles(writer, "q", ("p", 1), ("a", 0), "b")
+            self._change_rows(writer)
+            line(call_by_name(effects.settle_sums, stamp="mark"), "evaluated += 1")
+            self._judge(writer)
+            writer.when("closing > 0.0", f"likely *= {call_by_name(proposals.chances)}")
+            kept = [f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] += {DELTA}[{TOUCHED}[n]]"]
+            if self._close is not None:
+                moved = f"    {ROWS}[i, r], {ROWS}[j, r] = {FRESH}[0, r], {FRESH}[1, r]"
+                kept += [f"for r in range({FRESH}.shape[1]):", moved]
+            kept.append(call_by_name(proposals.exchange))
+            writer.when(f"{call_by_name(draw)} < likely", "accepted += 1", *kept)
+            if self._close is not None:
+                line("else:", f"    {call_by_name(effects.restore_rows)}")
+        line("tallies[0] += evaluated", "tallies[1] += accepted", "tallies[2] += steps")
+
+    def _propose(self, writer: Writer) -> None:
+        """Draw an exchange; the neighbours of a and p are marked after it."""
+        mark = proposals.mark_neighbours if self._close is None else effects.mark_with_edges
+        writer.line(f"drawn, a, b, p, q, i, j = {call_by_name(proposals.draw_ends)}")
+        writer.when("not drawn", "continue")
+        writer.line("mark = np.uint32(mark + np.uint32(1))")
+        for vertex, side, far in (("a", "0", "q"), ("p", "1", "b")):
+            writer.line(call_by_name(mark, vertex=vertex, side=side))
+            writer.when(f"{MARKS}[{far}, {side}] == mark", "continue")
+        # a loop: numba's slices cost more than a step
+        writer.line(f"{COUNTS}[0] = 0", f"for r in range(len({ACC})):", f"    {ACC}[r] = 0.0")
+
+    def _judge(self, writer: Writer) -> None:
+        """How likely the swap is to be accepted by what it does to the score."""
+        before, after = (call(loss, each, f"{WIDTHS}[o]") for each in ("before", f"before + {DELTA}[o]"))
+        writer.line("worse = 0.0")
+        with writer.block(f"for n in range({COUNTS}[0]):"):
+            writer.line(f"o = {TOUCHED}[n]", f"before = {CURRENT}[o] - {GOALS}[o]")
+            writer.line(f"worse += {PRICES}[o] * ({after} - {before})")
+        writer.line("likely = exp(min(700.0, -power * worse))")
+
+    def _changes(self, u: str, v: str, sign: str, stamp: str) -> list[str]:
+        if self._edge is None:
+            return []
+        return [call_by_name(self._edge, u=one, v=other, sign=sign, stamp=stamp) for one, other in ((u, v), (v, u))]
+
+    def _change_triangles(
+        self, writer: Writer, near: str, lost: tuple[str, int], won: tuple[str, int], other: str
+    ) -> None:
+        """The common neighbours of the pair that a vertex loses, and of the pair that it wins; see `note_events`."""
+        if self._triangle is None:
+            return
+        with writer.block(f"for k in range({STARTS}[{near}], {STARTS}[{near} + ONE]):"):
+            writer.line(f"w = {NEIGHBOURS}[k]")
+            cut = f" and w != {lost[0]} and w != {other}"
+            for (far, side), sign, more in ((lost, "-1.0", ""), (won, "1.0", cut)):
+                called = call_by_name(self._triangle, u=far, v=near, sign=sign, stamp="mark")
+                writer.when(f"{MARKS}[w, {side}] == mark{more}", called)
+
+    def _change_rows(self, writer: Writer) -> None:
+        if self._close is None:
+            return
+        line, noted = writer.line, effects.note_events
+        removed, added = (call_by_name(self._close, e=f"{HELD_EDGES}[n]", sign=sign) for sign in ("-1.0", "1.0"))
+        line(f"for r in range({FRESH}.shape[1]):", f"    {FRESH}[0, r] = {FRESH}[1, r] = 0.0")
+        for near, lost, won, other, sides in (("b", "a", "p", "q", "01"), ("q", "p", "a", "b", "10")):
+            ends = {"near": near, "lost": lost, "won": won, "other": other}
+            count = "0" if near == "b" else "event_count"
+            called = call_by_name(noted, lost_side=sides[0], won_side=sides[1], event_count=count, **ends)
+            line(f"event_count = {called}")
+        line(f"held = {call_by_name(effects.save_rows, stamp='mark')}")
+        line(*(call_by_name(self._close, e=edge, sign="-1.0") for edge in "ij"))
+        line("for n in range(held):", f"    {removed}")
+        line(call_by_name(effects.change_rows))
+        line("for n in range(held):", f"    {added}")
+        line(*(call_by_name(self._close, rows=FRESH, e=f"np.uint64({edge})", sign="1.0") for edge in "01"))

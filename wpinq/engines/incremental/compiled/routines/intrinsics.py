@@ -1,0 +1,111 @@
+"""What generated modules import: words as machine instructions, and the compiling of their routines. It needs numba."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.core.errors import NumbaError
+from numba.extending import intrinsic
+
+from wpinq.engines.incremental.compiled.refusal import CannotCompile
+
+_OPTIONS = {"error_model": "numpy", "nogil": True}
+
+
+class Compiler:
+    """The routines of one module, with their signatures."""
+
+    def __init__(self) -> None:
+        self._inner: list[tuple[Any, str]] = []
+        self._entries: list[tuple[Any, str]] = []
+
+    def inner(self, signature: str) -> Callable[[Callable[..., Any]], Any]:
+        """Declare a routine that others call."""
+        compiled = njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        return lambda function: _noted(self._inner, compiled(function), signature)
+
+    def inlined(self, signature: str) -> Callable[[Callable[..., Any]], Any]:
+        """The same, for one whose body is to stand wherever it is called."""
+        compiled = njit(**_OPTIONS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        return lambda function: _noted(self._inner, compiled(function), signature)
+
+    def entry(self, signature: str) -> Callable[[Callable[..., Any]], Any]:
+        """Declare a routine that Python calls; numba keeps its machine code."""
+        compiled = njit(**_OPTIONS, cache=True, no_cfunc_wrapper=True)
+        return lambda function: _noted(self._entries, compiled(function), signature)
+
+    def compile_inner(self) -> None:
+        """Compile what entry points call."""
+        _compile(self._inner)
+
+    def compile_entries(self) -> None:
+        """Compile the entry points, or load them."""
+        _compile(self._entries)
+
+
+def _noted(noted: list[tuple[Any, str]], function: Any, signature: str) -> Any:
+    noted.append((function, signature))
+    return function
+
+
+def _compile(noted: list[tuple[Any, str]]) -> None:
+    for function, signature in noted:
+        try:
+            function.compile(signature)
+        except NumbaError as reason:
+            raise CannotCompile(
+                f"numba does not take {function.__name__}, a routine generated for the plan: {type(reason).__name__}"
+            ) from reason
+        function.disable_compile()
+
+
+def _load(typing: Any, array: Any, at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.load(builder.gep(data, [arguments[1]]))
+
+    return types.int64(array, types.int64), generate
+
+
+def _save(typing: Any, array: Any, at: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        builder.store(arguments[2], builder.gep(data, [arguments[1]]))
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), generate
+
+
+def _as_float(typing: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return types.float64(types.int64), generate
+
+
+def _as_word(typing: Any, number: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return types.int64(types.float64), generate
+
+
+def _fits(operation: str) -> Any:
+    def fits(typing: Any, a: Any, b: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            both = getattr(builder, operation)(arguments[0], arguments[1])
+            return builder.not_(builder.extract_value(both, 1))
+
+        return types.boolean(types.int64, types.int64), generate
+
+    return intrinsic(fits)
+
+
+load, save = intrinsic(_load), intrinsic(_save)
+as_float, as_word = intrinsic(_as_float), intrinsic(_as_word)
+add_fits = _fits("sadd_with_overflow")
+subtract_fits = _fits("ssub_with_overflow")
+multiply_fits = _fits("smul_with_overflow")

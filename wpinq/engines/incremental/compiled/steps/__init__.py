@@ -1,0 +1,1 @@
+"""Plans as steps over columns, and what a step weighs as a formula over others."""

@@ -1,0 +1,291 @@
+"""Virtual steps: a step's weight at a record, as a formula over the weights of a few tables.
+
+Where, a permuting Select, a Join that keeps both records and an Intersect of non-negative inputs need no state: the
+weight of a record follows by lookups. Such a step expands to a formula over variables, one for each word of its
+records; its leaves are tables (the source, a GroupBy's output) and the norms of joins. A change of one table entry
+binds some variables; only the others are enumerated, through the tables that must hold a record for the formula not
+to be 0. Everything is derived from the plan; a plan evaluated with every step materialised is the case in which
+every formula has leaves right below its root.
+
+Two facts about the candidate help, and are checked as it changes: no weight is negative, and every weight is 1.
+The second makes a GroupBy give one record a key, so that the record of a key is a function of it. A join whose key
+then fixes both records needs no table of norms: `a·b/(|a| + |b|)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+
+from wpinq.engines.incremental.compiled.steps.steps import (
+    ExtremeStep,
+    GroupStep,
+    JoinStep,
+    MapStep,
+    ShaveStep,
+    SourceStep,
+    Step,
+    SumStep,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What the candidate is taken to satisfy; `virtual` is whether steps may go without state."""
+
+    nonnegative: bool
+    unit: bool
+    virtual: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """The weight of a record in a table."""
+
+    step: Step
+    variables: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """The norm of a key of a join."""
+
+    join: JoinStep
+    variables: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """A join: `left · right / norm`; without a norm, `left · right / (|left| + |right|)`."""
+
+    left: Formula
+    right: Formula
+    norm: Norm | None
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A filter."""
+
+    child: Formula
+    step: MapStep
+    variables: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MinMax:
+    """The smaller or larger of two weights. `both` is whether the smaller is 0 where either is."""
+
+    left: Formula
+    right: Formula
+    smaller: bool
+    both: bool
+
+
+Formula = Atom | Paired | Guard | MinMax
+Lookup = Atom | Norm
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """A step's formula and the variable of each word of its records."""
+
+    formula: Formula
+    variables: tuple[int, ...]
+
+
+class Expander:
+    """Expands the steps of one plan under assumptions."""
+
+    def __init__(self, steps: Iterable[Step], assumptions: Assumptions) -> None:
+        self.assumptions = assumptions
+        self._fresh = count()
+        self.nonnegative: dict[Step, bool] = {}
+        self.constant: dict[Step, bool] = {}
+        for step in steps:
+            self.nonnegative[step] = self._is_nonnegative(step)
+            self.constant[step] = self._is_constant(step)
+
+    def _is_nonnegative(self, step: Step) -> bool:
+        inputs = [self.nonnegative[below] for below in step.inputs]
+        if isinstance(step, SourceStep):
+            return self.assumptions.nonnegative
+        if isinstance(step, (GroupStep, ShaveStep)):
+            return True
+        if isinstance(step, MapStep):
+            return inputs[0] and step.scratch is None
+        if isinstance(step, SumStep):
+            return all(inputs) and min(step.coefficients) > 0
+        if isinstance(step, ExtremeStep):
+            return all(inputs) if step.smaller else any(inputs)
+        return all(inputs)
+
+    def _is_constant(self, step: Step) -> bool:
+        """Whether all records of the step weigh the same."""
+        if isinstance(step, SourceStep):
+            return self.assumptions.unit
+        if isinstance(step, MapStep):
+            return self.constant[step.inputs[0]] and (step.condition is not None or _keeps_all(step))
+        return False
+
+    def one_record_a_key(self, step: Step) -> bool:
+        """Whether a GroupBy gives one record for each key."""
+        return isinstance(step, GroupStep) and self.constant[step.inputs[0]]
+
+    def root(self, step: Step) -> tuple[Formula, tuple[int, ...], tuple[int, ...]]:
+        """The formula of a Join or extreme whose output is passed on, and the variables of either input's words."""
+        left, right = (self._child(below) for below in step.inputs)
+        if isinstance(step, JoinStep):
+            formula, renamed = self._product(step, left, right)
+            cut = len(left.variables)
+            return formula, renamed[:cut], renamed[cut:]
+        assert isinstance(step, ExtremeStep)
+        formula, variables = self._extreme(step, left, right)
+        return formula, variables, variables
+
+    def side(self, join: JoinStep, side: int) -> tuple[Formula, tuple[int, ...]]:
+        """The formula of one input of a join, and the variables of its key."""
+        expansion = self._child(join.inputs[side])
+        return expansion.formula, tuple(expansion.variables[i] for i in join.keys[side])
+
+    def expand(self, step: Step) -> Expansion | None:
+        """The formula of a step that can go without state, or None."""
+        if not self.assumptions.virtual:
+            return None
+        if isinstance(step, MapStep) and step.condition is not None:
+            below = self._child(step.inputs[0])
+            return Expansion(Guard(below.formula, step, below.variables), below.variables)
+        if isinstance(step, MapStep) and _keeps_all(step):
+            assert step.permutation is not None
+            below = self._child(step.inputs[0])
+            return Expansion(below.formula, tuple(below.variables[i] for i in step.permutation))
+        if isinstance(step, JoinStep) and step.permutation is not None:
+            formula, joined = self._product(step, *(self._child(below) for below in step.inputs))
+            variables = tuple(joined[i] for i in step.permutation)
+            kept = len(set(variables)) == len(variables) and set(variables) >= variables_of(formula)
+            return Expansion(formula, variables) if kept else None
+        if isinstance(step, ExtremeStep) and step.smaller and all(self.nonnegative[below] for below in step.inputs):
+            formula, variables = self._extreme(step, *(self._child(below) for below in step.inputs))
+            return Expansion(formula, variables)
+        return None
+
+    def _child(self, step: Step) -> Expansion:
+        expanded = self.expand(step)
+        if expanded is None:
+            variables = tuple(next(self._fresh) for _ in range(step.width))
+            expanded = Expansion(Atom(step, variables), variables)
+        return expanded
+
+    def _product(self, step: JoinStep, left: Expansion, right: Expansion) -> tuple[Formula, tuple[int, ...]]:
+        same: dict[int, int] = {}
+        for i, j in zip(*step.keys, strict=True):
+            a, b = (_follow(same, v) for v in (left.variables[i], right.variables[j]))
+            if a != b:
+                same[b] = a
+        first, second = rename(left.formula, same), rename(right.formula, same)
+        key = tuple(_follow(same, left.variables[i]) for i in step.keys[0])
+        fixed = self._fixed(key, (first, second))
+        alone = self.assumptions.virtual and variables_of(first) | variables_of(second) <= fixed
+        formula = Paired(first, second, None if alone else Norm(step, key))
+        return formula, tuple(_follow(same, v) for v in (*left.variables, *right.variables))
+
+    def _fixed(self, key: tuple[int, ...], formulas: tuple[Formula, ...]) -> set[int]:
+        """The variables that the key fixes: its own, and those of the one record that a GroupBy has for them."""
+        fixed, before = set(key), -1
+        while len(fixed) != before:
+            before = len(fixed)
+            for formula in formulas:
+                for atom in atoms_of(formula):
+                    step = atom.step
+                    if isinstance(step, GroupStep) and self.one_record_a_key(step):
+                        cut = len(step.key)
+                        if fixed >= set(atom.variables[:cut]):
+                            fixed |= set(atom.variables)
+        return fixed
+
+    def _extreme(self, step: ExtremeStep, left: Expansion, right: Expansion) -> tuple[Formula, tuple[int, ...]]:
+        same = dict(zip(right.variables, left.variables, strict=True))
+        both = step.smaller and all(self.nonnegative[below] for below in step.inputs)
+        return MinMax(left.formula, rename(right.formula, same), step.smaller, both), left.variables
+
+
+def _keeps_all(step: MapStep) -> bool:
+    permutation = step.permutation
+    return permutation is not None and sorted(permutation) == list(range(step.inputs[0].width))
+
+
+def _follow(same: dict[int, int], variable: int) -> int:
+    while variable in same:
+        variable = same[variable]
+    return variable
+
+
+def rename(formula: Formula, same: dict[int, int]) -> Formula:
+    """The formula with variables taken as one."""
+
+    def named(variables: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(_follow(same, v) for v in variables)
+
+    if isinstance(formula, Atom):
+        return replace(formula, variables=named(formula.variables))
+    if isinstance(formula, Guard):
+        return replace(formula, child=rename(formula.child, same), variables=named(formula.variables))
+    left, right = rename(formula.left, same), rename(formula.right, same)
+    if isinstance(formula, MinMax):
+        return replace(formula, left=left, right=right)
+    norm = None if formula.norm is None else replace(formula.norm, variables=named(formula.norm.variables))
+    return Paired(left, right, norm)
+
+
+def lookups_of(formula: Formula) -> Iterator[Lookup]:
+    """What the formula looks up, as it comes; some come twice."""
+    if isinstance(formula, Atom):
+        yield formula
+    elif isinstance(formula, Guard):
+        yield from lookups_of(formula.child)
+    else:
+        yield from lookups_of(formula.left)
+        yield from lookups_of(formula.right)
+        if isinstance(formula, Paired) and formula.norm is not None:
+            yield formula.norm
+
+
+def atoms_of(formula: Formula) -> Iterator[Atom]:
+    """The records that the formula looks up."""
+    return (entry for entry in lookups_of(formula) if isinstance(entry, Atom))
+
+
+def variables_of(formula: Formula) -> set[int]:
+    """The variables of the formula."""
+    return {v for entry in lookups_of(formula) for v in entry.variables}
+
+
+def required(formula: Formula) -> list[Atom]:
+    """Atoms that are all non-zero wherever the formula is."""
+    if isinstance(formula, Atom):
+        return [formula]
+    if isinstance(formula, Guard):
+        return required(formula.child)
+    if isinstance(formula, Paired) or formula.both:
+        return required(formula.left) + required(formula.right)
+    return []
+
+
+def required_with(formula: Formula, entry: Lookup) -> list[Atom]:
+    """Atoms that are all non-zero wherever a change of this entry can change the formula, the entry's own aside."""
+    return list(dict.fromkeys(atom for atom in _required_with(formula, entry) or [] if atom != entry))
+
+
+def _required_with(formula: Formula, entry: Lookup) -> list[Atom] | None:
+    if isinstance(formula, Atom):
+        return [] if formula == entry else None
+    if isinstance(formula, Guard):
+        return _required_with(formula.child, entry)
+    ways = [way for side in (formula.left, formula.right) if (way := _required_with(side, entry)) is not None]
+    if isinstance(formula, Paired) and formula.norm == entry:
+        ways.append([])
+    if not ways:
+        return None
+    # what changes is not 0, before or after, and so has all that a non-zero value needs
+    return [*required(formula), *(atom for atom in ways[0] if all(atom in way for way in ways[1:]))]

@@ -1,0 +1,1 @@
+"""Plans kept up to date by hash tables."""

@@ -1,0 +1,192 @@
+"""Which tables a generated module keeps, and the array that holds them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from wpinq.arrays import Integers
+from wpinq.engines.incremental.compiled.routines import header as layout
+from wpinq.engines.incremental.compiled.routines.routine import call
+from wpinq.engines.incremental.compiled.routines.store import (
+    clear,
+    finding,
+    gathering,
+    hashing,
+    inserting,
+    remove,
+    row_at,
+)
+from wpinq.errors import PlanError
+
+FIRST_ROWS = 64
+FIRST_LOG = 1 << 12
+ROWS_LIMIT = 1 << 31
+
+
+@dataclass(eq=False)
+class HashTable:
+    """A table: its name and header in generated code, words of a record, words of a row.
+
+    An index holds, for each key, the head of a list of rows; its rows have one word more. `indexes` has the columns of
+    each index of the table, and where its links stand in a row.
+    """
+
+    name: str
+    header: int
+    width: int
+    stride: int
+    logged: bool
+    is_index: bool = False
+    indexes: list[tuple[tuple[int, ...], HashTable, int]] = field(default_factory=list)
+
+    def find(self, words: Iterable[str]) -> str:
+        """The code that finds the row of a record."""
+        return call(finding(self.width), self.name, *words)
+
+    def insert(self, words: Iterable[str]) -> str:
+        """The code that makes a row for a record."""
+        return call(inserting(self.width), self.name, *words)
+
+    def remove(self, words: Iterable[str], row: str) -> str:
+        """The code that frees the row of a record."""
+        return call(remove, self.name, call(hashing(self.width), *words), row)
+
+    def gather(self, words: Iterable[str], weight: str) -> str:
+        """The code that adds to the weight of a record."""
+        return call(gathering(self.width), self.name, *words, weight)
+
+    def row(self, row: str) -> str:
+        """The code of where a row stands."""
+        return call(row_at, self.name, row)
+
+    def after(self, row: str) -> str:
+        """The code of where what follows a row's record stands: its weight, or an index's list."""
+        return f"{self.row(row)} + {self.width}"
+
+    def clear(self) -> str:
+        """The code that empties a table that gathers."""
+        return call(clear, self.name)
+
+
+class HashTables:
+    """The tables of one module, in order of their headers."""
+
+    def __init__(self) -> None:
+        self.all: list[HashTable] = []
+
+    def add(self, name: str, width: int, more: int, *, logged: bool, is_index: bool = False) -> HashTable:
+        """A table whose rows hold a record, and `more` words besides."""
+        header = layout.HEADERS + layout.HEADER_WORDS * len(self.all)
+        table = HashTable(name, header, width, width + more, logged, is_index)
+        self.all.append(table)
+        return table
+
+    def index(self, table: HashTable, columns: tuple[int, ...]) -> tuple[HashTable, int]:
+        """The index of a table by some of its columns, and where the links stand in a row."""
+        for known, index, at in table.indexes:
+            if known == columns:
+                return index, at
+        index = self.add(f"{table.name}_BY_{'_'.join(map(str, columns))}", len(columns), 1, logged=True, is_index=True)
+        at = table.stride
+        table.stride += 2
+        table.indexes.append((columns, index, at))
+        return index, at
+
+
+class Arena:
+    """The array of words. It is laid out anew whenever a table or the log has to grow."""
+
+    def __init__(self, tables: HashTables) -> None:
+        self.tables = tables
+        self.words: Integers = np.zeros(0, dtype=np.int64)
+        self._rows = {table.header: FIRST_ROWS for table in tables.all}
+        self._log = FIRST_LOG
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        headers = layout.HEADERS + layout.HEADER_WORDS * len(self.tables.all)
+        size = headers + self._log
+        places = {}
+        for table in self.tables.all:
+            rows = self._rows[table.header]
+            places[table.header] = size, size + 2 * rows
+            size += 2 * rows + rows * table.stride
+        old, self.words = self.words, np.zeros(size, dtype=np.int64)
+        words = self.words
+        if len(old):
+            words[:headers] = old[:headers]
+        log_start = int(old[layout.LOG_START]) if len(old) else headers
+        log_used = int(old[layout.LOG]) - log_start if len(old) else 0
+        if log_used:
+            raise AssertionError("the array is laid out between proposals only")
+        words[layout.LOG] = words[layout.LOG_START] = headers
+        words[layout.LOG_END] = headers + self._log - 1
+        for table in self.tables.all:
+            self._move(table, old, *places[table.header])
+
+    def _move(self, table: HashTable, old: Integers, slots: int, rows: int) -> None:
+        words, h, capacity = self.words, table.header, self._rows[table.header]
+        if len(old):
+            used, old_slots = int(old[h + layout.CAP]), int(old[h + layout.SLOTS])
+            old_rows = int(old[h + layout.ROWS])
+            words[rows : rows + used * table.stride] = old[old_rows : old_rows + used * table.stride]
+            filled = old[old_slots : old_slots + 2 * used]
+            filled = filled[filled != 0]
+            if used == capacity:
+                words[slots : slots + 2 * used] = old[old_slots : old_slots + 2 * used]
+            elif table.logged:
+                _rehash(words[slots : slots + 2 * capacity], filled)
+        words[h + layout.SLOTS], words[h + layout.MASK] = slots, 2 * capacity - 1
+        words[h + layout.ROWS], words[h + layout.STRIDE] = rows, table.stride
+        words[h + layout.CAP] = capacity
+
+    def grow(self, header: int) -> None:
+        """Make room in the table that is full."""
+        if self._rows[header] >= ROWS_LIMIT:
+            raise PlanError(
+                "a step of the plan holds more records than the compiled engine can: use a smaller candidate"
+            )
+        self._rows[header] *= 2
+        self._lay_out()
+
+    def grow_log(self) -> None:
+        """Make room in the undo log."""
+        self._log *= 4
+        self._lay_out()
+
+    def live(self, table: HashTable) -> int:
+        """How many records a table holds."""
+        return int(self.words[table.header + layout.LIVE])
+
+    def gathered(self, table: HashTable) -> Integers:
+        """The rows of a table that gathers, a copy, in order."""
+        count, start = int(self.words[table.header + layout.COUNT]), int(self.words[table.header + layout.ROWS])
+        block = self.words[start : start + (count + 1) * table.stride].reshape(-1, table.stride)
+        return np.array(block[1:], dtype=np.int64)
+
+    def rows(self, table: HashTable) -> Integers:
+        """The rows of a table, a copy, in no order."""
+        words, h = self.words, table.header
+        slots = words[words[h + layout.SLOTS] :][: 2 * self._rows[h]]
+        numbers = slots[slots != 0] & 0xFFFFFFFF
+        start = int(words[h + layout.ROWS])
+        block = words[start : start + self._rows[h] * table.stride].reshape(-1, table.stride)
+        return np.array(block[numbers], dtype=np.int64)
+
+
+def _rehash(slots: Integers, filled: Integers) -> None:
+    """Place slots in a larger block: linear probing, many at a time."""
+    mask = len(slots) - 1
+    homes = (filled >> 32) & mask
+    while len(filled):
+        # of those that want one free place, the first gets it; the rest try the next place
+        free = slots[homes] == 0
+        wanted, first = np.unique(homes[free], return_index=True)
+        taken = np.flatnonzero(free)[first]
+        slots[wanted] = filled[taken]
+        rest = np.ones(len(filled), dtype=bool)
+        rest[taken] = False
+        filled, homes = filled[rest], (homes[rest] + 1) & mask

@@ -1,0 +1,304 @@
+"""The compiled evaluator: the contract of the python one, on a module generated from the plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import ModuleType
+
+import numpy as np
+
+from wpinq.arrays import Integers
+from wpinq.engines.incremental.compiled.refusal import CannotCompile
+from wpinq.engines.incremental.compiled.routines import header as layout
+from wpinq.engines.incremental.compiled.routines.modules import import_module
+from wpinq.engines.incremental.compiled.steps.formulas import Assumptions
+from wpinq.engines.incremental.compiled.steps.plans import lower
+from wpinq.engines.incremental.compiled.tables.arena import HashTable
+from wpinq.engines.incremental.compiled.tables.driver import Driver, RunChunk, SourceChanges
+from wpinq.engines.incremental.compiled.tables.generate import ExtraLoops, Generated, generate
+from wpinq.engines.incremental.compiled.words.encoding import Dictionary, Rows
+from wpinq.engines.incremental.evaluator import Datasets
+from wpinq.engines.incremental.goals import Goal
+from wpinq.errors import PlanError
+from wpinq.expr.types import Type
+from wpinq.expr.values import Value
+from wpinq.plan.node import Node, sources
+
+FloatWeights = dict[Value, float]
+
+MOST_OUTPUTS = (layout.UNCHECKED - layout.PARAMETERS) // layout.PARAMETERS_EACH
+
+
+class CompiledEvaluator:
+    """Several plans over one candidate, kept up to date by code generated for them.
+
+    Floats only. Its meaning is that of `wpinq.engines.incremental.Evaluator`.
+
+    Parameters
+    ----------
+    plans : sequence of Node
+        The plans to keep up to date.
+    candidate : mapping
+        For each source name, record to weight. Public: a synthetic dataset, never a protected one.
+    virtual : bool
+        Whether steps whose weights can be looked up go without state: the same outputs, faster. False keeps every
+        step's output, for comparison.
+    walk : ExtraLoops, optional
+        The loops of a walk, which the module is to hold.
+    dictionary : Dictionary, optional
+        The numbers of strings, where records come as words.
+    goals : sequence of Goal, optional
+        As for `set_goals`.
+
+    Raises
+    ------
+    CannotCompile
+        When a step of a plan has no integer form, which the message names, or when numba is not installed.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> ends = edges.select(lambda e: e.src)
+    >>> evaluator = CompiledEvaluator([ends.plan], {"edges": {(1, 2): 1.0, (1, 3): 1.0}})
+    >>> evaluator.propose({"edges": {(1, 4): 1.0}})
+    [{1: 1.0}]
+    >>> evaluator.rollback()
+    >>> evaluator.outputs
+    [{1: 2.0}]
+    """
+
+    def __init__(
+        self,
+        plans: Sequence[Node],
+        candidate: Datasets | Mapping[str, Rows],
+        *,
+        virtual: bool = True,
+        walk: ExtraLoops | None = None,
+        dictionary: Dictionary | None = None,
+        goals: Sequence[Goal] | None = None,
+    ) -> None:
+        if len(plans) > MOST_OUTPUTS:
+            raise CannotCompile(
+                f"the compiled engine takes at most {MOST_OUTPUTS} plans together; the python engine takes more"
+            )
+        self._plans, self._virtual, self._walk = tuple(plans), virtual, walk
+        self._sources = {name: source.record for name, source in sources(plans).items()}
+        self._dictionary = dictionary or Dictionary()
+        self._loads = 0
+        self._kept: dict[str, Rows] | None = None
+        self._moved: list[FloatWeights] | None = None
+        self._aim(goals or [Goal(plan, 0.0, {}) for plan in plans])
+        self._compile(candidate)
+
+    # --- the contract -----------------------------------------------------------------------------------------
+
+    @property
+    def outputs(self) -> list[FloatWeights]:
+        """The output of each plan on the candidate as it is, a pending proposal included."""
+        return [self._weights(table, plan) for table, plan in zip(self._generated.outputs, self._plans, strict=True)]
+
+    @property
+    def candidate(self) -> dict[str, FloatWeights]:
+        """The candidate as it is, a pending proposal included."""
+        return {
+            name: self._decoded(self._driver.arena.rows(table), table, self._sources[name])
+            for name, (_, table, _) in self._generated.sources.items()
+        }
+
+    @property
+    def state_size(self) -> int:
+        """How many records of state are held besides the outputs, the candidate included."""
+        held = [t for t in self._generated.tables.all if t.logged and t not in self._generated.outputs]
+        return sum(self._driver.arena.live(table) for table in held if not table.is_index)
+
+    @property
+    def memory(self) -> int:
+        """The bytes of the engine's array."""
+        return self._driver.arena.words.nbytes
+
+    @property
+    def loads(self) -> int:
+        """How often the outputs were evaluated afresh.
+
+        At first; by `resynchronize`; once each, when the candidate first has another weight than 1 or a negative one,
+        for which other code is generated; and where the records of a key come to weigh so many times what they did
+        (4 million, from 1 on) that differences would lose digits.
+        """
+        return self._loads
+
+    @property
+    def score(self) -> float:
+        """`Σ_i price_i · loss(Q_i(candidate) − values_i)`, the pending proposal included. See `set_goals`."""
+        return self._driver.score
+
+    def propose(self, changes: Datasets) -> list[FloatWeights]:
+        """Change the candidate; the change of each plan's output. Pending until commit or rollback.
+
+        Parameters
+        ----------
+        changes : mapping
+            For each source name, record to change of weight. Proposals add up until one of the two.
+        """
+        self._check_names(changes)
+        self._apply(self._driver.changes({name: self._rows(name, records) for name, records in changes.items()}))
+        if self._moved is not None:
+            return self._moved
+        answers = []
+        for table, plan in zip(self._generated.changes, self._plans, strict=True):
+            moved = self._decoded(self._driver.arena.gathered(table), table, plan.type)
+            answers.append({record: weight for record, weight in moved.items() if abs(weight) >= layout.DUST})
+        return answers
+
+    def commit(self) -> None:
+        """Keep the pending proposals."""
+        self._driver.commit()
+        self._kept = None
+
+    def rollback(self) -> None:
+        """Take the pending proposals back: to the last bit, but where `loads` rose meanwhile."""
+        if self._kept is not None:
+            self._load(self._kept)
+            self._kept = None
+        self._driver.rollback()
+
+    def resynchronize(self) -> None:
+        """Evaluate afresh on the candidate as it is, which ends the drift of weights. Commits."""
+        self._load(self._held())
+        self._kept = None
+
+    def set_goals(self, goals: Sequence[Goal]) -> None:
+        """Score the outputs: `Σ_i epsilon_i · Σ_x loss(Q_i(x) − values_i(x))` over the records of values_i.
+
+        Parameters
+        ----------
+        goals : sequence of Goal
+            One for each plan.
+        """
+        self._aim(goals)
+        self.resynchronize()
+
+    def _aim(self, goals: Sequence[Goal]) -> None:
+        for goal in goals:
+            goal.check()
+        self._goals = [*goals]
+
+    def walk(self, run: RunChunk, tallies: Integers, steps: int) -> None:
+        """Run steps of a walk, tables growing meanwhile: `tallies[2]` counts them."""
+        end = int(tallies[2]) + steps
+        while self._driver.walk(run, tallies, end):
+            self.resynchronize()  # dust of a norm that should be 0; if that is not it, the step is made all the same
+            self._driver.step_unchecked(run, tallies)
+
+    # --- loading ----------------------------------------------------------------------------------------------
+
+    def _compile(self, candidate: Datasets | Mapping[str, Rows]) -> None:
+        self._check_names(candidate)
+        self._steps = lower(self._plans, self._dictionary)
+        rows = {name: self._rows(name, records) for name, records in candidate.items()}
+        weights = np.concatenate([np.zeros(0), *(held.weights[held.weights != 0] for held in rows.values())])
+        self._assumptions = Assumptions(
+            nonnegative=bool(np.all(weights > 0)), unit=bool(np.all(weights == 1)), virtual=self._virtual
+        )
+        self._generate(rows)
+
+    def _generate(self, candidate: Mapping[str, Rows]) -> None:
+        try:
+            self._generated: Generated = generate(self._steps, self._assumptions, self._walk)
+        except CannotCompile:
+            if not self._assumptions.virtual:
+                raise
+            self._virtual, self._assumptions = False, replace(self._assumptions, virtual=False)
+            self._generated = generate(self._steps, self._assumptions, self._walk)
+        self._module: ModuleType = import_module(self._generated.text)
+        self._load(candidate)
+
+    def _load(self, candidate: Mapping[str, Rows]) -> None:
+        self._driver = Driver(self._generated, self._module, self._dictionary, self._goals)
+        self._loads += 1
+        for position, (plan, goal) in enumerate(zip(self._plans, self._goals, strict=True)):
+            words = self._dictionary.encode_all(list(goal.values), plan.type)
+            self._driver.pin(position, words, np.array([*map(float, goal.values.values())]))
+        if self._driver.load(self._driver.changes(candidate)):
+            self._weaken(candidate)
+
+    def _weaken(self, candidate: Mapping[str, Rows]) -> None:
+        """The candidate does not satisfy what the module was generated for: generate it for less."""
+        held = self._assumptions
+        self._assumptions = replace(held, nonnegative=held.unit and held.nonnegative, unit=False)
+        self._generate(candidate)
+
+    def _apply(self, changes: SourceChanges) -> None:
+        self._moved = None
+        status = self._driver.apply(changes)
+        if status == 0:
+            return
+        pending = [*self._driver.pending, changes]
+        self._driver.rollback()
+        if status == layout.UNSTEADY:
+            self._evaluate_afresh(pending)
+            return
+        self._weaken(self._held())
+        for change in pending:
+            self._apply(change)
+
+    def _evaluate_afresh(self, pending: Sequence[SourceChanges]) -> None:
+        """Take in what is pending by evaluating afresh; a rollback evaluates afresh too."""
+        for changes in pending[:-1]:
+            self._driver.apply(changes)
+        before = self.outputs
+        self._driver.rollback()
+        held = self._held()
+        self._kept = self._kept or held
+        self._load(self._changed(held, pending))
+        self._moved = [
+            {x: w for x in {**old, **new} if abs(w := new.get(x, 0.0) - old.get(x, 0.0)) >= layout.DUST}
+            for old, new in zip(before, self.outputs, strict=True)
+        ]
+
+    def _held(self) -> dict[str, Rows]:
+        """The candidate as it is, a pending proposal included, as words."""
+        found = {}
+        for name, (_, table, _) in self._generated.sources.items():
+            rows = self._driver.arena.rows(table)
+            found[name] = Rows(rows[:, : table.width].copy(), rows[:, table.width].copy().view(np.float64))
+        return found
+
+    def _changed(self, held: Mapping[str, Rows], pending: Sequence[SourceChanges]) -> dict[str, Rows]:
+        """The candidate with changes, as words."""
+        found = {}
+        for name, (number, table, _) in self._generated.sources.items():
+            weights = dict(zip(map(tuple, held[name].words.tolist()), held[name].weights.tolist(), strict=True))
+            for which, words, moved in pending:
+                mine = which == number
+                for row, weight in zip(words[mine][:, : table.width].tolist(), moved[mine].tolist(), strict=True):
+                    weights[tuple(row)] = weights.get(tuple(row), 0.0) + weight
+            kept = {row: weight for row, weight in weights.items() if abs(weight) >= layout.DUST}
+            words = np.array(list(kept), dtype=np.int64).reshape(len(kept), table.width)
+            found[name] = Rows(words, np.array([*kept.values()], dtype=np.float64))
+        return found
+
+    # --- words ------------------------------------------------------------------------------------------------
+
+    def _rows(self, name: str, records: Mapping[Value, float] | Rows) -> Rows:
+        if isinstance(records, Rows):
+            return records
+        weights = np.array([*map(float, records.values())], dtype=np.float64)
+        return Rows(self._dictionary.encode_all(list(records), self._sources[name]), weights)
+
+    def _weights(self, table: HashTable, plan: Node) -> FloatWeights:
+        found = self._decoded(self._driver.arena.rows(table), table, plan.type)
+        return {record: weight for record, weight in found.items() if weight != 0}
+
+    def _decoded(self, rows: Integers, table: HashTable, type_: Type) -> FloatWeights:
+        weights = rows[:, table.width].copy().view(np.float64)
+        return {
+            self._dictionary.decode(row[: table.width], type_): weight
+            for row, weight in zip(rows.tolist(), weights.tolist(), strict=True)
+        }
+
+    def _check_names(self, changes: Mapping[str, object]) -> None:
+        for name in changes:
+            if name not in self._sources:
+                raise PlanError(f"no plan uses a source {name!r}; they use {', '.join(sorted(self._sources))}")

@@ -1,0 +1,303 @@
+"""Delta rules: how much a formula changes, at every record, when one table entry changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from wpinq.engines.incremental.compiled.refusal import CannotCompile
+from wpinq.engines.incremental.compiled.routines.names import spelled
+from wpinq.engines.incremental.compiled.routines.routine import FLOAT64
+from wpinq.engines.incremental.compiled.routines.store import words_of
+from wpinq.engines.incremental.compiled.steps.formulas import (
+    Atom,
+    Formula,
+    Guard,
+    Lookup,
+    MinMax,
+    required_with,
+    variables_of,
+)
+from wpinq.engines.incremental.compiled.tables.design import Delta, Design
+
+
+def write_delta(delta: Delta, design: Design) -> None:
+    """One routine for each entry: `delta_k_p(the entry's words, its old weight, its new weight)`.
+
+    Entries of one table whose routines walk through the same records share one: the first has the others' work too
+    (for TbI, the common neighbours of an edge's ends serve all three places of the edge in a triangle).
+    """
+    walks: dict[tuple[object, ...], list[int]] = {}
+    for number in range(len(delta.lookups)):
+        place = _Place(delta, number, design)
+        walks.setdefault(place.walk_alone() or (number,), []).append(number)
+    for places in walks.values():
+        first = _Place(delta, places[0], design)
+        lines = _together(first, places) if len(places) > 1 else first.write()
+        words, more = words_of("x", len(first.entry.variables)), {"old": FLOAT64, "new": FLOAT64}
+        delta.routines[places[0]] = design.routine(f"delta_{delta.number}_{places[0]}", lines, words, more)
+
+
+def _together(first: _Place, places: list[int]) -> list[str]:
+    first.walk_alone()
+    lines, depth = list(first.writer.lines), first.depth
+    counter = first.writer.counter
+    for number in places:
+        place = _Place(first.delta, number, first.design)
+        place.walk_alone()
+        start = len(place.writer.lines)
+        place.writer.counter = counter
+        with ExitStack() as blocks:
+            for _ in range(depth):
+                blocks.enter_context(place.writer.block(""))
+            # a loop of one round, so that skipping ends this place and not the others
+            blocks.enter_context(place.writer.block(f"for {place.writer.name('once')} in range(1):"))
+            place.skip = "continue"
+            place.finish_alone()
+        lines += place.writer.lines[start:]
+    return lines
+
+
+BeforeAfter = tuple[str, str]
+"""The code of a weight before and after the change."""
+
+
+class _Place:
+    """The routine for one entry."""
+
+    def __init__(self, delta: Delta, place: int, design: Design) -> None:
+        self.delta, self.place, self.design = delta, place, design
+        self.entry = delta.lookups[place]
+        self.writer = design.writer()
+        self.names: dict[int, str] = {}
+        self.weights: dict[Lookup, BeforeAfter] = {self.entry: ("old", "new")}
+        self.skip = "return"
+        self.guarded: set[int] = set()
+        self.deferred = False
+        self.met: list[tuple[Lookup, str]] = []
+        self.doubtful: list[tuple[str, list[Atom]]] = []
+        self.depth = 0
+
+    def _bind(self) -> None:
+        for i, variable in enumerate(self.entry.variables):
+            if variable in self.names:
+                self._unless(f"x{i} == {self.names[variable]}")
+            self.names.setdefault(variable, f"x{i}")
+
+    def walk_alone(self) -> tuple[object, ...] | None:
+        """Write the walk through the records that change, filters left for later; what tells it from others.
+
+        None where it walks through nothing, or where what is passed on is summed first.
+        """
+        self.deferred = True
+        self._bind()
+        with ExitStack() as loops:
+            self._walk(loops)
+        if self.depth == 0 or self.delta.key is not None:
+            return None
+        table = self.entry.step if isinstance(self.entry, Atom) else self.entry.join
+        return (table, isinstance(self.entry, Atom), *self.writer.lines)
+
+    def finish_alone(self) -> None:
+        """Write what is done at each record that `walk_alone` walks through."""
+        self.deferred = False
+        self._guards(self.delta.formula)
+        for entry, weight in self.met:
+            self._weigh(entry, weight)
+        self._finish(at_once=False)
+
+    def write(self) -> list[str]:
+        """The lines of the routine."""
+        self._bind()
+        key = self.delta.key
+        at_once = key is not None and set(key) <= set(self.names)
+        if at_once:
+            self.writer.line("change = 0.0")
+        with ExitStack() as loops:
+            self._walk(loops)
+            self._finish(at_once)
+        if at_once:  # whatever is enumerated goes to one record: it is passed on once
+            self._pass_on("change")
+        return self.writer.lines
+
+    def _unless(self, condition: str) -> None:
+        self.writer.when(f"not ({condition})", self.skip)
+
+    def _walk(self, loops: ExitStack) -> None:
+        """Look up, or walk through, what must hold a record: what is known most of comes first."""
+        left = required_with(self.delta.formula, self.entry)
+        self._guards(self.delta.formula)
+        while left:
+            left.sort(key=self._order)
+            atom = left.pop(0)
+            if self._unknown(atom) == 0:
+                self._look_up(atom)
+            else:
+                if (
+                    not left and not self.deferred
+                ):  # every record that is met counts: what is known already is looked up once
+                    self._look_up_known(atom)
+                self._enumerate(atom, loops)
+            self._guards(self.delta.formula)
+        if not set(self.names) >= variables_of(self.delta.formula):
+            raise CannotCompile("a formula leaves a record open")  # pragma: no cover - expansions bind every variable
+
+    def _look_up_known(self, aside: Atom) -> None:
+        for entry in self.delta.lookups:
+            if entry != aside and entry not in self.weights and all(v in self.names for v in entry.variables):
+                self._weigh(entry, self._weight_of(entry))
+
+    def _unknown(self, atom: Atom) -> int:
+        return sum(variable not in self.names for variable in atom.variables)
+
+    def _order(self, atom: Atom) -> tuple[int, tuple[int, ...], tuple[str, ...]]:
+        """Least unknown first; then by what is known, so that like places walk alike."""
+        known = tuple(i for i, variable in enumerate(atom.variables) if variable in self.names)
+        return self._unknown(atom), known, tuple(spelled(self.names[atom.variables[i]]) for i in known)
+
+    def _look_up(self, atom: Atom) -> None:
+        row = self._row(atom)
+        self._unless(f"{row} != 0")
+        self._weigh(atom, self.writer.bind(self._weight_in(atom, row), "w"))
+
+    def _found(self, lookup: Lookup) -> str:
+        """The code that finds the row of an entry."""
+        return self.design.table_of(lookup).find(self.names[v] for v in lookup.variables)
+
+    def _row(self, lookup: Lookup) -> str:
+        return self.writer.bind(self._found(lookup), "r")
+
+    def _weight_in(self, lookup: Lookup, row: str) -> str:
+        return f"as_float(load(state, {self.design.table_of(lookup).after(row)}))"
+
+    def _enumerate(self, atom: Atom, loops: ExitStack) -> None:
+        writer, table = self.writer, self.design.table_of(atom)
+        known = tuple(i for i, variable in enumerate(atom.variables) if variable in self.names)
+        if not known:
+            raise CannotCompile(f"{atom.step.name}: its records are joined with others that share nothing")
+        index, at = self.design.tables.index(table, known)
+        key = [self.names[atom.variables[i]] for i in known]
+        entry = writer.bind(index.find(key), "r")
+        self._unless(f"{entry} != 0")
+        row = writer.bind(f"load(state, {index.after(entry)})", "r")
+        loops.enter_context(writer.block(f"while {row} != 0:"))
+        self.skip = "continue"
+        self.depth += 1
+        base = writer.bind(table.row(row), "b")
+        writer.line(f"{row} = load(state, {base} + {at})")
+        for i, variable in enumerate(atom.variables):
+            if i in known:
+                continue
+            word = writer.bind(f"load(state, {base} + {i})")
+            if variable in self.names:
+                self._unless(f"{word} == {self.names[variable]}")
+            else:
+                self.names[variable] = word
+        self._weigh(atom, writer.bind(f"as_float(load(state, {base} + {table.width}))", "w"))
+
+    def _weigh(self, entry: Lookup, weight: str) -> None:
+        """Note an entry's weights; where it is the very record that changes, those are what it was and will be."""
+        mine = self.entry
+        twin = (
+            entry.step is mine.step
+            if isinstance(entry, Atom) and isinstance(mine, Atom)
+            else not isinstance(entry, Atom) and not isinstance(mine, Atom) and entry.join is mine.join
+        )
+        if self.deferred:
+            self.met.append((entry, weight))
+            return
+        if not twin:
+            self.weights[entry] = weight, weight
+            return
+        pairs = zip(entry.variables, mine.variables, strict=True)
+        same = " and ".join(f"{self.names[a]} == {self.names[b]}" for a, b in pairs if a != b)
+        earlier = self.delta.lookups.index(entry) < self.place
+        further = self._further(entry) if earlier else []
+        if earlier and not further:
+            self._unless(f"not ({same})")  # counted from there already
+            self.weights[entry] = weight, weight
+            return
+        same = self.writer.bind(same)
+        if earlier:
+            self.doubtful.append((same, further))
+        before, after = (self.writer.bind(f"{end} if {same} else {weight}", "w") for end in ("old", "new"))
+        self.weights[entry] = before, after
+
+    def _further(self, entry: Lookup) -> list[Atom]:
+        """What must hold a record for the place of another entry to come by it, and need not for this one."""
+        mine = [self.entry, *required_with(self.delta.formula, self.entry)]
+        return [atom for atom in required_with(self.delta.formula, entry) if atom not in mine]
+
+    def _count_once(self) -> None:
+        """Skip what an earlier place counts, where that depends on what it has to walk through."""
+        for same, further in self.doubtful:
+            found = [same, *(f"{self._found(atom)} != 0" for atom in further)]
+            self._unless(f"not ({' and '.join(found)})")
+
+    def _guards(self, formula: Formula) -> None:
+        """Skip, as soon as it is known, where a filter makes the whole formula 0."""
+        if self.deferred:
+            return
+        if isinstance(formula, Guard):
+            self._guards(formula.child)
+            if id(formula) not in self.guarded and all(v in self.names for v in formula.variables):
+                self.guarded.add(id(formula))
+                self._unless(self._condition(formula))
+        elif not isinstance(formula, Atom) and not (isinstance(formula, MinMax) and not formula.both):
+            self._guards(formula.left)
+            self._guards(formula.right)
+
+    def _condition(self, formula: Guard) -> str:
+        assert formula.step.condition is not None
+        self.writer.known = {}
+        return formula.step.condition(self.writer, [self.names[v] for v in formula.variables])
+
+    def _pass_on(self, change: str) -> None:
+        self.writer.known = {}
+        words = self.delta.words(self.writer, self.names)
+        self.writer.line(self.delta.consumer(words, change))
+
+    def _finish(self, at_once: bool) -> None:
+        writer = self.writer
+        for entry in self.delta.lookups:
+            if entry not in self.weights:
+                self._weigh(entry, self._weight_of(entry))
+        self._count_once()
+        old, new = self._value(self.delta.formula)
+        writer.line(f"old_value = {old}", f"new_value = {new}")
+        if at_once:
+            writer.line(f"change += {self.delta.change}")
+            return
+        with writer.block("if old_value != new_value:"):
+            self._pass_on(self.delta.change)
+
+    def _weight_of(self, entry: Lookup) -> str:
+        """The weight of an entry that may be absent."""
+        row = self._row(entry)
+        return self.writer.bind(f"0.0 if {row} == 0 else {self._weight_in(entry, row)}", "w")
+
+    def _value(self, formula: Formula) -> BeforeAfter:
+        """The formula before and after; one name where nothing in it changes."""
+        if isinstance(formula, Atom):
+            return self.weights[formula]
+        if isinstance(formula, Guard):
+            below = self._value(formula.child)
+            if id(formula) in self.guarded:
+                return below
+            condition = self.writer.bind(self._condition(formula), "p")
+            return self._both([below], lambda value: f"({value[0]} if {condition} else 0.0)")
+        sides = [self._value(formula.left), self._value(formula.right)]
+        if isinstance(formula, MinMax):
+            choose = "min" if formula.smaller else "max"
+            return self._both(sides, lambda value: f"{choose}({value[0]}, {value[1]})")
+        if formula.norm is not None:
+            sides.append(self.weights[formula.norm])
+            return self._both(sides, lambda v: f"({v[0]} * {v[1]} / {v[2]} if {v[2]} > 0.0 else 0.0)")
+        norms = self._both(sides, lambda v: f"abs({v[0]}) + abs({v[1]})")
+        return self._both([*sides, norms], lambda v: f"({v[0]} * {v[1]} / {v[2]} if {v[2]} > 0.0 else 0.0)")
+
+    def _both(self, parts: list[BeforeAfter], text: Callable[[list[str]], str]) -> BeforeAfter:
+        old = self.writer.bind(text([before for before, _ in parts]), "w")
+        if all(before == after for before, after in parts):
+            return old, old
+        return old, self.writer.bind(text([after for _, after in parts]), "w")

@@ -1,0 +1,261 @@
+"""The routines that apply gathered changes, table by table, and the entry points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wpinq.engines.incremental.compiled.routines.header import PARAMETERS, PARAMETERS_EACH
+from wpinq.engines.incremental.compiled.routines.routine import (
+    FLOAT64,
+    FLOAT64S,
+    INT64,
+    INT64_ROWS,
+    INT64S,
+    Routine,
+    call,
+)
+from wpinq.engines.incremental.compiled.routines.store import link, put, settle, undo, unlink, words_of
+from wpinq.engines.incremental.compiled.steps.steps import JoinStep, SourceStep, Step
+from wpinq.engines.incremental.compiled.tables.arena import HashTable
+from wpinq.engines.incremental.compiled.tables.design import Design
+from wpinq.engines.incremental.compiled.words.code import Writer
+from wpinq.engines.incremental.compiled.words.encoding import width
+from wpinq.engines.incremental.compiled.words.memo import Memo
+from wpinq.engines.incremental.loss import loss
+
+Memos = Sequence[tuple[Memo, HashTable, HashTable]]
+
+
+def process_step(design: Design, step: Step) -> None:
+    """Write what applies the changes of a step's norms and table."""
+    if isinstance(step, JoinStep) and step in design.norms:
+        _process_norm(design, step)
+    if step in design.held:
+        _process_table(design, step)
+
+
+def process_all(design: Design, memos: Memos) -> Routine:
+    """The routine that applies all changes, inputs before users."""
+    writer = design.writer()
+    writer.line(*map(call, design.processes))
+    for number in range(len(design.outputs)):
+        _process_output(design, writer, number)
+    if memos:
+        with writer.block("if load(state, MISSED) != 0:"):
+            writer.line("save(state, MISSED, 0)", *_status("MISSING"))
+    missing = [table for _, _, table in memos]
+    gathered = [table for table in design.tables.all if not table.logged and table not in missing]
+    writer.when("load(state, STATUS) != 0", *(table.clear() for table in gathered))
+    return design.routine("process", writer.lines)
+
+
+def _status(status: str) -> tuple[str, str]:
+    return "if load(state, STATUS) == 0:", f"    save(state, STATUS, {status})"
+
+
+def _put(table: HashTable, row: str, value: str) -> str:
+    return call(put, table.after(row), value)
+
+
+def _insertion(design: Design, table: HashTable) -> Routine:
+    """Put a record into a table and its indexes."""
+    words, writer = words_of("x", table.width), design.writer()
+    writer.line(f"row = {table.insert(words)}")
+    writer.when("row == 0", "return 0")
+    writer.line(_put(table, "row", "as_word(new)"))
+    for columns, index, at in table.indexes:
+        key = [words[i] for i in columns]
+        writer.line(f"entry = {index.find(key)}")
+        with writer.block("if entry == 0:"):
+            writer.line(f"entry = {index.insert(key)}")
+            writer.when("entry == 0", "return 0")
+            writer.line(_put(index, "entry", "0"))
+        writer.line(call(link, table.name, "row", str(at), index.name, "entry", str(index.width)))
+    writer.line("return row")
+    return design.routine(f"insert_{table.name}", writer.lines, words, {"new": FLOAT64}, INT64)
+
+
+def _removal(design: Design, table: HashTable) -> Routine:
+    """Take a record out of a table and its indexes."""
+    words, writer = words_of("x", table.width), design.writer()
+    for columns, index, at in table.indexes:
+        key = [words[i] for i in columns]
+        writer.line(f"entry = {index.find(key)}")
+        unlinked = call(unlink, table.name, "row", str(at), index.name, "entry", str(index.width))
+        writer.when(unlinked, index.remove(key, "entry"))
+    writer.line(table.remove(words, "row"))
+    return design.routine(f"remove_{table.name}", writer.lines, words, {"row": INT64})
+
+
+def _process_table(design: Design, step: Step) -> None:
+    (kept, moved), writer, size = design.held[step], design.writer(), step.width
+    insertion, removal = _insertion(design, kept), _removal(design, kept)
+    line, words = writer.line, words_of("x", size)
+    line(f"n = load(state, {moved.name} + COUNT)")
+    writer.when("n == 0", "return")
+    groups = design.groups.get(step, [])
+    for group, touched, routine in groups:
+        with writer.block("for m in range(1, 1 + n):"):
+            line(f"base = {moved.row('m')}")
+            keys = [f"load(state, base + {i})" for i in group.key]
+            writer.when(f"abs(as_float(load(state, base + {size}))) >= DUST", touched.gather(keys, "1.0"))
+        _regroup(writer, touched, routine, -1)
+    with writer.block("for m in range(1, 1 + n):"):
+        _read_change(writer, kept, moved, words)
+        if isinstance(step, SourceStep):
+            _check_source(design, writer)
+        _find_row(writer, call(insertion, *words, "new"))
+        _call_deltas(design, writer, kept, words)
+        line(*(call(shave, *words, "old", "new") for shave in design.shaves.get(step, [])))
+        if isinstance(step, SourceStep) and step in design.consumers:
+            line(call(design.emission(step), *words, "new - old"))
+        _write_change(writer, kept, call(removal, *words, "row"))
+    for _, touched, routine in groups:
+        _regroup(writer, touched, routine, 1)
+        line(touched.clear())
+    line(moved.clear())
+    design.processes.append(design.routine(f"process_{kept.name}", writer.lines))
+
+
+def _process_norm(design: Design, join: JoinStep) -> None:
+    (kept, moved), writer = design.norms[join], design.writer()
+    words = words_of("x", kept.width)
+    writer.line(f"n = load(state, {moved.name} + COUNT)")
+    with writer.block("for m in range(1, 1 + n):"):
+        _read_change(writer, kept, moved, words)
+        grown = "old > 0.0 and new * new > GROWTH * old * max(1.0, new) and load(state, UNCHECKED) == 0"
+        writer.when(grown, *_status("UNSTEADY"), "break")
+        _find_row(writer, kept.insert(words))
+        _call_deltas(design, writer, kept, words)
+        _write_change(writer, kept, kept.remove(words, "row"))
+    writer.line(moved.clear())
+    design.processes.append(design.routine(f"process_{kept.name}", writer.lines))
+
+
+def _read_change(writer: Writer, kept: HashTable, moved: HashTable, words: Sequence[str]) -> None:
+    """Read change m of a table: the record, its row if it has one, and its weight before and after."""
+    writer.when("load(state, STATUS) != 0", "break")
+    writer.line(f"base = {moved.row('m')}", f"change = as_float(load(state, base + {kept.width}))")
+    writer.when("abs(change) < DUST", "continue")
+    writer.line(*(f"{word} = load(state, base + {i})" for i, word in enumerate(words)))
+    writer.line(f"row = {kept.find(words)}")
+    writer.line(f"old = 0.0 if row == 0 else as_float(load(state, {kept.after('row')}))")
+    writer.line(f"new = {call(settle, 'old + change')}")
+
+
+def _find_row(writer: Writer, inserted: str) -> None:
+    with writer.block("if row == 0:"):
+        writer.when("new == 0.0", "continue")
+        writer.line(f"row = {inserted}")
+
+
+def _write_change(writer: Writer, kept: HashTable, removed: str) -> None:
+    writer.when("new == 0.0", removed)
+    writer.line("else:", f"    {_put(kept, 'row', 'as_word(new)')}")
+
+
+def _check_source(design: Design, writer: Writer) -> None:
+    if design.assumptions.unit:
+        writer.when("new != 0.0 and new != 1.0", *_status("NOT_UNIT"), "break")
+    elif design.assumptions.nonnegative:
+        writer.when("new < 0.0", *_status("NEGATIVE"), "break")
+
+
+def _regroup(writer: Writer, touched: HashTable, group: Routine, sign: int) -> None:
+    with writer.block(f"for m in range(1, 1 + load(state, {touched.name} + COUNT)):"):
+        keys = [f"load(state, base + {i})" for i in range(touched.width)]
+        writer.line(f"base = {touched.row('m')}", call(group, *keys, f"{sign}.0"))
+
+
+def _call_deltas(design: Design, writer: Writer, table: HashTable, words: Sequence[str]) -> None:
+    """Call the delta of every formula that looks up a table, once for each place where it does."""
+    for delta in design.deltas:
+        for place, routine in delta.routines.items():
+            if design.table_of(delta.lookups[place]) is table:
+                writer.line(call(routine, *words, "old", "new"))
+
+
+def _process_output(design: Design, writer: Writer, number: int) -> None:
+    kept, moved = design.outputs[number]
+    line, size = writer.line, kept.width
+    words = [f"{word}_{number}" for word in words_of("x", size)]
+    at = PARAMETERS + PARAMETERS_EACH * number
+    with writer.block(f"for m in range(1, 1 + load(state, {moved.name} + COUNT)):"):
+        line(f"base = {moved.row('m')}", *(f"{word} = load(state, base + {i})" for i, word in enumerate(words)))
+        line(f"change = as_float(load(state, base + {size}))", f"row = {kept.find(words)}")
+        with writer.block("if row == 0:"):
+            writer.when(f"{call(settle, 'change')} == 0.0", "continue")
+            line(f"row = {kept.insert(words)}")
+            writer.when("row == 0", "break")
+            line(f"at = {kept.after('row')}", *(call(put, place, "0") for place in ("at", "at + 1", "at + 2")))
+        line(f"at = {kept.after('row')}")
+        line("old, target, pinned = as_float(load(state, at)), as_float(load(state, at + 1)), load(state, at + 2)")
+        line(f"new = {call(settle, 'old + change')}")
+        line(f"price, rounding = as_float(load(state, {at} + (1 - pinned))), as_float(load(state, {at} + 2))")
+        losses = [call(loss, f"{weight} - target", "rounding") for weight in ("new", "old")]
+        line(f"moved = price * ({' - '.join(losses)})")
+        line(call(put, "SCORE", "as_word(as_float(load(state, SCORE)) + moved)"))
+        writer.when("new == 0.0 and pinned == 0", kept.remove(words, "row"))
+        line("else:", f"    {call(put, 'at', 'as_word(new)')}")
+
+
+def entries(design: Design, process: Routine, memos: Memos) -> None:
+    """Write the entry points."""
+    _propose(design, process)
+    design.routine("rollback", [f"    {call(undo, 'mark')}"], more={"mark": INT64}, entry=True)
+    _pin(design)
+    if memos:
+        _learn(design, memos)
+        forgotten = [f"    {missing.clear()}" for _, _, missing in memos]
+        design.routine("forget", forgotten, entry=True)
+
+
+def _row_words(size: int) -> list[str]:
+    return [f"words[i, {j}]" for j in range(size)]
+
+
+def _propose(design: Design, process: Routine) -> None:
+    """Make changes of the sources."""
+    writer = design.writer()
+    writer.line(*(moved.clear() for _, moved in design.outputs))
+    with writer.block("for i in range(len(weights)):"):
+        for step in design.steps.all:
+            if isinstance(step, SourceStep):
+                gathered = design.held[step][1].gather(_row_words(step.width), "weights[i]")
+                writer.when(f"which[i] == {step.number}", gathered)
+    writer.line(call(process))
+    arguments = {"which": INT64S, "words": INT64_ROWS, "weights": FLOAT64S}
+    design.routine("propose", writer.lines, more=arguments, entry=True)
+
+
+def _pin(design: Design) -> None:
+    """Give records of an output their targets."""
+    writer = design.writer()
+    with writer.block("for i in range(len(targets)):"):
+        for number, (kept, _) in enumerate(design.outputs):
+            with writer.block(f"if which == {number}:"):
+                words = _row_words(kept.width)
+                writer.line(f"row = {kept.find(words)}")
+                with writer.block("if row == 0:"):
+                    writer.line(f"row = {kept.insert(words)}")
+                    writer.when("row == 0", "return")
+                    writer.line(_put(kept, "row", "0"))
+                writer.line(f"at = {kept.after('row')}", call(put, "at + 1", "as_word(targets[i])"))
+                writer.line(call(put, "at + 2", "1"))
+    arguments = {"which": INT64, "words": INT64_ROWS, "targets": FLOAT64S}
+    design.routine("pin", writer.lines, more=arguments, entry=True)
+
+
+def _learn(design: Design, memos: Memos) -> None:
+    """Take in what Python computed."""
+    writer = design.writer()
+    with writer.block("for i in range(len(words)):"):
+        for memo, kept, _ in memos:
+            key = _row_words(kept.width)
+            with writer.block(f"if which == {memo.number} and {kept.find(key)} == 0:"):
+                writer.line(f"row = {kept.insert(key)}")
+                writer.when("row == 0", "return")
+                for j in range(width(memo.value)):
+                    writer.line(f"save(state, {kept.after('row')} + {j}, results[i, {j}])")
+    arguments = {"which": INT64, "words": INT64_ROWS, "results": INT64_ROWS}
+    design.routine("learn", writer.lines, more=arguments, entry=True)

@@ -1,0 +1,1 @@
+"""Random walks over graphs inside compiled code."""

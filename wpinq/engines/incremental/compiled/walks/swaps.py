@@ -1,0 +1,158 @@
+"""Walks over graphs by swaps that preserve every degree, scored against answers, inside compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wpinq.arrays import Integers
+from wpinq.engines.incremental.compiled.neighbours.decomposition import OutOfReach
+from wpinq.engines.incremental.compiled.neighbours.generation import generate
+from wpinq.engines.incremental.compiled.neighbours.graph import Edges, Graph, Numbers, numbered
+from wpinq.engines.incremental.compiled.neighbours.state import NeighbourWalk
+from wpinq.engines.incremental.compiled.steps.plans import lower
+from wpinq.engines.incremental.compiled.tables.compiled_evaluator import FloatWeights
+from wpinq.engines.incremental.compiled.walks.graph_walk import GraphTables, GraphWalk, vertex_type
+from wpinq.engines.incremental.compiled.walks.table_loops import WalkLoops
+from wpinq.engines.incremental.compiled.words.encoding import Dictionary
+from wpinq.engines.incremental.goals import Goal
+from wpinq.errors import PlanError
+
+
+class SwapWalk(GraphWalk):
+    """A Metropolis-Hastings walk over simple graphs with given degrees.
+
+    A step draws two edges and exchanges ends: {a, b}, {p, q} become {a, q}, {p, b}. Loops and edges that are there
+    already are refused. The new graph is kept with probability
+    `min(1, ratio · exp(power · (score before − score after)))`, where the ratio of the proposal
+    probabilities is 1 unless proposals are chosen to close wedges. The score is the sum over the goals; see `Goal`.
+
+    Parameters
+    ----------
+    goals : sequence of Goal
+        What the graph is to fit, all over one source of edges. Public: answers, never protected data.
+    source : str
+        The name of that source, whose records are two fields of one type.
+    edges : sequence of pairs, or array of shape (edges, 2)
+        The undirected edges to start from, each once; no loops.
+    symmetric : bool
+        Whether the source holds each edge in both directions, as the recipes expect, or once, from its smaller vertex
+        to its larger, as where one record is one undirected edge.
+    seed : int
+        Two walks with one seed and one chunking do the same.
+    virtual : bool
+        See `CompiledEvaluator`.
+    closing : float
+        The share of proposals that are chosen to close a wedge: draw a wedge a-h-q, a neighbour b of a and a neighbour
+        p of q; from 0 to 1. Below 1, so that every graph can be reached. The ratio of the proposal probabilities is
+        exact, so what the walk converges to is the same.
+
+    Raises
+    ------
+    CannotCompile
+        When a plan has no integer form, or numba is not installed.
+    PlanError
+        When the source is not one of edges, the edges are not a simple graph, or closing is out of range.
+
+    Notes
+    -----
+    Privacy cost: none; all that comes in is public.
+    Source: paper, sections 4.2 and 5.1; xoroshiro128+ is by Blackman and Vigna.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> near = edges.where(lambda e: (e.src - e.dst) * (e.src - e.dst) == 1).select(lambda e: "near")
+    >>> ring = [(i, (i + 3) % 8) for i in range(8)]
+    >>> walk = SwapWalk([Goal(near.plan, 1.0, {"near": 14.0})], "edges", ring, seed=1)
+    >>> walk.run(2000, power=1.0).score < 14
+    True
+    """
+
+    def __init__(
+        self,
+        goals: Sequence[Goal],
+        source: str,
+        edges: Edges,
+        *,
+        symmetric: bool = True,
+        seed: int = 0,
+        virtual: bool = True,
+        closing: float = 0.0,
+    ) -> None:
+        if not 0 <= closing < 1:
+            raise PlanError("closing is a share of proposals, at least 0 and less than 1")
+        vertices, numbers = numbered(edges, vertex_type(goals, source), 2)
+        super().__init__(goals, source, vertices, symmetric, virtual, seed)
+        self._closing = float(closing)
+        self._begin(numbers)
+
+    @property
+    def specialised(self) -> bool:
+        """Whether the plan allowed the loop over neighbour lists (see `neighbours`); tables serve all others."""
+        return isinstance(self._walk, NeighbourWalk)
+
+    @property
+    def outputs(self) -> list[FloatWeights]:
+        """The output of each plan on the graph as it is."""
+        return self._walk.outputs
+
+    @property
+    def memory(self) -> int:
+        """The bytes of the walk's arrays."""
+        return self._graph.memory + self._walk.memory
+
+    def resynchronize(self) -> None:
+        """Evaluate afresh, which ends the drift of weights. Neighbour lists follow the order of the edges again."""
+        if isinstance(self._walk, NeighbourWalk):
+            self._walk.resynchronize()
+        else:
+            self._begin(self._graph.edges)
+
+    def _begin(self, numbers: Numbers) -> None:
+        self._graph = Graph(self._vertices, numbers)
+        self._walk = self._neighbours() or _SwapTables(
+            self._goals, self._source, self._graph, self._symmetric, self._virtual
+        )
+
+    def _neighbours(self) -> NeighbourWalk | None:
+        if not self._virtual:
+            return None
+        dictionary = Dictionary()
+        steps = lower([goal.plan for goal in self._goals], dictionary)
+        code = generate(steps, self._source, self._symmetric)
+        if code is None:
+            return None
+        try:
+            return NeighbourWalk(code, steps, self._goals, self._symmetric, self._graph)
+        except OutOfReach:
+            return None
+
+    def _run(self, steps: int, power: float) -> None:
+        self._walk.run(self._seeds, self._tallies, steps, power, self._closing)
+
+    def _score(self) -> float:
+        return self._walk.score
+
+    def _numbers(self) -> Numbers:
+        return self._graph.edges
+
+
+class _SwapTables(GraphTables):
+    """A walk over tables."""
+
+    def __init__(self, goals: Sequence[Goal], source: str, graph: Graph, symmetric: bool, virtual: bool) -> None:
+        super().__init__(goals, WalkLoops(source, swaps=True), graph.vertices, graph.edges, symmetric, virtual)
+        self._graph, self._symmetric = graph, symmetric
+
+    def run(self, seeds: NDArray[np.uint64], tallies: Integers, steps: int, power: float, closing: float) -> None:
+        fixed = (self.labels, seeds, tallies, int(self._symmetric))
+
+        def chunk(module: ModuleType, words: Integers, steps: int) -> None:
+            module.swap_chunk(*self._graph.arrays, words, *fixed, steps, power, closing)
+
+        self.evaluator.walk(chunk, tallies, steps)

@@ -1,0 +1,1 @@
+"""Records as words of 64 bits, and expressions over them as code."""

@@ -1,0 +1,291 @@
+"""Scalar expressions as numba code, in static single assignment.
+
+Integers, floats, bools, nulls and records; strings only as opaque values. Whatever 64 bits cannot say is null, as
+in `wpinq.expr.primitives`, which is the meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+from wpinq.engines.incremental.compiled.refusal import CannotCompile
+from wpinq.engines.incremental.compiled.routines.calculation import divides, floor_divide, modulo, truncate
+from wpinq.engines.incremental.compiled.routines.routine import call
+from wpinq.engines.incremental.compiled.words.code import (
+    RecordCode,
+    ScalarCode,
+    ValueCode,
+    Writer,
+    both,
+    constant,
+    filler,
+    from_words,
+    nothing,
+    to_words,
+)
+from wpinq.engines.incremental.compiled.words.memo import looked_up, memo_of
+from wpinq.expr.compile import compile_lambda
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
+from wpinq.expr.types import ListOf, TupleOf, Weighted
+
+
+def emit(writer: Writer, expr: Expr) -> ValueCode:
+    """Write what computes a primitive expression; gives the value. Variables must be known to the writer."""
+    known = writer.known.get(expr.digest)
+    if known is not None:
+        return known
+    if isinstance(expr, Constant):
+        return constant(writer, expr.value, expr.type)
+    if isinstance(expr, Variable) or not isinstance(expr, Call) or isinstance(expr.type, Weighted):
+        raise CannotCompile("a group is used as a value")
+    rule = _RULES.get(expr.name)
+    if isinstance(expr.type, ListOf) and expr.name not in ("field", "where"):
+        rule = None
+    try:
+        if rule is None:
+            raise CannotCompile(f"the function {expr.name} has no integer form")
+        arguments = [emit(writer, argument) for argument in expr.arguments]
+        value = rule(writer, expr, arguments)
+    except RecursionError:
+        raise CannotCompile("an expression is too deep") from None
+    except CannotCompile:
+        if not writer.memoizes:
+            raise
+        value = _memoized(writer, expr)
+    writer.known[expr.digest] = value
+    return value
+
+
+def _memoized(writer: Writer, expr: Call) -> ValueCode:
+    """A function of the variables that the expression is made of, which Python computes."""
+    inner = {variable.digest for node in walk(expr) if isinstance(node, Lambda) for variable in node.parameters}
+    variables = [node for node in walk(expr) if isinstance(node, Variable) and node.digest not in inner]
+    if any(variable.digest not in writer.known for variable in variables):
+        raise CannotCompile(f"the function {expr.name} of a group has no integer form")
+    words = [word for variable in variables for word in to_words(writer.known[variable.digest], variable.type)]
+    key = ("value", expr.digest, *(variable.digest for variable in variables))
+    arguments = tuple(variable.type for variable in variables)
+    compute = compile_lambda(make_lambda(tuple(variables), expr))
+    memo = memo_of(writer.dictionary, key, arguments, expr.type, compute)
+    return from_words(expr.type, looked_up(writer, memo, words))
+
+
+ScalarRule = Callable[[Writer, Call, list[ValueCode]], ValueCode]
+_RULES: dict[str, ScalarRule] = {}
+
+
+def _rule(primitive: str) -> Callable[[ScalarRule], ScalarRule]:
+    """Declare the rule of a primitive. One that has none is a memo."""
+    return lambda rule: _RULES.setdefault(primitive, rule)
+
+
+def _scalars(arguments: list[ValueCode]) -> list[ScalarCode]:
+    terms = [argument for argument in arguments if isinstance(argument, ScalarCode)]
+    if len(terms) < len(arguments):
+        raise CannotCompile("a record stands where a scalar is needed")
+    return terms
+
+
+def _strict(writer: Writer, kind: str, arguments: list[ValueCode], value: str, fits: str | None = None) -> ScalarCode:
+    """A scalar that is there where the arguments are and `fits` holds. `{0}`, `{1}` stand for them."""
+    terms = _scalars(arguments)
+    if any(term.kind == "null" for term in terms):
+        return ScalarCode(kind, filler(kind), "False")
+    texts = [term.text for term in terms]
+    present = reduce(both, [term.present for term in terms], None)
+    if fits is not None:
+        present = both(present, fits.format(*texts))
+    if present is not None:
+        present = writer.bind(present, "p")
+    return ScalarCode(kind, writer.bind(value.format(*texts)), present)
+
+
+def _arithmetic(primitive: str, sign: str) -> None:
+    @_rule(primitive)
+    def rule(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+        if any(isinstance(a, ScalarCode) and a.kind == "float" for a in arguments):
+            return _finite(writer, _strict(writer, "float", arguments, f"{{0}} {sign} {{1}} + 0.0"))
+        return _strict(writer, "int", arguments, f"{{0}} {sign} {{1}}", f"{primitive}_fits({{0}}, {{1}})")
+
+
+for _primitive, _sign in (("add", "+"), ("subtract", "-"), ("multiply", "*")):
+    _arithmetic(_primitive, _sign)
+
+
+def _finite(writer: Writer, value: ScalarCode) -> ScalarCode:
+    present = writer.bind(both(value.present, f"isfinite({value.text})") or "True", "p")
+    return ScalarCode("float", value.text, present)
+
+
+@_rule("divide")
+def _divide(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+    return _finite(writer, _strict(writer, "float", arguments, "{0} / {1} + 0.0", "{1} != 0.0"))
+
+
+@_rule("floor_divide")
+def _floor_divide(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+    return _strict(writer, "int", arguments, call(floor_divide, "{0}", "{1}"), call(divides, "{0}", "{1}"))
+
+
+@_rule("modulo")
+def _modulo(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+    return _strict(writer, "int", arguments, call(modulo, "{0}", "{1}"), "{1} != 0")
+
+
+def all_of(conditions: list[str]) -> str:
+    """Code of the conjunction."""
+    if "False" in conditions:
+        return "False"
+    return " and ".join(condition for condition in conditions if condition != "True") or "True"
+
+
+def same(writer: Writer, a: ValueCode, b: ValueCode) -> str:
+    """Code that says whether two values are one record; null equals null."""
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, ScalarCode) and one.kind == "null":
+            return f"(not {other.present})" if other.present is not None else "False"
+    if isinstance(a, RecordCode) and isinstance(b, RecordCode):
+        inside = all_of([same(writer, x, y) for x, y in zip(a.parts, b.parts, strict=True)])
+    else:
+        assert isinstance(a, ScalarCode)
+        assert isinstance(b, ScalarCode)
+        inside = f"{a.text} == {b.text}"
+        if writer.distinct(a.text, b.text):
+            inside = "False"
+        elif a.text == b.text and a.text in writer.order:
+            inside = "True"
+    if a.present is None and b.present is None:
+        return inside if inside in ("True", "False") else f"({inside})"
+    p, q = a.present or "True", b.present or "True"
+    return f"(({p} and {q} and {inside}) or not ({p} or {q}))"
+
+
+@_rule("equal")
+def _equal(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+    return ScalarCode("bool", writer.bind(same(writer, *arguments)))
+
+
+@_rule("less")
+def _less(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+    if all(isinstance(a, ScalarCode) and a.present is None and a.kind in ("int", "str") for a in arguments):
+        first, second = _scalars(arguments)
+        known = writer.less(first.text, second.text)
+        if known is not None:
+            return ScalarCode("bool", str(known))
+    if any(isinstance(a, ScalarCode) and a.kind == "str" for a in arguments):
+        raise CannotCompile("strings are ordered")
+    return _strict(writer, "bool", arguments, "{0} < {1}")
+
+
+@_rule("and")
+def _and(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+    a, b = (ScalarCode("bool", "False", "False") if term.kind == "null" else term for term in _scalars(arguments))
+    p, q = a.present or "True", b.present or "True"
+    value = writer.bind(all_of([p, a.text, q, b.text]))
+    if a.present is None and b.present is None:
+        return ScalarCode("bool", value)
+    present = writer.bind(f"({p} and {q}) or ({p} and not {a.text}) or ({q} and not {b.text})", "p")
+    return ScalarCode("bool", value, present)
+
+
+@_rule("not")
+def _not(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+    (value,) = _scalars(arguments)
+    if value.text in ("True", "False") and value.present is None:
+        return ScalarCode("bool", str(value.text == "False"))
+    return _strict(writer, "bool", arguments, "not {0}")
+
+
+def truth(value: ValueCode) -> str:
+    """Code that says whether a bool is there and true."""
+    assert isinstance(value, ScalarCode)
+    if value.kind == "null":
+        return "False"
+    return value.text if value.present is None else f"({value.present} and {value.text})"
+
+
+@_rule("where")
+def _where(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+    condition = writer.bind(truth(arguments[0]))
+    if condition in ("True", "False") and type(arguments[1]) is type(arguments[2]):
+        chosen = arguments[1] if condition == "True" else arguments[2]
+        if chosen.present is None:
+            return chosen
+    return _choose(writer, condition, arguments[1], arguments[2])
+
+
+def _choose(writer: Writer, condition: str, yes: ValueCode, no: ValueCode) -> ValueCode:
+    if isinstance(yes, ScalarCode) and yes.kind == "null":
+        yes = _null_like(no)
+    if isinstance(no, ScalarCode) and no.kind == "null":
+        no = _null_like(yes)
+    present = None
+    if yes.present is not None or no.present is not None:
+        present = writer.bind(f"{yes.present or 'True'} if {condition} else {no.present or 'True'}", "p")
+    if isinstance(yes, RecordCode):
+        assert isinstance(no, RecordCode)
+        pairs = zip(yes.parts, no.parts, strict=True)
+        return RecordCode(tuple(_choose(writer, condition, *pair) for pair in pairs), present)
+    assert isinstance(no, ScalarCode)
+    return ScalarCode(yes.kind, writer.bind(f"{yes.text} if {condition} else {no.text}"), present)
+
+
+def _null_like(value: ValueCode) -> ValueCode:
+    if isinstance(value, RecordCode):
+        return RecordCode(tuple(_null_like(part) for part in value.parts), "False")
+    return ScalarCode(value.kind, filler(value.kind), "False")
+
+
+@_rule("is_null")
+def _is_null(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+    present = arguments[0].present
+    return ScalarCode("bool", "False" if present is None else writer.bind(f"not {present}"))
+
+
+@_rule("to_int")
+def _to_int(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+    (value,) = _scalars(arguments)
+    if value.kind in ("int", "null"):
+        return value if value.kind == "int" else ScalarCode("int", "0", "False")
+    if value.kind == "bool":
+        return _strict(writer, "int", arguments, "(1 if {0} else 0)")
+    if value.kind == "float":
+        fits = "(-9.223372036854775808e18 <= {0} < 9.223372036854775808e18)"
+        return _strict(writer, "int", arguments, call(truncate, "{0}"), fits)
+    raise CannotCompile("a string is cast to int")
+
+
+@_rule("to_float")
+def _to_float(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+    (value,) = _scalars(arguments)
+    if value.kind in ("float", "null"):
+        return value if value.kind == "float" else ScalarCode("float", "0.0", "False")
+    if value.kind == "int":
+        return _strict(writer, "float", arguments, "float({0})")
+    raise CannotCompile("a string is cast to float")
+
+
+@_rule("record")
+def _record(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+    return RecordCode(tuple(arguments))
+
+
+@_rule("field")
+def _field(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+    (value,), (index,) = arguments, expr.attributes
+    assert isinstance(index, int)
+    if isinstance(value, ScalarCode):
+        return nothing(expr.type)
+    part = value.parts[index]
+    if value.present is None:
+        return part
+    present = both(value.present, part.present)
+    if isinstance(part, RecordCode):
+        return RecordCode(part.parts, present)
+    return ScalarCode(part.kind, part.text, present)
+
+
+def shaped(value: ValueCode, type_: object) -> ValueCode:
+    """A null that must fill the shape of a record type."""
+    return nothing(type_) if isinstance(value, ScalarCode) and isinstance(type_, TupleOf) else value

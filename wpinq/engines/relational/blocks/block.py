@@ -1,0 +1,199 @@
+"""Blocks: one select-from-where over tables, kept as terms, so that operators compose without running anything.
+
+A block gives a record (its output) and a weight for every way to choose a row from each of its tables that
+satisfies its condition. Select, Where and Join map blocks to blocks. What is known of the tables, their keys and
+what their weights depend on, says when each record comes out once, and what a row is determined by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from wpinq.engines.relational.blocks.shape import Shape, leaves, map_shape
+from wpinq.engines.relational.blocks.term import SqlTerm, both, column, columns, conjuncts, substitute
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTable:
+    """A table, or a query in parentheses, with what is known of its rows.
+
+    Attributes
+    ----------
+    source : str
+        What stands after FROM.
+    columns : tuple of (str, bool)
+        The columns of a record, each with whether it can be null. The weight is the column `w`.
+    keys : tuple of frozenset of str
+        Sets of columns, each of which determines the row.
+    weight_from : frozenset of str or None
+        Columns that determine the weight, where they are fewer than a key.
+    weight : Scalar or None
+        The weight itself, where it is one constant.
+    lookup : bool
+        Whether it holds one row for each key of another dataset: norms, groups.
+    covers : (str, tuple of str) or None
+        Of a lookup: a table, and columns of it, of which it holds all values, in the order of the key's names.
+    reads : tuple of str
+        Of a query in parentheses, the tables that it reads.
+    """
+
+    source: str
+    columns: tuple[tuple[str, bool], ...]
+    keys: tuple[frozenset[str], ...] = ()
+    weight_from: frozenset[str] | None = None
+    weight: SqlTerm | None = None
+    reads: tuple[str, ...] = ()
+    lookup: bool = False
+    covers: tuple[str, tuple[str, ...]] | None = None
+
+
+JoinedTables = tuple[tuple[str, SqlTable], ...]
+"""Tables by alias, in the order of the join."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Tables by alias, a condition on their rows, and the record and weight that each choice of rows gives."""
+
+    tables: JoinedTables
+    condition: SqlTerm
+    output: Shape
+    weight: SqlTerm
+
+
+def rewritten(block: Block, tables: JoinedTables, replace: dict[str, str]) -> Block:
+    """The block over other tables, with columns read from other aliases."""
+    rewrite = substitute(
+        lambda term: column(replace[term.scope], term.text, term.nullable) if term.scope in replace else None
+    )
+    return Block(tables, rewrite(block.condition), map_shape(rewrite, block.output), rewrite(block.weight))
+
+
+def equalities(condition: SqlTerm) -> list[tuple[SqlTerm, SqlTerm]]:
+    """The pairs of terms that a condition makes equal, one of each pair a column."""
+    pairs = []
+    for term in conjuncts(condition):
+        if term.kind == "call" and term.text in ("equal", "same"):
+            left, right = term.arguments
+            if left.kind == "column" and right.kind in ("column", "literal"):
+                pairs.append((left, right))
+            elif right.kind == "column" and left.kind == "literal":
+                pairs.append((right, left))
+    return pairs
+
+
+def classes(block: Block) -> Callable[[SqlTerm], SqlTerm]:
+    """The function from a column to the one that stands for all that the condition makes equal to it."""
+    parent: dict[SqlTerm, SqlTerm] = {}
+
+    def find(term: SqlTerm) -> SqlTerm:
+        while term in parent:
+            term = parent[term]
+        return term
+
+    for left, right in equalities(block.condition):
+        a, b = find(left), find(right)
+        if a != b:
+            parent[a] = b
+    return find
+
+
+def closure(block: Block, start: Iterable[SqlTerm]) -> tuple[set[SqlTerm], set[str]]:
+    """The columns, and the aliases of the whole rows, that the values of some terms determine."""
+    known = set(start)
+    rows: set[str] = set()
+    pairs = equalities(block.condition)
+    known.update(left for left, right in pairs if right.kind == "literal")
+    grown = True
+    while grown:
+        grown = False
+        for left, right in pairs:
+            if right.kind == "column" and (left in known) != (right in known):
+                known.update((left, right))
+                grown = True
+        for alias, table in block.tables:
+            if alias in rows:
+                continue
+            held = {term.text for term in known if term.scope == alias}
+            if any(key <= held for key in table.keys):
+                rows.add(alias)
+                known.update(column(alias, name, nullable) for name, nullable in table.columns)
+                known.add(column(alias, "w", False))
+                grown = True
+            elif table.weight_from is not None and table.weight_from <= held and "w" not in held:
+                known.add(column(alias, "w", False))
+                grown = True
+    return known, rows
+
+
+def output_columns(shape: Shape) -> list[SqlTerm]:
+    """The leaves of a value that are plain columns."""
+    return [leaf for leaf in leaves(shape) if leaf.kind == "column"]
+
+
+def determines_row(block: Block, shape: Shape) -> bool:
+    """Whether the values of a shape determine the row of every table: at most one choice of rows has them."""
+    _, rows = closure(block, output_columns(shape))
+    return len(rows) == len(block.tables)
+
+
+def determines_weight(block: Block, shape: Shape) -> bool:
+    """Whether the weight is a function of the values of a shape."""
+    known, _ = closure(block, output_columns(shape))
+    return columns(block.weight) <= known
+
+
+def output_keys(block: Block, names: list[str]) -> tuple[frozenset[str], ...]:
+    """Sets of output columns that determine the row: dropping from the left first, and from the right."""
+    return tuple(
+        {
+            frozenset(names[i] for i in kept)
+            for kept in (_least(block, order, False) for order in _orders(block))
+            if kept is not None
+        }
+    )
+
+
+def output_weight_from(block: Block, names: list[str]) -> frozenset[str] | None:
+    """A set of output columns that determines the weight, or None."""
+    kept = _least(block, list(range(len(names))), True)
+    return None if kept is None else frozenset(names[i] for i in kept)
+
+
+def _orders(block: Block) -> tuple[list[int], list[int]]:
+    positions = list(range(len(list(leaves(block.output)))))
+    return positions, positions[::-1]
+
+
+def _least(block: Block, order: list[int], weight: bool) -> list[int] | None:
+    """The output positions that are left when as many as can be are dropped, in this order."""
+    terms = list(leaves(block.output))
+
+    def enough(kept: list[int]) -> bool:
+        known, rows = closure(block, [terms[i] for i in kept if terms[i].kind == "column"])
+        return columns(block.weight) <= known if weight else len(rows) == len(block.tables)
+
+    kept = [i for i in order if terms[i].kind == "column"]
+    if not enough(kept):
+        return None
+    for i in list(kept):
+        fewer = [j for j in kept if j != i]
+        if enough(fewer):
+            kept = fewer
+    return kept
+
+
+def grows(block: Block) -> bool:
+    """Whether the block can have more rows than each of its tables: whether no table's row determines the others."""
+    for alias, table in block.tables:
+        start = [column(alias, name, nullable) for name, nullable in table.columns]
+        _, rows = closure(block, start)
+        if rows | {alias} >= {other for other, _ in block.tables}:
+            return False
+    return True
+
+
+def restricted(block: Block, condition: SqlTerm) -> Block:
+    """The rows that satisfy a further condition too."""
+    return Block(block.tables, both([block.condition, condition]), block.output, block.weight)

@@ -1,0 +1,90 @@
+"""Relations: datasets under construction, as sums of blocks; and what is asked of their columns and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from wpinq.engines.relational.blocks.block import Block, SqlTable, determines_row
+from wpinq.engines.relational.blocks.shape import leaf_types, leaves
+from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, column
+from wpinq.expr.types import ListOf, Type
+
+WEIGHT = "w"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A dataset under construction: the sum of some blocks.
+
+    Attributes
+    ----------
+    blocks : tuple of Block
+        Their rows together, each with its weight: equal records add.
+    type : Type
+        The type of the records.
+    mass : Fraction
+        A bound on the norm.
+    nonnegative : bool
+        Whether no row has a negative weight.
+    """
+
+    blocks: tuple[Block, ...]
+    type: Type
+    mass: Fraction
+    nonnegative: bool
+
+    @property
+    def unique(self) -> bool:
+        """Whether each record comes out once at most."""
+        return len(self.blocks) == 1 and determines_row(self.blocks[0], self.blocks[0].output)
+
+    @property
+    def linear(self) -> bool:
+        """Whether the absolute weights of the rows add up to the norm: one row a record, or no sign to cancel."""
+        return self.unique or self.nonnegative
+
+    @property
+    def table(self) -> str | None:
+        """The table that holds the dataset as it stands, each record once; None where it takes a query."""
+        if len(self.blocks) != 1:
+            return None
+        (block,) = self.blocks
+        if len(block.tables) != 1 or block.condition != TRUE:
+            return None
+        alias, table = block.tables[0]
+        terms = list(leaves(block.output))
+        names = [(term.scope, term.text) for term in terms if term.kind == "column"]
+        weight: SqlTerm = table.weight or column(alias, WEIGHT, False)
+        stands = (
+            not table.source.startswith("(")
+            and len(terms) == len(names)
+            and names == [(alias, name) for name, _ in table.columns]
+            and block.weight == weight
+            and bool(table.keys)
+        )
+        return table.source if stands else None
+
+
+def derived(
+    sql: str, columns: Sequence[tuple[str, bool]], read: tuple[str, ...], keys: tuple[frozenset[str], ...] = ()
+) -> SqlTable:
+    """A query that reads some tables, as a table."""
+    return SqlTable(f"({sql})", tuple(columns), keys, reads=read)
+
+
+def column_names(type_: Type) -> list[str]:
+    """The names of a record's columns in a table."""
+    return [f"c{i}" for i, _ in enumerate(leaf_types(type_))]
+
+
+def has_lists(type_: Type) -> bool:
+    """Whether a column of a record is a list."""
+    return any(isinstance(leaf, ListOf) for leaf, _ in leaf_types(type_))
+
+
+def reads(blocks: Sequence[Block]) -> tuple[str, ...]:
+    """The tables that blocks read."""
+    found = [table.reads or (table.source,) for block in blocks for _, table in block.tables]
+    return tuple(dict.fromkeys(name for names in found for name in names))

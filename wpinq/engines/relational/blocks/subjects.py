@@ -1,0 +1,70 @@
+"""What rewrites change: each a choice with its plain answer, which a rewrite may better.
+
+Beside these, a rewrite may change a `Block`, the rows of a join, and a `SqlTable`, as it is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wpinq.engines.relational.blocks.block import Block
+from wpinq.engines.relational.blocks.relation import Relation
+from wpinq.engines.relational.blocks.shape import Shape
+from wpinq.engines.relational.blocks.term import SqlTerm
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """Whether a dataset that is used so often is stored in a table, or stays a query over the tables below."""
+
+    relation: Relation
+    uses: int
+    stored: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Minimum:
+    """The Intersect of two relations; without a relation that says it otherwise, both sides are grouped by record."""
+
+    inputs: tuple[Relation, ...]
+    output: Relation
+    relation: Relation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyNorm:
+    """The norm of the records of a block with the key of a row; without a term for it, a table of norms is made."""
+
+    block: Block
+    key: Shape
+    nonnegative: bool
+    term: SqlTerm | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The sum of the weights, or of their sizes, of the rows of a block that agree in a shape; None: on the grid."""
+
+    block: Block
+    grouped_by: Shape
+    absolute: bool = False
+    sql: str | None = None
+
+
+Addend = tuple[Block, tuple[SqlTerm, ...]]
+"""A block, and the weights that one of its rows adds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addends:
+    """Rows that are added up, as blocks that exclude each other."""
+
+    parts: tuple[Addend, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRows:
+    """The rows of a query: blocks that exclude each other, and whether where they start was chosen before."""
+
+    blocks: tuple[Block, ...]
+    started: bool = False

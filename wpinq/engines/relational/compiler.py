@@ -1,0 +1,161 @@
+"""A plan to a program of statements."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from wpinq.engines.relational.blocks.block import SqlTable
+from wpinq.engines.relational.blocks.relation import Relation, column_names, has_lists
+from wpinq.engines.relational.blocks.shape import leaf_types
+from wpinq.engines.relational.blocks.subjects import Reuse
+from wpinq.engines.relational.blocks.term import ONE
+from wpinq.engines.relational.rewrites import REWRITES
+from wpinq.engines.relational.rules.operators import relation_of
+from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect, Unsupported
+from wpinq.engines.relational.sql.emit import Emitter
+from wpinq.engines.relational.sql.script import Equal, Rewrite, Script, SqlStatement
+from wpinq.errors import PlanError
+from wpinq.expr.types import Type
+from wpinq.plan.certify import Certificate
+from wpinq.plan.node import Node, sources, topological
+from wpinq.plan.operators.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What to run: statements in order, the query of the output, and the tables that sources must stand in.
+
+    Attributes
+    ----------
+    sources : dict of str to str
+        Source name to the name of its table.
+    statements : tuple of SqlStatement
+        Each creates one table.
+    output : str
+        The query of the output: its columns, then its weight.
+    order : str
+        What puts it in canonical order; empty where a column is a list, or the dialect does not sort.
+    table : str or None
+        The table that holds the output as it stands, if one does.
+    reads : tuple of str
+        The tables that the query reads.
+    type : Type
+        The type of the output's records.
+    steps : tuple of (str, int)
+        The operators in order, each with the number of statements that come before it.
+    open : frozenset of str
+        The tables, sources among them, whose weights the program takes as any: see `rewrites.equal_weights`.
+    """
+
+    sources: dict[str, str]
+    statements: tuple[SqlStatement, ...]
+    output: str
+    order: str
+    table: str | None
+    reads: tuple[str, ...]
+    type: Type
+    steps: tuple[tuple[str, int], ...]
+    open: frozenset[str]
+
+    @property
+    def query(self) -> str:
+        """The output in order."""
+        return self.output + self.order
+
+    @property
+    def queries(self) -> list[tuple[str, str]]:
+        """The query of each statement with its step, then that of the output."""
+        return [*((statement.step, statement.query) for statement in self.statements), (self.steps[-1][0], self.query)]
+
+
+@lru_cache(maxsize=128)
+def compile_plan(
+    root: Node, rewrites: tuple[Rewrite, ...] = REWRITES, equal: Equal = frozenset(), dialect: Dialect = DUCKDB
+) -> Compiled:
+    """The program that evaluates a plan: a function of the plan, and of which tables have equal weights.
+
+    Knowing that of a table changes no statement up to the one that makes it.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> numbers = wp.source("numbers", int)
+    >>> print(compile_plan(numbers.where(lambda x: x < 5).plan).query)  # doctest: +NORMALIZE_WHITESPACE
+    SELECT * FROM (SELECT a0."c0" AS c0, a0."w" AS w FROM source_numbers AS a0
+    WHERE (a0."c0" < CAST(5 AS BIGINT))) WHERE w <> 0 ORDER BY c0 NULLS FIRST
+    """
+    script = Script(Emitter(dialect), rewrites, equal=equal)
+    try:
+        return _compile(root, script)
+    except Unsupported as gap:
+        reason = f"{script.step}: {gap}"
+    raise PlanError(reason)
+
+
+compile_anew = compile_plan.__wrapped__
+"""The same, remembered nowhere: a weight that was found in protected data must not outlive them."""
+
+
+def _table(source: str) -> str:
+    """The table of a source. A database may take names that differ in case for one, so other names are spelt in hex."""
+    plain = source.isascii() and source == source.lower()
+    return f"source_{source}" if plain else f"sourcex_{source.encode().hex()}"
+
+
+def _facts(root: Node, equal: Equal) -> Callable[[Node], Relation]:
+    """What the plan says of the dataset at a node, as a relation without blocks: its type, its mass and its sign."""
+    above = {table for table, weight in equal if weight > 0}
+    positive = frozenset(name for name in sources([root]) if _table(name) in above)
+    certain = Certificate(root, positive).steps  # not a remembered one: which weights are positive was found in data
+    return lambda node: Relation((), node.type, certain[node.digest].mass, certain[node.digest].nonnegative)
+
+
+def _compile(root: Node, script: Script) -> Compiled:
+    said = _facts(root, script.equal)
+    order = list(topological([root]))
+    uses = Counter(child.digest for node in order for child in node.inputs)
+    tables: dict[str, str] = {}
+    steps: list[tuple[str, int]] = []
+    relations: dict[bytes, Relation] = {}
+    for node in order:
+        script.step = node.operator.name
+        steps.append((script.step, len(script.statements)))
+        if isinstance(node.operator, Source):
+            name = tables.setdefault(node.operator.source, _table(node.operator.source))
+            relation = _source(script, node.operator, name, said(node))
+        else:
+            inputs = [relations[child.digest] for child in node.inputs]
+            relation = relation_of(node.operator, script, inputs, said(node))
+        if script.rewritten(Reuse(relation, uses[node.digest])).stored:
+            relation = script.stored(relation)
+        relations[node.digest] = relation
+    result = relations[root.digest]
+    script.step = root.operator.name
+    output, table = script.grouped(result)
+    if result.unique and result.table is None and result.blocks[0].weight.kind != "literal":
+        output = f"SELECT * FROM ({output}) WHERE w <> 0"
+    sorts = script.emitter.dialect.sorts and not has_lists(result.type)
+    keys = [f"{name} NULLS FIRST" for name in column_names(result.type)] if sorts else []
+    return Compiled(
+        tables,
+        tuple(script.statements),
+        output,
+        f" ORDER BY {', '.join(keys)}" if keys else "",
+        result.table,
+        table.reads,
+        result.type,
+        tuple(steps),
+        frozenset(script.open),
+    )
+
+
+def _source(script: Script, operator: Source, name: str, output: Relation) -> Relation:
+    names = column_names(operator.record)
+    nullable = [null for _, null in leaf_types(operator.record)]
+    weight = ONE if "unit_weights" in operator.facts else None
+    table = SqlTable(name, tuple(zip(names, nullable, strict=True)), (frozenset(names),), None, weight)
+    table = script.rewritten(table)
+    return Relation((script.scan(table, operator.record),), output.type, output.mass, output.nonnegative)

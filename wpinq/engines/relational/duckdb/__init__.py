@@ -1,0 +1,1 @@
+"""The relational engine on an embedded DuckDB."""

@@ -1,0 +1,291 @@
+"""A DuckDB that evaluates plans one after the other and keeps their data: what a session holds."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import count
+from typing import Any
+
+from wpinq.engines.contract import Engine
+from wpinq.engines.relational.compiler import compile_anew, compile_plan
+from wpinq.engines.relational.duckdb.instance import Instance, check_options
+from wpinq.engines.relational.duckdb.loading import fetch, fetch_keys, load
+from wpinq.engines.relational.duckdb.warm_tables import WarmTables
+from wpinq.engines.relational.nesting import check_nesting
+from wpinq.engines.relational.rewrites import REWRITES
+from wpinq.engines.relational.running import check_given, run
+from wpinq.engines.relational.sql.script import Rewrite
+from wpinq.errors import EvaluationFailed, PlanError
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
+from wpinq.plan.node import Node, sources
+from wpinq.plan.operators.source import Source
+
+FAILED = 'the engine "duckdb" could not evaluate the plan, perhaps for want of memory; the reason cannot be shown'
+
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+class Database(Engine):
+    """A DuckDB that evaluates plans and keeps the datasets that it was given for the next ones.
+
+    It opens when it is first used. A dataset is loaded again when it comes as another mapping; the mapping must not
+    change while the database is open. Threads take turns. A forked child opens a database of its own.
+
+    Parameters
+    ----------
+    memory_limit : str, optional
+        As DuckDB has it, "2GB"; beyond it intermediate results spill to a private folder, removed at the end.
+    threads : int, optional
+        How many to use; all there are unless given.
+
+    Raises
+    ------
+    PlanError
+        When DuckDB could not read the memory limit or the number of threads.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> numbers = wp.source("numbers", int)
+    >>> data = {"numbers": {1: 0.75, 2: 2.0, 3: 1.0}}
+    >>> with Database() as database:
+    ...     database.evaluate(numbers.select(lambda x: x % 2).plan, data)
+    {0: 2.0, 1: 1.75}
+    """
+
+    name = "duckdb"
+
+    def __init__(self, memory_limit: str | None = None, threads: int | None = None) -> None:
+        check_options(memory_limit, threads)
+        self._options = (memory_limit, threads)
+        self._held: dict[str, tuple[Source, object]] = {}
+        self._instance: Instance | None = None
+        self._warm = WarmTables()
+        self._compile_found = lru_cache(maxsize=128)(compile_anew)  # with weights of the data: goes with them
+        self._closed = False
+        self._lock = threading.RLock()
+        _databases.add(self)
+
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def check(root: Node) -> None:
+        """Refuse a plan that DuckDB cannot run, from the plan alone: its program is run on no data at all.
+
+        Raises
+        ------
+        PlanError
+            Saying which step, where that is known, and what to do.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> light, heavy = wp.source("light", int, cap="1e-25"), wp.source("heavy", int)
+        >>> Database.check(light.join(heavy, lambda x: x % 2, lambda y: y % 2, lambda x, y: x).plan)
+        ... # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        wpinq.errors.PlanError: the engine "duckdb" cannot run this plan: Join: the caps of its sides differ by ...
+        """
+        try:
+            Database.once(root, {name: {} for name in sources([root])}, keys=())
+            return
+        except PlanError as error:
+            reason = str(error)
+        except (EvaluationFailed, RecursionError):
+            reason = "its program is too much for the database"
+        raise PlanError(f'the engine "duckdb" cannot run this plan: {reason}; or use engine="reference"')
+
+    @classmethod
+    def once(
+        cls,
+        root: Node,
+        data: Mapping[str, Any],
+        arithmetic: Arithmetic = FLOAT,
+        keys: Sequence[Value] | None = None,
+    ) -> Weights:
+        """The output of a plan on public data, of which nothing is kept: in one database for all of them."""
+        try:
+            return _public.evaluate(root, data, arithmetic, keys=keys)
+        finally:
+            for name in data:
+                _public.forget(name)
+
+    def close(self) -> None:
+        """Let go of the data and remove the spill folder, once what is being evaluated is done. It stays closed."""
+        with self._lock:
+            self._closed = True
+            self._shut()
+
+    def forget(self, name: str) -> None:
+        """Let go of the dataset of a source."""
+        with self._lock:
+            for table in [table for table, (source, _) in self._held.items() if source.source == name]:
+                del self._held[table]
+                connection = self._opened().connection
+                self._warm.forget(connection, table)
+                connection.execute(f"DROP TABLE IF EXISTS {table}")
+
+    def lose(self) -> None:
+        """Start anew in a forked child, where neither locks nor the instance are of any use."""
+        self._lock = threading.RLock()
+        self._held.clear()
+        self._warm = WarmTables()
+        self._compile_found.cache_clear()
+        if self._instance is not None:
+            self._instance.abandon()
+            self._instance = None
+
+    def evaluate(
+        self,
+        root: Node,
+        data: Mapping[str, Any],
+        arithmetic: Arithmetic = FLOAT,
+        on_step: Callable[[str], None] | None = None,
+        keys: Sequence[Value] | None = None,
+        *,
+        rewrites: tuple[Rewrite, ...] = REWRITES,
+    ) -> Weights:
+        """The output of a plan, in canonical order; or what some keys weigh.
+
+        Weights are the same to the last bit whatever the number of threads, the order of the rows and the memory, and
+        within the plan's `Certificate.rounding_error` of the exact ones.
+
+        Parameters
+        ----------
+        root, data, arithmetic, on_step, keys
+            As the contract has them; only `FLOAT`. Asked for keys, it keeps the output in a table.
+        rewrites : tuple of Rewrite
+            Which rewrites to make.
+
+        Raises
+        ------
+        PlanError
+            When exact arithmetic is asked for, a source has no data, or data weigh more than the cap of their source.
+        EvaluationFailed
+            When DuckDB failed; with a constant message, for its own could show data.
+        """
+        declared = check_given(self.name, root, data, arithmetic)
+        work = _Work(root, declared, data, on_step, keys, rewrites)
+        with self._lock:
+            if self._closed:
+                raise PlanError("this database is closed")
+            output, fault = self._attempt(work)
+            if fault:
+                output, _ = self._attempt(work, cautious=True)
+        if output is None:
+            raise EvaluationFailed(FAILED)
+        return output
+
+    def open(self) -> Instance:
+        """Open it now rather than when it is first used, so that what is wrong with its options shows."""
+        with self._lock:
+            return self._opened()
+
+    def _opened(self) -> Instance:
+        if self._instance is None:
+            self._instance = Instance(*self._options)
+        return self._instance
+
+    def _shut(self) -> None:
+        self._held.clear()
+        self._warm = WarmTables()
+        self._compile_found.cache_clear()
+        if self._instance is not None:
+            self._instance.close()
+            self._instance = None
+
+    def _attempt(self, work: _Work, cautious: bool = False) -> tuple[Weights | None, bool]:
+        """The output or None, and whether a fault of DuckDB's own is why.
+
+        What DuckDB says of a failure says what the data are: it ends here. So does the instance, for after a failure
+        nothing in it is left to be trusted, and after such a fault it takes no more statements.
+        """
+        import duckdb
+
+        output, fault = None, False
+        try:
+            if cautious:
+                self._shut()
+                self._instance = Instance(*self._options, cautious=True)
+            output = self._run(self._opened().connection, work)
+        except (duckdb.InternalError, duckdb.FatalException):
+            fault = True
+        except (duckdb.Error, MemoryError):
+            pass
+        finally:
+            if output is None or cautious:
+                self._shut()
+        return output, fault
+
+    def _run(self, connection: Any, work: _Work) -> Weights:
+        for name, table in work.sources.items():
+            self._load(connection, table, work.declared[name], work.data[name])
+        of_plan = work.root, work.rewrites
+        found = None if work.keys is None else self._warm.result(connection, of_plan)
+        if found is None:
+            tables = self._warm.on(connection)
+            compiled = run(work.root, work.rewrites, tables, work.announcer(), compile_found=self._compile_found)
+            if work.keys is None:
+                whole = fetch(connection, compiled.query, compiled.type)
+                tables.release(compiled.reads)
+                return whole
+            found = tables.keep_result(of_plan, compiled)
+            tables.release(compiled.reads)
+        return fetch_keys(connection, found, work.root.type, work.keys or ())
+
+    def _load(self, connection: Any, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
+        held = self._held.pop(table, None)
+        if held is None or held[0] != source or held[1] is not weights:
+            self._warm.forget(connection, table)
+            connection.execute(f"DROP TABLE IF EXISTS {table}")
+            load(connection, table, source, weights)
+        self._held[table] = (source, weights)
+
+
+class _Work:
+    """A plan with its data, and which of its steps were announced."""
+
+    def __init__(
+        self,
+        root: Node,
+        declared: Mapping[str, Source],
+        data: Mapping[str, Any],
+        on_step: Callable[[str], None] | None,
+        keys: Sequence[Value] | None,
+        rewrites: tuple[Rewrite, ...],
+    ) -> None:
+        self.root, self.declared, self.data, self.keys, self.rewrites = root, declared, data, keys, rewrites
+        check_nesting(root, rewrites)
+        self.sources = compile_plan(root, rewrites).sources
+        self._on_step, self._announced = on_step, 0
+
+    def announcer(self) -> Callable[[str], None]:
+        """What to announce the steps to: each is announced once, also when the work is done again."""
+        numbers = count(1)
+
+        def announce(step: str) -> None:
+            number = next(numbers)
+            if number > self._announced:
+                self._announced = number
+                if self._on_step is not None:
+                    self._on_step(step)
+
+        return announce
+
+
+_public = Database()
+"""For public data: opening DuckDB takes longer than evaluating a small plan. Keeps no data."""
+
+
+def _left_behind() -> None:
+    """In a forked child: no thread holds a lock any more, and no instance can be used."""
+    for database in _databases:
+        database.lose()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_left_behind)

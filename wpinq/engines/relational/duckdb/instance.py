@@ -1,0 +1,100 @@
+"""One DuckDB in memory with its spill folder: how it is set up, closed, and left alone after a fork."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import weakref
+from typing import Any
+
+from wpinq.engines.relational.duckdb.spill import SpillFolder
+from wpinq.engines.relational.sql.exact_sums import register
+from wpinq.errors import PlanError
+
+_SETTINGS = {
+    "preserve_insertion_order": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    # DuckDB 2.0.0 fails in long chains of joins: "dict-surviving cache: global dictionary column changed identity"
+    "enable_caching_operators": "false",
+}
+_DISABLED = (
+    # tables are joined in the order that rewrites/table_order puts them in, the next one hashed
+    "join_order",
+    "build_side_probe_side",
+    # DuckDB 2.0.0 can lose rows by it, where a join spills and where threads race (its issues 25702 and 22075)
+    "join_filter_pushdown",
+    # takes time and memory exponential in the depth of the terms that records are grouped by: 20 GB on no data at all
+    "partial_aggregate_pushdown",
+)
+_NEEDED = ("expression_rewriter", "filter_pushdown", "unused_columns")
+"""The optimizers without which a join by a condition is a product of tables, or all columns are carried along."""
+
+_MEMORY = re.compile(r"\d+(\.\d+)?\s*([KMGT]i?B|B|%)", re.IGNORECASE)
+
+
+class Instance:
+    """An open DuckDB.
+
+    Parameters
+    ----------
+    memory_limit, threads
+        As `check_options` takes them.
+    cautious : bool
+        Whether to leave out every optimizer that the engine can do without, and threads: slower, and off the paths
+        on which DuckDB itself fails. The weights have the same bits.
+    """
+
+    def __init__(self, memory_limit: str | None, threads: int | None, cautious: bool = False) -> None:
+        import duckdb
+
+        try:
+            folder = SpillFolder()
+        except OSError:
+            raise PlanError(
+                "DuckDB needs a folder for temporary files: set TMPDIR to one that can be written"
+            ) from None
+        self.spill_path = folder.path
+        config: dict[str, Any] = dict(_SETTINGS, temp_directory=folder.path, disabled_optimizers=",".join(_DISABLED))
+        if memory_limit is not None:
+            config["memory_limit"] = memory_limit
+        if cautious or threads is not None:
+            config["threads"] = 1 if cautious else threads
+        try:
+            self.connection: Any = duckdb.connect(":memory:", config=config)
+            # on by default where Python is interactive: shares of protected work, on the screen
+            self.connection.execute("SET enable_progress_bar = false")
+            if cautious:
+                self._leave_out_optimizers()
+        except duckdb.Error:
+            folder.remove()
+            raise PlanError("DuckDB does not understand the memory limit or the number of threads") from None
+        self.close = weakref.finalize(self, _shut, self.connection, folder)
+        register(self.connection)
+
+    def _leave_out_optimizers(self) -> None:
+        names = [name for (name,) in self.connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()]
+        left_out = ",".join(name for name in names if name not in _NEEDED)
+        self.connection.execute(f"SET disabled_optimizers = '{left_out}'")
+
+    def abandon(self) -> None:
+        """Forget it in a forked child, where its threads are gone: closing it there would crash the child.
+
+        The connection is never destroyed, and the folder is the parent's to remove.
+        """
+        self.close.detach()
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.connection))
+
+
+def check_options(memory_limit: str | None, threads: int | None) -> None:
+    """Refuse what cannot be a memory limit ("2GB", "500 MiB", "50%") or a number of threads (1 or more)."""
+    if memory_limit is not None and not (isinstance(memory_limit, str) and _MEMORY.fullmatch(memory_limit.strip())):
+        raise PlanError('a memory limit is a text such as "2GB" or "500MiB"')
+    if threads is not None and (type(threads) is not int or threads < 1):
+        raise PlanError("the number of threads is a whole number, 1 or more")
+
+
+def _shut(connection: Any, folder: SpillFolder) -> None:
+    connection.close()
+    folder.remove()

@@ -1,0 +1,1 @@
+"""What operators and primitives are in relations and terms: one rule each."""

@@ -1,0 +1,139 @@
+"""GroupBy: every prefix of a group by falling weight, reduced.
+
+Records of equal weight only ever count together, so a group is first reduced by weight: its rows are its distinct
+weights, and a window over those, heaviest first, gives the prefixes. Counts, integer sums, minima and maxima of
+a group are kept as such; for other reducers the records are, as lists, put in canonical order before the reducer
+sees them. A group of one weight, known from the plan, needs no window.
+
+Rounds one difference: halving is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from wpinq.engines.relational.blocks.block import Block, SqlTable, determines_weight
+from wpinq.engines.relational.blocks.relation import Relation
+from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaf_types, leaves, pack, shape_of
+from wpinq.engines.relational.blocks.term import SqlTerm, column, literal, number, number_value, parameter
+from wpinq.engines.relational.rules.lowering import lower, lower_with
+from wpinq.engines.relational.rules.primitives import canonical
+from wpinq.engines.relational.sql.dialect import Dialect
+from wpinq.engines.relational.sql.script import Script, grouping
+from wpinq.expr.nodes import Call, Lambda, Variable, walk
+from wpinq.expr.types import INT
+from wpinq.plan.operators import GroupBy
+
+_GROUP = "g"
+
+
+@dataclass(frozen=True, slots=True)
+class _Aggregate:
+    """One number or value kept of a group: how it is taken over rows, and over the distinct weights of a prefix."""
+
+    first: str
+    then: str
+    term: SqlTerm | None
+    finish: str
+
+
+def group_by(operator: GroupBy, script: Script, given: Relation, output: Relation) -> Relation:
+    """The prefixes of every group, reduced, each with half the step of weight after it."""
+    given = script.once(given)
+    block = script.single(given)
+    dialect = script.emitter.dialect
+    key = aligned(lower(script, operator.key, block.output), operator.key.type)
+    found = _aggregates(operator.reduce, block, dialect)
+    listed = found is None
+    if found is None:
+        found = {}
+        items = pack(aligned(block.output, given.type))
+        templates = [dialect.template(name) for name in ("collect", "collect_all", "collected")]
+        kept = [_Aggregate(templates[0], templates[1], items, templates[2])]
+    else:
+        kept = list(found.values())
+    terms = list(leaves(key))
+    names = [f"k{i}" for i in range(len(terms))]
+    arguments = [kept_.term for kept_ in kept if kept_.term is not None]
+    inner, read = script.select(
+        block,
+        [*terms, *arguments, block.weight],
+        [*names, *(f"x{i}" for i, aggregate in enumerate(kept) if aggregate.term is not None), "w"],
+    )
+    if not given.nonnegative:
+        inner = f"SELECT * FROM ({inner}) WHERE w > 0"
+    one_weight = block.weight.kind == "literal" or determines_weight(block, key)
+    first = [f"{item.first.format(f'x{i}')} AS y{i}" for i, item in enumerate(kept)]
+    if one_weight:
+        weight = block.weight.text if block.weight.kind == "literal" else "min(w)"
+        sql = f"SELECT {', '.join([*names, *first, f'{weight} / 2 AS w'])} FROM ({inner}){grouping(names)}"
+    else:
+        groups = f"SELECT {', '.join([*names, *first, 'w'])} FROM ({inner}) GROUP BY {', '.join([*names, 'w'])}"
+        by = f"PARTITION BY {', '.join(names)} " if names else ""
+        prefix = [f"{item.then.format(f'y{i}')} AS y{i}" for i, item in enumerate(kept)]
+        step = "(w - coalesce(lead(w) OVER o, 0)) / 2 AS w"
+        windows = f"WINDOW o AS ({by}ORDER BY w DESC), p AS ({by}ORDER BY w DESC ROWS UNBOUNDED PRECEDING)"
+        sql = f"SELECT {', '.join([*names, *prefix, step])} FROM ({groups}) {windows}"
+    finished = [f"{item.finish.format(f'y{i}')} AS y{i}" for i, item in enumerate(kept)]
+    sql = f"SELECT {', '.join([*names, *finished, 'w'])} FROM ({sql})"
+    counted = any(item.first == "count(*)" for item in kept)
+    key_columns = frozenset(names)
+    keys = (key_columns,) if one_weight else ((key_columns | {f"y{_count_at(kept)}"},) if counted else ())
+    columns = [(name, null) for name, (_, null) in zip(names, leaf_types(operator.key.type), strict=True)]
+    columns += [(f"y{i}", item.first != "count(*)") for i, item in enumerate(kept)]
+    constant = None
+    if one_weight and block.weight.kind == "literal":
+        constant = number(number_value(block.weight) / 2)
+    name = script.table(sql, read)
+    table = SqlTable(name, tuple(columns), keys, key_columns if one_weight else None, constant, (), one_weight)
+    scan = script.scan(table)
+    alias = scan.tables[0][0]
+    key_shape = shape_of(operator.key.type, (column(alias, n, null) for n, null in columns[: len(names)]))
+    ys = [column(alias, n, null) for n, null in columns[len(names) :]]
+    if listed:
+        value = lower(script, operator.reduce, canonical(ys[0], given.type))
+    else:
+        value = lower_with(operator.reduce.core, {0: parameter(_GROUP)}, dict(zip(found, ys, strict=True)), dialect)
+    result = replace(scan, output=RecordShape(None, (key_shape, value)))
+    return replace(output, blocks=(result,))
+
+
+def _count_at(kept: list[_Aggregate]) -> int:
+    return next(i for i, item in enumerate(kept) if item.first == "count(*)")
+
+
+def _aggregates(reduce: Lambda, block: Block, dialect: Dialect) -> dict[bytes, _Aggregate] | None:
+    """What must be kept of a group for the reducer, by the digest of the expression that asks; None: the records."""
+    core = reduce.core
+    found: dict[bytes, _Aggregate] = {}
+    for node in walk(core.body):
+        if not isinstance(node, Call) or not node.arguments:
+            continue
+        over = node.arguments[0]
+        if node.name == "length" and over == core.parameters[0]:
+            found[node.digest] = _Aggregate("count(*)", "sum({0}) OVER p", None, "CAST({0} AS BIGINT)")
+        elif node.name in ("sum_list", "min_list", "max_list"):
+            term = _projection(over, core.parameters[0], block, dialect)
+            if term is None or (node.name == "sum_list" and node.type != INT):
+                continue
+            name = node.name[:3]
+            finish = "TRY_CAST(coalesce({0}, 0) AS BIGINT)" if name == "sum" else "{0}"
+            first = dialect.template("sum_of_ints") if name == "sum" else f"{name}({{0}})"
+            found[node.digest] = _Aggregate(first, f"{name}({{0}}) OVER p", term, finish)
+    body = lower_with(core, {0: parameter(_GROUP)}, {digest: literal("0") for digest in found}, dialect)
+    if any(_GROUP in leaf.parameters for leaf in leaves(body)):
+        return None
+    return found
+
+
+def _projection(over: object, group: Variable, block: Block, dialect: Dialect) -> SqlTerm | None:
+    """The term whose values are the elements of a list made from a group, one for each record."""
+    if isinstance(over, Call) and over.name == "map" and over.arguments[0] == group:
+        function_ = over.arguments[1]
+        assert isinstance(function_, Lambda)
+        bound = {group.level: parameter(_GROUP), function_.level: block.output}
+        shape = lower_with(function_, bound, {}, dialect)
+        return shape if isinstance(shape, SqlTerm) and not shape.parameters else None
+    if over == group and isinstance(block.output, SqlTerm):
+        return block.output
+    return None

@@ -1,0 +1,219 @@
+"""One rule per operator: from the relations of the inputs to that of the output.
+
+Rounding. Each rule rounds as said at it, and `sums` once where equal records are added up. That happens when a dataset
+whose records may repeat is stored. Such a dataset has blocks above the last stored one that merge (Select, SelectMany,
+Concat, Except, Intersect, GroupBy, Join), perhaps under a Where or a Partition, and `Operator.roundoffs` allows
+one sum to each of those; Where, Partition, Union and Shave keep a dataset free of repeats as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import singledispatch
+
+from wpinq.engines.relational.blocks.block import Block, SqlTable, restricted
+from wpinq.engines.relational.blocks.relation import WEIGHT, Relation, column_names
+from wpinq.engines.relational.blocks.shape import (
+    RecordShape,
+    Shape,
+    aligned,
+    as_term,
+    coerce,
+    leaf_types,
+    leaves,
+    merged,
+    same_value,
+)
+from wpinq.engines.relational.blocks.subjects import KeyNorm, Minimum, Total
+from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, both, call, column, same, times
+from wpinq.engines.relational.rules.grouping import group_by
+from wpinq.engines.relational.rules.lowering import lower
+from wpinq.engines.relational.rules.shaving import shave_constant, shave_varying
+from wpinq.engines.relational.rules.spreading import select_many
+from wpinq.engines.relational.sql import sums
+from wpinq.engines.relational.sql.dialect import Unsupported
+from wpinq.engines.relational.sql.script import Script, grouping
+from wpinq.expr.nodes import Lambda
+from wpinq.plan.operator import Combination, Operator
+from wpinq.plan.operators import (
+    Concat,
+    Except,
+    GroupBy,
+    Intersect,
+    Join,
+    Partition,
+    Select,
+    SelectMany,
+    Shave,
+    Union,
+    Where,
+)
+
+TABLES_LIMIT = 6
+"""The most tables, lookups aside, that a side of a join may read; beyond it the side is stored first."""
+
+
+@singledispatch
+def relation_of(operator: Operator, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+    """The relation of an operator's output. `output` carries the output's type, mass and sign, and no blocks."""
+    raise Unsupported("the operator has no rule in SQL")
+
+
+def _mapped(relation: Relation, output: Relation, change: Callable[[Block], Block]) -> Relation:
+    return replace(output, blocks=tuple(change(block) for block in relation.blocks))
+
+
+@relation_of.register
+def _(operator: Select, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+    """Rounds nothing by itself: sums do, wherever they are taken."""
+    return _mapped(
+        inputs[0], output, lambda block: replace(block, output=lower(script, operator.function, block.output))
+    )
+
+
+@relation_of.register
+def _(operator: Where, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+    """Rounds nothing."""
+    return _mapped(
+        inputs[0], output, lambda block: restricted(block, as_term(lower(script, operator.predicate, block.output)))
+    )
+
+
+@relation_of.register
+def _(operator: Partition, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+    """Rounds nothing."""
+    part_type, key_type = operator.part.type, operator.key.type
+    constant = lower(script, Lambda(part_type, 0, (), operator.part))
+    common = merged(key_type, part_type)
+
+    def change(block: Block) -> Block:
+        key = coerce(lower(script, operator.key, block.output), key_type, common)
+        return restricted(block, same_value(key, coerce(constant, part_type, common)))
+
+    return _mapped(inputs[0], output, change)
+
+
+@relation_of.register
+def _(operator: SelectMany, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+    return select_many(operator, script, inputs[0], output)
+
+
+@relation_of.register
+def _(operator: GroupBy, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+    return group_by(operator, script, inputs[0], output)
+
+
+@relation_of.register
+def _(operator: Shave, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+    if isinstance(operator.widths, Lambda):
+        return shave_varying(operator, operator.widths, script, inputs[0], output)
+    return shave_constant(operator, operator.widths, script, inputs[0], output)
+
+
+# --- two inputs -----------------------------------------------------------------------------------------------------
+
+
+@relation_of.register(Concat)
+@relation_of.register(Except)
+def _(operator: Combination, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+    """Rounds nothing by itself: a sum of two relations is their blocks together, and signs are exact."""
+    blocks = []
+    for relation, coefficient in zip(inputs, operator.coefficients, strict=True):
+        for block in relation.blocks:
+            weight = block.weight if coefficient == 1 else call("negate_weight", block.weight)
+            shape = coerce(block.output, relation.type, output.type)
+            blocks.append(script.fresh(replace(block, output=shape, weight=weight)))
+    return replace(output, blocks=tuple(blocks))
+
+
+@relation_of.register(Union)
+@relation_of.register(Intersect)
+def _(operator: Union | Intersect, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+    """Rounds nothing: a maximum and a minimum are one of their arguments."""
+    if isinstance(operator, Intersect):
+        found = script.rewritten(Minimum(tuple(inputs), output)).relation
+        if found is not None:
+            return found
+    sides = []
+    for side, relation in enumerate(inputs):
+        once = script.once(relation)
+        block = script.single(once)
+        shape = aligned(coerce(block.output, relation.type, output.type), output.type)
+        rows, read = script.rows(replace(block, output=shape))
+        sides.append((f"SELECT *, {side} AS side FROM ({rows})", read))
+    choose = "greatest" if isinstance(operator, Union) else "least"
+    of = [f"coalesce(max(w) FILTER (WHERE side = {side}), CAST(0 AS DOUBLE))" for side in (0, 1)]
+    names = column_names(output.type)
+    both_sides = " UNION ALL ".join(sql for sql, _ in sides)
+    sql = f"SELECT {', '.join([*names, f'{choose}({of[0]}, {of[1]}) AS w'])} FROM ({both_sides}){grouping(names)}"
+    name = script.table(f"SELECT * FROM ({sql}) WHERE w <> 0", [table for _, read in sides for table in read])
+    nullable = [null for _, null in leaf_types(output.type)]
+    table = SqlTable(name, tuple(zip(names, nullable, strict=True)), (frozenset(names),))
+    return replace(output, blocks=(script.scan(table, output.type),))
+
+
+@relation_of.register
+def _(operator: Join, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+    """A product, a quotient, a sum of two norms, their three roundoffs: 6 u relative, and one for `sums.norm_sql`."""
+    sides: list[Block] = []
+    keys: list[Shape] = []
+    norms: list[SqlTerm] = []
+    common = merged(operator.left_key.type, operator.right_key.type)
+    for relation, function in zip(inputs, (operator.left_key, operator.right_key), strict=True):
+        if not relation.linear:
+            relation = script.stored(relation)
+        block = script.single(relation)
+        if sum(not table.lookup for _, table in block.tables) > TABLES_LIMIT:
+            relation = script.stored(relation)
+            block = script.single(relation)
+        key = coerce(lower(script, function, block.output), function.type, common)
+        block, norm = _norm(script, relation, block, key, output.mass)
+        sides.append(block)
+        keys.append(key)
+        norms.append(norm)
+    left, right = sides
+    weight = call("divide_weights", times(left.weight, right.weight), call("add_weights", *norms))
+    joined = Block(
+        left.tables + right.tables,
+        both([left.condition, right.condition, same_value(*keys)]),
+        lower(script, operator.result, left.output, right.output),
+        weight,
+    )
+    return replace(output, blocks=(script.rewritten(joined),))
+
+
+def _norm(script: Script, relation: Relation, block: Block, key: Shape, mass: Fraction) -> tuple[Block, SqlTerm]:
+    """A side with, in each of its rows, the norm of its records with the same key, as a term.
+
+    It comes from a table of norms by key, made from the side as it is, whatever filters the join is under.
+    """
+    own = script.rewritten(KeyNorm(block, key, relation.nonnegative)).term
+    if own is not None:
+        return block, own
+    terms = list(leaves(key))
+    shown = replace(block, output=RecordShape(None, tuple(terms)))
+    names = [f"c{i}" for i in range(len(terms))]
+    total = script.rewritten(Total(shown, shown.output, absolute=True)).sql
+    total = total or sums.norm_sql("w", relation.mass, mass, script.emitter.dialect)
+    rows, read = script.rows(shown)
+    name = script.table(f"SELECT {', '.join([*names, f'{total} AS w'])} FROM ({rows}){grouping(names)}", read)
+    listed = tuple((n, term.nullable) for n, term in zip(names, terms, strict=True))
+    norms = script.scan(
+        SqlTable(
+            name, listed, (frozenset(names),), lookup=True, covers=_covered(block, dict(zip(names, terms, strict=True)))
+        )
+    )
+    alias = norms.tables[0][0]
+    matches = [same(term, column(alias, n, term.nullable)) for n, term in zip(names, terms, strict=True)]
+    with_norms = replace(block, tables=block.tables + norms.tables, condition=both([block.condition, *matches]))
+    return with_norms, column(alias, WEIGHT, False)
+
+
+def _covered(block: Block, key: dict[str, SqlTerm]) -> tuple[str, tuple[str, ...]] | None:
+    """The table and the columns of which a block has all values under a key's names, where it is the table as it is."""
+    ((_, table), *others) = block.tables
+    if others or table.reads or block.condition != TRUE or any(term.kind != "column" for term in key.values()):
+        return None
+    return table.source, tuple(key[name].text for name in sorted(key))

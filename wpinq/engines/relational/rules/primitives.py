@@ -1,0 +1,302 @@
+"""What each primitive of the expression language is in SQL terms: one rule each, null-safe whatever the types say.
+
+Null-safe, because two lambdas that differ only in what can be null are equal, and so share their terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wpinq.engines.relational.blocks.shape import (
+    RecordShape,
+    Shape,
+    as_term,
+    choose,
+    coerce,
+    is_null,
+    order_term,
+    pack,
+    plain,
+    same_value,
+    type_name,
+    unpack,
+)
+from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, call, function, literal, parameter
+from wpinq.engines.relational.sql.dialect import Dialect
+from wpinq.expr.nodes import Call, Constant, Lambda
+from wpinq.expr.primitives import LIST_LIMIT, TEXT_LIMIT
+from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, TupleOf, Type, is_number, unify
+
+PrimitiveRule = Callable[[Call, tuple[Shape, ...]], Shape]
+RULES: dict[str, PrimitiveRule] = {}
+"""Primitive name to rule; `tests/engines` checks that none is missing."""
+
+
+def _rule(name: str) -> Callable[[PrimitiveRule], PrimitiveRule]:
+    def enter(rule: PrimitiveRule) -> PrimitiveRule:
+        RULES[name] = rule
+        return rule
+
+    return enter
+
+
+def _as(node: Call, shapes: tuple[Shape, ...], type_: Type) -> list[SqlTerm]:
+    """The arguments as terms of one type: null finds its type."""
+    pairs = zip(shapes, node.arguments, strict=True)
+    return [as_term(coerce(shape, argument.type, type_)) for shape, argument in pairs]
+
+
+def _small_integer(node: Call) -> str | None:
+    """The second argument as text, where it is a positive constant that leaves room below 64 bits."""
+    divisor = node.arguments[1]
+    if isinstance(divisor, Constant) and divisor.type == INT and 0 < divisor.value < 2**62:
+        return str(divisor.value)
+    return None
+
+
+def _arithmetic(name: str) -> PrimitiveRule:
+    def rule(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+        left, right = _as(node, shapes, node.type)
+        kind = "float" if node.type == FLOAT else "int"
+        return call(f"fit_{kind}", call(f"{kind}_{name}", left, right))
+
+    return rule
+
+
+def _plain(template: str, type_: Type | None = None) -> PrimitiveRule:
+    """A template of the arguments, all of one type where it is named."""
+    return lambda node, shapes: call(template, *(map(as_term, shapes) if type_ is None else _as(node, shapes, type_)))
+
+
+RULES |= {name: _arithmetic(name) for name in ("add", "subtract", "multiply")}
+RULES |= {name: _plain(name, BOOL) for name in ("and", "not")}
+RULES |= {name: _plain(name, STR) for name in ("find", "lower", "split")}
+RULES |= {"min_list": _plain("list_min"), "max_list": _plain("list_max")}
+
+
+@_rule("divide")
+def _divide(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    return call("fit_float", call("divide_float", *_as(node, shapes, FLOAT)))
+
+
+@_rule("floor_divide")
+def _floor_divide(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    left, right = _as(node, shapes, INT)
+    by = _small_integer(node)
+    if by is not None:
+        return call("floor_divide_by", left, literal(by))
+    return call("fit_int", _floor_quotient(left, right))
+
+
+def _floor_quotient(left: SqlTerm, right: SqlTerm) -> SqlTerm:
+    return call("floor_divide_128", call("signed_dividend", left, right), call("divisor", right))
+
+
+@_rule("modulo")
+def _modulo(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    left, right = _as(node, shapes, INT)
+    by = _small_integer(node)
+    if by is not None:
+        return call("modulo_by", left, literal(by))
+    whole = call("int_multiply", _floor_quotient(left, right), right)
+    return call("fit_int", call("int_subtract", left, whole))
+
+
+@_rule("equal")
+def _equal(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    left, right = node.arguments
+    common = unify(left.type, right.type)
+    assert common is not None
+    if NULL in (left.type, right.type):
+        return is_null(shapes[0] if right.type == NULL else shapes[1])
+    return same_value(coerce(shapes[0], left.type, common), coerce(shapes[1], right.type, common))
+
+
+@_rule("less")
+def _less(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    left, right = node.arguments
+    common = unify(left.type, right.type)
+    assert common is not None
+    if common == NULL:
+        return literal("CAST(NULL AS BOOLEAN)")
+    return call("less", *_as(node, shapes, common))
+
+
+@_rule("where")
+def _where(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    condition, yes, no = node.arguments
+    when = as_term(coerce(shapes[0], condition.type, BOOL))
+    chosen = coerce(shapes[1], yes.type, node.type), coerce(shapes[2], no.type, node.type)
+    # networks that sort: each step of them would be written out three times in the next
+    if node.type == INT and when.text == "less" and not when.nullable and set(chosen) == set(when.arguments):
+        return call("least" if chosen == when.arguments else "greatest", *when.arguments)
+    return choose(when, *chosen)
+
+
+@_rule("is_null")
+def _is_null(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    return is_null(shapes[0])
+
+
+@_rule("to_int")
+def _to_int(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    given = node.arguments[0].type
+    if given in (INT, NULL):
+        return coerce(shapes[0], given, INT)
+    names: dict[Type, str] = {FLOAT: "float_to_int", BOOL: "bool_to_int", STR: "str_to_int"}
+    return call(names[given], as_term(shapes[0]))
+
+
+@_rule("to_float")
+def _to_float(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    given = node.arguments[0].type
+    if given in (FLOAT, NULL):
+        return coerce(shapes[0], given, FLOAT)
+    term = as_term(shapes[0])
+    return call("int_to_float", term) if given == INT else call("fit_float", call("str_to_float", term))
+
+
+@_rule("to_str")
+def _to_str(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    given = node.arguments[0].type
+    return coerce(shapes[0], given, STR) if given in (STR, NULL) else call("to_text", as_term(shapes[0]))
+
+
+@_rule("concatenate")
+def _concatenate(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    return call("concatenate", *_as(node, shapes, STR), literal(str(TEXT_LIMIT)))
+
+
+@_rule("substring")
+def _substring(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    types = (STR, INT, INT)
+    text, start, length = (
+        as_term(coerce(shape, argument.type, type_))
+        for shape, argument, type_ in zip(shapes, node.arguments, types, strict=True)
+    )
+    return call("text_between", text, call("text_start", start), call("text_stop", start, length), start, length)
+
+
+@_rule("record")
+def _record(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    return RecordShape(None, shapes)
+
+
+@_rule("weighted")
+def _weighted(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    return RecordShape(None, (shapes[0], coerce(shapes[1], node.arguments[1].type, FLOAT)))
+
+
+@_rule("field")
+def _field(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    (record,) = shapes
+    (index,) = node.attributes
+    assert isinstance(record, RecordShape)
+    assert isinstance(index, int)
+    part = record.fields[index]
+    if isinstance(part, RecordShape) and part.valid is None and record.valid is not None:
+        return RecordShape(record.valid, part.fields)
+    return part
+
+
+@_rule("list")
+def _list(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    assert isinstance(node.type, ListOf)
+    element = node.type.element
+    pairs = zip(shapes, node.arguments, strict=True)
+    items = [pack(coerce(shape, argument.type, element)) for shape, argument in pairs]
+    return call(f"cast:{type_name(node.type)}", call(f"list:{len(items)}", *items))
+
+
+@_rule("element")
+def _element(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    assert isinstance(node.arguments[0].type, ListOf)
+    items, index = as_term(shapes[0]), as_term(coerce(shapes[1], node.arguments[1].type, INT))
+    if items.kind == "literal":  # a table, which may be long: written once
+        held = node.arguments[0]
+        assert isinstance(held, Constant)
+        length = 0 if held.value is None else len(held.value)
+        return unpack(call("table_element", items, index, literal(str(length))), node.arguments[0].type.element)
+    return unpack(call("element", items, index), node.arguments[0].type.element)
+
+
+@_rule("length")
+def _length(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    return call("text_length" if node.arguments[0].type == STR else "list_length", as_term(shapes[0]))
+
+
+@_rule("range_list")
+def _range_list(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    start, stop = _as(node, shapes, INT)
+    (limit,) = node.attributes
+    if limit is not None:
+        stop = call("range_stop", start, stop, literal(str(limit)))
+    return call("range", start, stop)
+
+
+@_rule("map")
+def _map(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    items, body = shapes
+    inner = node.arguments[1]
+    assert isinstance(inner, Lambda)
+    return call("map", as_term(items), function(variable_name(inner.level), pack(body)))
+
+
+@_rule("flatten")
+def _flatten(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    return call("flatten", as_term(shapes[0]), literal(str(LIST_LIMIT)))
+
+
+@_rule("sort_list")
+def _sort_list(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    assert isinstance(node.type, ListOf)
+    return canonical(as_term(shapes[0]), node.type.element)
+
+
+@_rule("sum_list")
+def _sum_list(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    return call("float_list_sum" if node.type == FLOAT else "int_list_sum", as_term(shapes[0]))
+
+
+def canonical(items: SqlTerm, element: Type) -> SqlTerm:
+    """A list in canonical order: as the database sorts, where it sorts so, else by a key beside each element."""
+    if not isinstance(plain(element), (ListOf, TupleOf)):
+        return call("sort", items)
+    inside, sorted_ = parameter("k"), parameter("p")
+    present = call("is_present", inside)
+    pair = call("struct:3", present, order_term(inside, element), inside)
+    pairs = call("sort", call("map", items, function("k", pair)))
+    return call("map", pairs, function("p", call("struct_field:2", sorted_)))
+
+
+def variable_name(level: int) -> str:
+    """The name of the parameter of the list function at a level."""
+    return f"v{level}"
+
+
+def constant(node: Constant, dialect: Dialect) -> Shape:
+    """A constant as a value."""
+    return _constant(node.value, node.type, dialect)
+
+
+def _constant(value: object, type_: Type, dialect: Dialect) -> Shape:
+    if isinstance(type_, TupleOf):
+        if value is None:
+            return RecordShape(literal("FALSE"), tuple(_constant(None, item, dialect) for item in type_.elements))
+        assert isinstance(value, tuple)
+        parts = tuple(_constant(item, part, dialect) for item, part in zip(value, type_.elements, strict=True))
+        return RecordShape(TRUE if type_.nullable else None, parts)
+    name = type_name(type_)
+    if value is None:
+        return literal(f"CAST(NULL AS {name})")
+    if isinstance(type_, ListOf):
+        assert isinstance(value, tuple)
+        if is_number(type_.element) and None not in value:
+            return literal(dialect.table([repr(item) for item in value], name))
+        items = [pack(_constant(item, type_.element, dialect)) for item in value]
+        return call(f"cast:{name}", call(f"list:{len(items)}", *items))
+    if isinstance(value, str):
+        return literal(dialect.text_literal(value))
+    if isinstance(value, bool):
+        return TRUE if value else literal("FALSE")
+    return literal(f"CAST({value!r} AS {name})")

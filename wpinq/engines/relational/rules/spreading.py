@@ -1,0 +1,65 @@
+"""SelectMany: the elements of a list side by side, as rows.
+
+Elements of weight 1: each occurrence adds `w / L`, which is what merging repeats first gives. Weighted elements are
+merged first, exactly, for opposite signs may cancel: a list of one by a formula, longer ones by a function of the
+engine (`functions.share`). Rounds the quotient and the product: 2 u.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wpinq.engines.relational.blocks.relation import Relation, derived
+from wpinq.engines.relational.blocks.shape import RecordShape, unpack
+from wpinq.engines.relational.blocks.term import SqlTerm, call, column, function, literal, parameter
+from wpinq.engines.relational.rules.lowering import lower
+from wpinq.engines.relational.sql.script import Script
+from wpinq.expr.types import ListOf, Weighted
+from wpinq.plan.operators import SelectMany
+
+
+def select_many(operator: SelectMany, script: Script, given: Relation, output: Relation) -> Relation:
+    """The elements of every record's list, each row with its share of the weight."""
+    type_ = operator.function.type
+    assert isinstance(type_, ListOf)
+    blocks = []
+    dialect = script.emitter.dialect
+    if isinstance(type_.element, Weighted):
+        given = script.once(given)  # the shares of a list run in Python: once for each distinct record
+    for block in given.blocks:
+        items = lower(script, operator.function, block.output)
+        assert isinstance(items, SqlTerm)
+        if type_.bound is None or operator.bound < type_.bound:
+            items = call("first", items, literal(str(operator.bound)))
+        inner, read = script.select(block, [items, block.weight], ["items", "w"])
+        if isinstance(type_.element, Weighted):
+            sql = _weighted(script, inner, operator.bound)
+        else:
+            length = f"CAST({dialect.write('list_length', 'items')} AS DOUBLE)"
+            sql = f"SELECT {dialect.unnest({'item': 'items'})}, w / greatest({length}, 1.0) AS w FROM ({inner})"
+        element = type_.element
+        scan = script.scan(derived(sql, [("item", True)], read))
+        shape = unpack(column(scan.tables[0][0], "item", True), element)
+        if isinstance(element, Weighted):
+            assert isinstance(shape, RecordShape)
+            shape = shape.fields[0]
+        blocks.append(replace(scan, output=shape))
+    return replace(output, blocks=tuple(blocks))
+
+
+def _weighted(script: Script, inner: str, bound: int) -> str:
+    """Rows of elements with weights of their own; those of weight 0 are left out."""
+    one = "CAST(1 AS DOUBLE)"
+    dialect = script.emitter.dialect
+    if bound == 1:
+        item = dialect.write("first_item", "items")
+        own = dialect.field(item, "f1")
+        share = f"{own} / greatest(abs({own}), {one})"
+        return f"SELECT {item} AS item, w * ({share}) AS w FROM ({inner}) WHERE {own} <> 0"
+    wrapped = call("map", literal("items"), function("x", call("struct:1", call("struct_field:0", parameter("x")))))
+    weights = call("map", literal("items"), function("x", call("struct_field:1", parameter("x"))))
+    write = script.emitter.term
+    keyed = f"SELECT items, {write(wrapped)} AS keys, {write(weights)} AS own, w FROM ({inner})"
+    found = dialect.write("shares", dialect.write("places", "keys"), "own")
+    shares = f"SELECT {dialect.unnest({'item': 'items', 'share': found})}, w FROM ({keyed})"
+    return f"SELECT item, w * share AS w FROM ({shares}) WHERE share <> 0"

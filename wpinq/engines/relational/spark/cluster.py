@@ -1,0 +1,249 @@
+"""Plans on Spark: what a session holds."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from itertools import accumulate
+from typing import Any, TypeVar
+
+from wpinq.dataset import EngineDataset, WeightRange
+from wpinq.engines.contract import Engine, Sides
+from wpinq.engines.relational.compiler import Compiled, compile_plan
+from wpinq.engines.relational.nesting import check_nesting
+from wpinq.engines.relational.rewrites import REWRITES
+from wpinq.engines.relational.running import check_given, run
+from wpinq.engines.relational.spark.fetching import fetch_all, fetch_keys, fetch_sides
+from wpinq.engines.relational.spark.frames import frame_of, let_go
+from wpinq.engines.relational.spark.spark_sql import SPARK
+from wpinq.engines.relational.spark.starting import Started, start
+from wpinq.engines.relational.spark.views import SparkViews
+from wpinq.engines.relational.sql.script import Rewrite
+from wpinq.errors import EvaluationFailed, PlanError, SourceRejected
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
+from wpinq.plan.node import Node
+from wpinq.plan.operators.source import Source
+
+FAILED = 'the engine "spark" could not evaluate the plan; the reason cannot be shown'
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+DEPTH_LIMIT = 100
+"""Spark 4.3 reads 200 parentheses inside one another, and 100 queries, with the stack that Java gives it."""
+
+
+class SparkDatabase(Engine):
+    """A Spark session of its own that evaluates plans and keeps the datasets that it was given for the next ones.
+
+    It is made from the active Spark session when it is first used; where none is active, one is started as
+    `spark-submit` or the environment says. Threads take turns.
+
+    Examples
+    --------
+    Needs Java and pyspark:
+
+    >>> import wpinq as wp
+    >>> numbers = wp.source("numbers", int)
+    >>> with SparkDatabase() as database:  # doctest: +SKIP
+    ...     database.evaluate(numbers.select(lambda x: x % 2).plan, {"numbers": {1: 0.75, 2: 2.0, 3: 1.0}})
+    {0: 2.0, 1: 1.75}
+    """
+
+    name = "spark"
+
+    def __init__(self, memory_limit: str | None = None, threads: int | None = None) -> None:
+        if memory_limit is not None or threads is not None:
+            raise PlanError('the engine "spark" takes memory and threads from the Spark session, not from this one')
+        self._started: Started | None = None
+        self._held: dict[str, tuple[Source, object, WeightRange]] = {}
+        self._kept: list[tuple[weakref.ref[EngineDataset], Any]] = []
+        self._closed = False
+        self._lock = threading.RLock()
+
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def check(root: Node) -> None:
+        """Refuse a plan that the engine cannot run on Spark, from the plan alone.
+
+        Raises
+        ------
+        PlanError
+            Saying which step, and what to do.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> lists = wp.source("lists", list[list[float]])
+        >>> SparkDatabase.check(lists.select(lambda xs: wp.map(xs, lambda x: wp.sum(x))).plan)
+        ... # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        wpinq.errors.PlanError: the engine "spark" cannot run this plan: Select: a sum of floats, inside ...
+        """
+        problem = None
+        try:
+            check_nesting(root, REWRITES)
+            compiled = compile_plan(root, dialect=SPARK)
+        except PlanError as error:
+            problem = str(error)
+        except RecursionError:
+            problem = "its program is too much for the database"
+        else:
+            for step, sql in compiled.queries:
+                if _depth(sql) > DEPTH_LIMIT:
+                    problem = f"{step}: its query nests more than {DEPTH_LIMIT} deep, and Spark might not read it"
+                    break
+        if problem is not None:
+            raise PlanError(f'the engine "spark" cannot run this plan: {problem}; or use engine="reference"')
+
+    def open(self) -> Started:
+        """Find Spark now rather than when it is first used, so that what is missing, or was stopped, shows."""
+        with self._lock:
+            if self._started is None:
+                self._started = start()
+            else:
+                self._started.check()
+            return self._started
+
+    def close(self) -> None:
+        """Let go of all data. The Spark session that was there before goes on; one that was stopped is no trouble."""
+        with self._lock:
+            self._closed = True
+            for table in list(self._held):
+                self._drop(table)
+            for _, frame in self._kept:
+                let_go(frame)
+            self._kept.clear()
+            self._started = None
+
+    def forget(self, name: str) -> None:
+        """Let go of the dataset of a source."""
+        with self._lock:
+            for table in [table for table, (source, *_) in self._held.items() if source.source == name]:
+                self._drop(table)
+
+    def evaluate(
+        self,
+        root: Node,
+        data: Mapping[str, Any],
+        arithmetic: Arithmetic = FLOAT,
+        on_step: Callable[[str], None] | None = None,
+        keys: Sequence[Value] | None = None,
+        *,
+        rewrites: tuple[Rewrite, ...] = REWRITES,
+    ) -> Weights:
+        """The output of a plan, in canonical order: the weights, to the last bit, that DuckDB gives.
+
+        With keys, no other record leaves the cluster, and nothing is kept of the output for the next.
+
+        Raises
+        ------
+        PlanError
+            As DuckDB does, and when the plan has a step that Spark cannot run, or pyspark or Java is missing.
+        EvaluationFailed
+            When Spark failed; with a constant message, for its own could show data.
+        """
+        fetch = fetch_all if keys is None else partial(fetch_keys, keys=keys)
+        return self._fetched(root, data, on_step, fetch, arithmetic, rewrites)
+
+    def sides(
+        self,
+        root: Node,
+        data: Mapping[str, Any],
+        candidates: Sequence[Value],
+        on_step: Callable[[str], None] | None = None,
+    ) -> Sides:
+        """The weight of the output before and after some records; added up in the cluster."""
+        return self._fetched(root, data, on_step, partial(fetch_sides, candidates=candidates))
+
+    def adopt(self, data: object) -> object:
+        """A Spark frame, or what Spark reads from a path that ends in .parquet, as it is there."""
+        if isinstance(data, (str, os.PathLike)):
+            path = os.fspath(data)
+            return self._parquet(path) if path.rstrip("/").endswith(".parquet") else data
+        if not any(base.__module__.partition(".")[0] == "pyspark" for base in type(data).__mro__):
+            return data
+        if not (hasattr(data, "toDF") and hasattr(data, "dtypes")):
+            raise SourceRejected(
+                "of what pyspark has, a DataFrame can be read: offer one (rdd.toDF(), frame.to_spark())"
+            )
+        self.open()  # what Spark logs when the frame is checked quotes rows too: off before that
+        return EngineDataset(data)
+
+    def keep(self, checked: D) -> D:
+        """A checked dataset; rows that Spark holds are let go when nobody has it any more."""
+        if isinstance(checked, EngineDataset):
+            with self._lock:
+                self._sweep()
+                self._kept.append((weakref.ref(checked), checked.frame))
+        return checked
+
+    def _sweep(self) -> None:
+        """Let go of rows of datasets that are gone: never while a release that began before may still read them."""
+        for data, frame in self._kept:
+            if data() is None:
+                let_go(frame)
+        self._kept = [kept for kept in self._kept if kept[0]() is not None]
+
+    def _parquet(self, path: str) -> EngineDataset:
+        spark, found = self.open().session, None
+        with contextlib.suppress(Exception):  # Spark's own quote settings and addresses
+            found = spark.read.parquet(path)
+        if found is None:
+            raise SourceRejected("Spark cannot read the parquet at this path: read it yourself to see why")
+        return EngineDataset(found)
+
+    def _fetched(
+        self,
+        root: Node,
+        data: Mapping[str, Any],
+        on_step: Callable[[str], None] | None,
+        fetch: Callable[[Any, Compiled], T],
+        arithmetic: Arithmetic = FLOAT,
+        rewrites: tuple[Rewrite, ...] = REWRITES,
+    ) -> T:
+        declared = check_given(self.name, root, data, arithmetic)
+        self.check(root)
+        tables = compile_plan(root, rewrites, dialect=SPARK).sources
+        with self._lock:
+            if self._closed:
+                raise PlanError("this database is closed")
+            spark = self.open().session
+            self._sweep()
+            output = None
+            try:
+                for name, table in tables.items():
+                    self._load(spark, table, declared[name], data[name])
+                with SparkViews(spark, {table: held[2] for table, held in self._held.items()}) as views:
+                    output = fetch(spark, run(root, rewrites, views, on_step, SPARK))
+            except PlanError:
+                raise  # of the caps: it names the source
+            except Exception:  # Spark's own say what the data are
+                pass
+        if output is None:
+            raise EvaluationFailed(FAILED)
+        return output
+
+    def _load(self, spark: Any, table: str, source: Source, weights: object) -> None:
+        held = self._held.get(table)
+        if held is not None and held[0] == source and held[1] is weights:
+            return
+        self._drop(table)
+        frame, weight_range = frame_of(spark, source, weights)
+        frame.createOrReplaceTempView(table)
+        self._held[table] = (source, weights, weight_range)
+
+    def _drop(self, table: str) -> None:
+        if self._held.pop(table, None) is not None and self._started is not None:
+            with contextlib.suppress(Exception):  # Spark may be gone, and the view with it
+                self._started.session.catalog.dropTempView(table)
+
+
+def _depth(sql: str) -> int:
+    """How many parentheses stand inside one another; strings, which are written as hexadecimals, have none."""
+    return max(accumulate((sign == "(") - (sign == ")") for sign in sql if sign in "()"), default=0)

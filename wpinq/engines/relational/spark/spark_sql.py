@@ -1,0 +1,201 @@
+"""How Spark writes terms. Weights and records have the bits that DuckDB gives them.
+
+What differs, beside names:
+
+- Spark has no 128-bit integers. Integers are added and multiplied as decimals of 38 digits, which hold every sum and
+  product of two 64-bit integers exactly.
+- Sums on the grid (`sums`), below `2^126`, are taken in four parts of 32 bits, each a sum of 64-bit integers, put
+  together as a decimal, and turned into a float as DuckDB does it: `_float`. A key of more than `2^31` rows could
+  overflow a part; Spark refuses that, and the evaluation fails with the constant message.
+- A float is never cast to a decimal, which Spark does by way of its shortest text.
+- Integers that become texts, texts that become numbers, and code points are as in DuckDB; regular expressions are
+  Java's, matched against the whole text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from wpinq.engines.relational.sql.dialect import FLOAT_TEXT, INT_TEXT, STANDARD, Dialect, Unsupported
+
+_WIDE = "DECIMAL(38,0)"
+_TWO_64 = f"{2**64}BD"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _part(value: str, number: int) -> str:
+    """The 32 bits of a float without fraction from bit `32 · number` on, with its sign."""
+    scaled = value if number == 0 else f"({value}) * {2.0 ** (-32 * number)!r}D"
+    return f"CAST(({scaled}) % 4294967296D AS BIGINT)"
+
+
+def _float(total: str) -> str:
+    """A 128-bit integer, as a decimal, turned into a float as DuckDB does.
+
+    With its halves, `upper · 2^64 + lower`, the float is the sum of both as floats, or `-(2^64 - 1 - lower) - 1` where
+    upper is -1.
+    """
+    lower = f"pmod({total}, {_TWO_64})"
+    return (
+        f"CASE WHEN {total} < 0 AND {total} >= -{_TWO_64} THEN -CAST(-1 - {total} AS DOUBLE) - 1D "
+        f"ELSE CAST({lower} AS DOUBLE) + CAST(({total} - {lower}) / {_TWO_64} AS DOUBLE) * {2.0**64!r}D END"
+    )
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """The integer of which these are the parts, as a decimal."""
+    terms = [f"CAST({part} AS {_WIDE}) * {2 ** (32 * number)}BD" for number, part in enumerate(parts)]
+    return f"({' + '.join(terms)})"
+
+
+def _wide(value: str) -> list[str]:
+    """The parts of a float without fraction."""
+    return [_part(value, number) for number in range(4)]
+
+
+_TEMPLATES: dict[str, str] = {
+    "int_add": f"(CAST({{0}} AS {_WIDE}) + CAST({{1}} AS {_WIDE}))",
+    "int_subtract": f"(CAST({{0}} AS {_WIDE}) - CAST({{1}} AS {_WIDE}))",
+    "int_multiply": f"(CAST({{0}} AS {_WIDE}) * CAST({{1}} AS {_WIDE}))",
+    "fit_int": "TRY_CAST({0} AS BIGINT)",
+    "fit_float": "CASE WHEN abs({0}) <= 1.7976931348623157E308D THEN {0} + 0D END",
+    "floor_divide_by": "CASE WHEN {0} >= 0 THEN {0} div {1} ELSE -((-1 - {0}) div {1}) - 1 END",
+    # a decimal quotient is rounded to some digits: exact where the remainder was taken away
+    "floor_divide_128": f"CASE WHEN {{0}} >= 0 THEN CAST(({{0}} - {{0}} % {{1}}) / {{1}} AS {_WIDE}) "
+    f"ELSE -CAST(((-1 - {{0}}) - (-1 - {{0}}) % {{1}}) / {{1}} AS {_WIDE}) - 1 END",
+    "signed_dividend": "CASE WHEN {1} < 0 THEN -CAST({0} AS DECIMAL(20,0)) ELSE CAST({0} AS DECIMAL(20,0)) END",
+    "divisor": "nullif(abs(CAST({0} AS DECIMAL(20,0))), CAST(0 AS DECIMAL(20,0)))",
+    # below 2^63, which Spark would let pass as 2^63 - 1
+    "float_to_int": "CASE WHEN {0} < 9.223372036854775808E18D THEN TRY_CAST({0} AS BIGINT) END",
+    "str_to_int": rf"CASE WHEN {{0}} RLIKE r'\A(?:{_escaped(INT_TEXT)})\z' THEN TRY_CAST({{0}} AS BIGINT) END",
+    "str_to_float": rf"CASE WHEN {{0}} RLIKE r'\A(?:{_escaped(FLOAT_TEXT)})\z' THEN TRY_CAST({{0}} AS DOUBLE) END",
+    "to_text": "CAST({0} AS STRING)",
+    "find": "CAST(instr({0}, {1}) - 1 AS BIGINT)",
+    "text_stop": f"CAST(least(greatest(CAST({{0}} AS {_WIDE}), CAST(0 AS {_WIDE}), "
+    f"CAST({{0}} AS {_WIDE}) + CAST({{1}} AS {_WIDE})), CAST(2147483647 AS {_WIDE})) AS BIGINT)",
+    "text_between": "CASE WHEN ({0} || CAST({3} AS STRING) || CAST({4} AS STRING)) IS NOT NULL "
+    "THEN substring({0}, CAST(least({1}, 2147483646) + 1 AS INT), CAST({2} - {1} AS INT)) END",
+    # a literal pattern: what has a meaning in one is escaped
+    "split": r"CASE WHEN {1} = '' THEN array({0}) WHEN ({0} || {1}) IS NOT NULL "
+    r"THEN split({0}, regexp_replace({1}, r'([\\^$.|?*+()\[\]{{}}])', r'\\$1'), -1) END",
+    "text_length": "CAST(length({0}) AS BIGINT)",
+    "list_length": "CAST(size({0}) AS BIGINT)",
+    "element": "CASE WHEN {1} >= 0 AND {1} < size({0}) THEN get({0}, CAST({1} AS INT)) END",
+    "table_element": "CASE WHEN {1} >= 0 AND {1} < {2} THEN get({0}, CAST({1} AS INT)) END",
+    "range": "CASE WHEN {0} < {1} THEN sequence({0}, {1} - 1L) WHEN {0} >= {1} THEN CAST(array() AS ARRAY<BIGINT>) END",
+    "range_stop": "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL "
+    f"THEN CAST(least(CAST({{0}} AS {_WIDE}) + {{2}}, CAST({{1}} AS {_WIDE})) AS BIGINT) END",
+    "map": "transform({0}, {1})",
+    "flatten": "slice(flatten(filter({0}, f -> f IS NOT NULL)), 1, {1})",
+    "sort": "sort_array({0}, TRUE)",
+    "int_list_sum": f"TRY_CAST(aggregate({{0}}, CAST(0 AS {_WIDE}), "
+    f"(a, e) -> CAST(a + coalesce(e, 0L) AS {_WIDE})) AS BIGINT)",
+    "list_min": "array_min({0})",
+    "list_max": "array_max({0})",
+    "first": "slice({0}, 1, {1})",
+    "ceil": "CASE WHEN {0} < 4503599627370496D THEN CAST(ceil({0}) AS DOUBLE) ELSE {0} END",
+    "trunc": "CASE WHEN {0} < 4503599627370496D THEN CAST(floor({0}) AS DOUBLE) ELSE {0} END",
+    "to_grid": _joined(_wide("rint({0})")),
+    "from_grid": _float("{0}"),
+    "sum_of_ints": f"sum(CAST({{0}} AS {_WIDE}))",
+    # nulls would be left out of a list of their own
+    "collect": "collect_list(named_struct('v', {0}))",
+    "collect_all": "flatten(collect_list({0}) OVER p)",
+    "collected": "transform({0}, v -> v.v)",
+    "numbers_below": "CASE WHEN {0} > 0 THEN sequence(0L, {0} - 1L) ELSE CAST(array() AS ARRAY<BIGINT>) END",
+    "first_item": "get({0}, 0)",
+    "places": "transform({0}, x -> array_position({0}, x))",
+}
+
+
+def _grid_sum(values: int) -> str:
+    """The sum of one or several values a row. The total is written once, as the element of a list."""
+    wide = [_wide(f"rint({{{i}}})") for i in range(values)]
+    sums = [f"sum({' + '.join(parts)})" for parts in zip(*wide, strict=True)]
+    return f"transform(array({_joined(sums)}), t -> {_float('t')})[0]"
+
+
+def _parametrised(name: str, argument: str) -> str:
+    if name == "sql":
+        raise Unsupported(f"there is no text for {argument!r} in the SQL of spark")
+    if name == "grid_sum":
+        return _grid_sum(int(argument))
+    if name == "struct":
+        inside = ", ".join(f"'f{i}', {{{i}}}" for i in range(int(argument)))
+        return f"named_struct({inside or repr('f') + ', TRUE'})"
+    if name == "struct_field":
+        return f"({{0}}).f{argument}"
+    if name == "cast":
+        return f"CAST({{0}} AS {type_in_spark(argument)})"
+    return f"array({', '.join(f'{{{i}}}' for i in range(int(argument)))})"
+
+
+def type_in_spark(generic: str) -> str:
+    """The name of a type that `layout.type_name` gives."""
+    if generic.endswith("[]"):
+        return f"ARRAY<{type_in_spark(generic[:-2])}>"
+    if generic.startswith("STRUCT("):
+        fields = [field.split(" ", 1) for field in _fields(generic[len("STRUCT(") : -1])]
+        return f"STRUCT<{', '.join(f'{name}: {type_in_spark(inner)}' for name, inner in fields)}>"
+    return {"VARCHAR": "STRING", "INTEGER": "INT"}.get(generic, generic)
+
+
+def _fields(inside: str) -> list[str]:
+    """The parts of a list between commas that are in no parentheses."""
+    parts, depth = [""], 0
+    for sign in inside:
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts]
+
+
+_NULL = re.compile(r"CAST\(NULL AS (.*)\)")
+
+
+@dataclass(frozen=True, eq=False)
+class SparkDialect(Dialect):
+    """Spark's SQL, with ANSI mode on."""
+
+    def literal(self, text: str) -> str:
+        found = _NULL.fullmatch(text)
+        return f"CAST(NULL AS {type_in_spark(found[1])})" if found else text
+
+    def struct(self, parts: Mapping[str, str]) -> str:
+        return f"named_struct({', '.join(f'{name!r}, {text}' for name, text in parts.items())})"
+
+    def field(self, text: str, name: str) -> str:
+        return f"({text}).{name}"
+
+    def unnest(self, lists: Mapping[str, str]) -> str:
+        if len(lists) == 1:
+            ((name, text),) = lists.items()
+            return f"explode({text}) AS {name}"
+        return f"inline(arrays_zip({', '.join(lists.values())})) AS ({', '.join(lists)})"
+
+    def quote(self, name: str) -> str:
+        return "`" + name.replace("`", "``") + "`"
+
+    def text_literal(self, text: str) -> str:
+        return f"CAST(X'{text.encode().hex()}' AS STRING)"
+
+    def table(self, numbers: Sequence[str], type_name: str) -> str:
+        element = type_in_spark(type_name.removesuffix("[]"))
+        return f"from_json('[{', '.join(numbers)}]', 'ARRAY<{element}>')"
+
+
+SPARK = SparkDialect(
+    "spark",
+    {**STANDARD, **_TEMPLATES},
+    _parametrised,
+    "{name} -> {body}",
+    frozenset(("float_list_sum",)),
+    sorts=False,
+)

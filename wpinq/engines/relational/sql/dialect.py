@@ -1,0 +1,190 @@
+"""The SQL dialect: how each template is written. The one place that another database changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from wpinq.errors import PlanError
+
+INT_TEXT = r"[+-]?[0-9]{1,19}"
+FLOAT_TEXT = r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,5})?"
+
+STANDARD: dict[str, str] = {
+    "equal": "({0} = {1})",
+    "same": "({0} IS NOT DISTINCT FROM {1})",
+    "less": "({0} < {1})",
+    "and": "({0} AND {1})",
+    "not": "(NOT {0})",
+    "where": "CASE WHEN {0} THEN {1} ELSE {2} END",
+    "if_valid": "CASE WHEN {0} THEN {1} END",
+    "is_null": "({0} IS NULL)",
+    "is_present": "({0} IS NOT NULL)",
+    "float_add": "({0} + {1})",
+    "float_subtract": "({0} - {1})",
+    "float_multiply": "({0} * {1})",
+    "divide_float": "({0} / nullif({1}, CAST(0 AS DOUBLE)))",
+    "modulo_by": "CASE WHEN {0} >= 0 THEN {0} % {1} ELSE {1} - 1 - ((-1 - {0}) % {1}) END",
+    "bool_to_int": "CAST({0} AS BIGINT)",
+    "int_to_float": "CAST({0} AS DOUBLE)",
+    "concatenate": "CASE WHEN length({0}) + length({1}) <= {2} THEN {0} || {1} END",
+    "lower": "translate({0}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')",
+    "text_start": "least(greatest({0}, 0), 2147483647)",
+    "float_list_sum": "wpinq_sum({0})",
+    "multiply_weights": "({0} * {1})",
+    "add_weights": "({0} + {1})",
+    "divide_weights": "({0} / greatest({1}, CAST(1e-300 AS DOUBLE)))",
+    "least": "least({0}, {1})",
+    "greatest": "greatest({0}, {1})",
+    "absolute": "abs({0})",
+    "negate_weight": "(-{0})",
+    "shares": "wpinq_share({0}, {1})",
+}
+"""What every database here reads alike. What is written for DuckDB is none of another's until that says so."""
+
+_DUCKDB: dict[str, str] = {
+    # arithmetic: in 128 bits, where no sum or product of two 64-bit integers overflows
+    "int_add": "(CAST({0} AS HUGEINT) + {1})",
+    "int_subtract": "(CAST({0} AS HUGEINT) - {1})",
+    "int_multiply": "(CAST({0} AS HUGEINT) * CAST({1} AS HUGEINT))",
+    "fit_int": "TRY_CAST({0} AS BIGINT)",
+    # + 0.0 turns -0.0 into 0.0
+    "fit_float": "(nullif(nullif({0}, CAST('inf' AS DOUBLE)), CAST('-inf' AS DOUBLE)) + CAST(0 AS DOUBLE))",
+    "floor_divide_by": "CASE WHEN {0} >= 0 THEN {0} // {1} ELSE -((-1 - {0}) // {1}) - 1 END",
+    "floor_divide_128": "CASE WHEN {0} >= 0 THEN {0} // {1} ELSE -((-1 - {0}) // {1}) - 1 END",
+    "signed_dividend": "CASE WHEN {1} < 0 THEN -CAST({0} AS HUGEINT) ELSE CAST({0} AS HUGEINT) END",
+    "divisor": "nullif(abs(CAST({0} AS HUGEINT)), 0)",
+    "float_to_int": "TRY_CAST(trunc({0}) AS BIGINT)",
+    "str_to_int": f"CASE WHEN regexp_full_match({{0}}, '{INT_TEXT.replace('{', '{{').replace('}', '}}')}') "
+    "THEN TRY_CAST({0} AS BIGINT) END",
+    "str_to_float": f"CASE WHEN regexp_full_match({{0}}, '{FLOAT_TEXT.replace('{', '{{').replace('}', '}}')}') "
+    "THEN TRY_CAST({0} AS DOUBLE) END",
+    "to_text": "CAST({0} AS VARCHAR)",
+    "find": "(instr({0}, {1}) - 1)",
+    "text_stop": "CAST(least(greatest({0}, 0, CAST({0} AS HUGEINT) + {1}), 2147483647) AS BIGINT)",
+    "text_between": "CASE WHEN ({0} || CAST({3} AS VARCHAR) || CAST({4} AS VARCHAR)) IS NOT NULL "
+    "THEN substring({0}, {1} + 1, {2} - {1}) END",
+    "split": "CASE WHEN {1} = '' THEN list_value({0}) WHEN ({0} || {1}) IS NOT NULL THEN string_split({0}, {1}) END",
+    "text_length": "length({0})",
+    "list_length": "len({0})",
+    "element": "CASE WHEN {1} >= 0 AND {1} < len({0}) THEN list_extract({0}, {1} + 1) END",
+    "table_element": "CASE WHEN {1} >= 0 AND {1} < {2} THEN list_extract({0}, {1} + 1) END",
+    "range": "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN range({0}, {1}) END",
+    "range_stop": "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL "
+    "THEN CAST(least(CAST({0} AS HUGEINT) + {2}, {1}) AS BIGINT) END",
+    "map": "list_transform({0}, {1})",
+    "flatten": "flatten({0})[1:{1}]",
+    "sort": "list_sort({0}, 'ASC', 'NULLS FIRST')",
+    "int_list_sum": "CASE WHEN {0} IS NOT NULL THEN TRY_CAST(coalesce(list_sum({0}), 0) AS BIGINT) END",
+    "list_min": "list_min({0})",
+    "list_max": "list_max({0})",
+    "first": "{0}[1:{1}]",
+    # sums and numbers on a grid: see `sums`
+    "ceil": "ceil({0})",
+    "trunc": "trunc({0})",
+    "to_grid": "CAST({0} AS HUGEINT)",
+    "from_grid": "CAST({0} AS DOUBLE)",
+    "sum_of_ints": "sum({0})",
+    "collect": "list({0})",
+    "collect_all": "flatten(list({0}) OVER p)",
+    "collected": "{0}",
+    "numbers_below": "range({0})",
+    "first_item": "{0}[1]",
+    # the search for repeats takes the square of the length: not where there are none
+    "places": "CASE WHEN list_unique({0}) = len({0}) THEN range(1, len({0}) + 1) "
+    "ELSE list_transform({0}, lambda x: list_position({0}, x)) END",
+}
+
+
+def _parametrised(name: str, argument: str) -> str:
+    """Templates with a static part, written `name:part`; `sql:text` is DuckDB's own text of a rule."""
+    if name == "sql":
+        return argument
+    if name == "grid_sum":
+        return f"CAST(sum({' + '.join(f'CAST({{{i}}} AS HUGEINT)' for i in range(int(argument)))}) AS DOUBLE)"
+    if name == "struct":
+        inside = ", ".join(f"f{i} := {{{i}}}" for i in range(int(argument)))
+        return f"struct_pack({inside or 'f := TRUE'})"
+    if name == "struct_field":
+        return f"struct_extract({{0}}, 'f{argument}')"
+    if name == "cast":
+        return f"CAST({{0}} AS {argument})"
+    assert name == "list"
+    return f"list_value({', '.join(f'{{{i}}}' for i in range(int(argument)))})"
+
+
+class Unsupported(PlanError):
+    """What there is no rule or no text for; says what, and not in which step."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dialect:
+    """How terms and names are written.
+
+    Attributes
+    ----------
+    name : str
+        The database.
+    templates : mapping
+        Template name to text, with `{0}`, `{1}`, … for its arguments.
+    parametrised : callable
+        The text of a template with a static part.
+    lambda_ : str
+        A function of one parameter, with `{name}` and `{body}`.
+    outer_only : frozenset of str
+        Templates that cannot stand in such a function: a gap.
+    sorts : bool
+        Whether the query of the output puts it in canonical order, where SQL can; else who reads it must.
+    """
+
+    name: str
+    templates: Mapping[str, str]
+    parametrised: Callable[[str, str], str]
+    lambda_: str = "lambda {name}: {body}"
+    outer_only: frozenset[str] = frozenset()
+    sorts: bool = True
+
+    def template(self, name: str) -> str:
+        """The text of a template."""
+        stem, colon, argument = name.partition(":")
+        if name in self.templates:
+            return self.templates[name]
+        if not colon:
+            raise Unsupported(f"there is no text for {name!r} in the SQL of {self.name}")
+        return self.parametrised(stem, argument)
+
+    def write(self, name: str, *arguments: str) -> str:
+        """A template filled with texts."""
+        return self.template(name).format(*arguments)
+
+    def literal(self, text: str) -> str:
+        """A constant, given as DuckDB has it."""
+        return text
+
+    def struct(self, parts: Mapping[str, str]) -> str:
+        """A struct of texts by field name."""
+        return f"struct_pack({', '.join(f'{name} := {text}' for name, text in parts.items())})"
+
+    def field(self, text: str, name: str) -> str:
+        """A field of a struct."""
+        return f"struct_extract({text}, '{name}')"
+
+    def unnest(self, lists: Mapping[str, str]) -> str:
+        """Columns by name, of rows made of the elements of lists of one length, side by side."""
+        return ", ".join(f"unnest({text}) AS {name}" for name, text in lists.items())
+
+    def quote(self, name: str) -> str:
+        """An identifier."""
+        return '"' + name.replace('"', '""') + '"'
+
+    def text_literal(self, text: str) -> str:
+        """A string constant."""
+        pieces = ["'" + piece.replace("'", "''") + "'" for piece in text.split("\0")]
+        return pieces[0] if len(pieces) == 1 else "(" + " || chr(0) || ".join(pieces) + ")"
+
+    def table(self, numbers: Sequence[str], type_name: str) -> str:
+        """A list of numbers as one constant: the database reads its text once, not an expression for each number."""
+        return f"CAST('[{', '.join(numbers)}]' AS {type_name})"
+
+
+DUCKDB = Dialect("duckdb", {**STANDARD, **_DUCKDB}, _parametrised)
