@@ -95,7 +95,7 @@ def degrees(edges: Edges) -> Edges:
 
 def random_counterpart(edges: Edges, seed: int) -> Edges:
     """A random simple graph with the same degrees."""
-    return np.array(random_graph(degrees(edges), np.random.default_rng(seed)), dtype=np.int64)
+    return random_graph(degrees(edges), np.random.default_rng(seed))
 
 
 def configuration_graph(falling: Edges, rng: np.random.Generator) -> Edges:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import pytest
-from wpinq.expr.primitives.base import PRIMITIVES
 
 import wpinq as wp
 from wpinq.engines.incremental import Evaluator
@@ -17,11 +16,12 @@ from wpinq.engines.incremental.compiled.words import expressions
 from wpinq.engines.incremental.compiled.words.code import ScalarCode
 from wpinq.expr import build
 from wpinq.expr.nodes import Expr, Variable, make_lambda
+from wpinq.expr.primitives import PRIMITIVES
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.node import Node
-from wpinq.plan.operator import PerRecord
+from wpinq.plan.operator import REGISTRY, PerRecord
 from wpinq.plan.operators import Select
 
 EDGES = wp.source("edges", src=int, dst=int).plan
@@ -48,7 +48,8 @@ class _Halved(PerRecord):
 
 
 @pytest.mark.parametrize("walk", WALKS)
-def test_an_operator_without_a_rule_is_named(walk: str) -> None:
+def test_an_operator_without_a_rule_is_named(walk: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REGISTRY, "Halved", _Halved)
     with pytest.raises(CannotCompile, match="step 2, Halved: it has no compiled rule; the python engine runs it"):
         WALKS[walk](Node(_Halved(), (EDGES,)))
 

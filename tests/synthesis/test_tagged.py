@@ -282,7 +282,7 @@ def test_missing_answers_are_named() -> None:
 def test_the_walk_fits_estimates() -> None:
     """Their sums are near those that the true graph has."""
     answers = simulated(40)
-    closed, joint = Tagged().estimate(answers).targets()
+    closed, joint = Tagged().estimate(answers).targets
     true = wp.evaluate(Query(closed.plan), {"edges": EDGES})
     for target, name, total in (
         (closed, "closed_wedges", sum(true.values())),
@@ -302,7 +302,7 @@ def test_there_is_no_stopping_at_the_noise_level() -> None:
     answers, settings = simulated(2), Settings(1000, stop_at_noise=1.0)
     with pytest.raises(PlanError, match=r"tags cannot stop at the noise level: .* say how many steps"):
         synthesize(answers, "tags", settings)
-    closed, joint = Tagged().estimate(answers).targets()
+    closed, joint = Tagged().estimate(answers).targets
     assert math.isfinite(noise_level([Target(closed.answers)]))
     assert math.isnan(noise_level([Target(closed.answers), joint]))
     with pytest.raises(PlanError, match="say how many steps"):

@@ -73,10 +73,9 @@ def run(options: argparse.Namespace) -> None:
     files, budgets = pairs(options.source, "--source"), pairs(options.budget, "--budget")
     edge_lists, versions = pairs(options.edge_list, "--edge-list"), pairs(options.data_version, "--data-version")
     bill, data = Bill(measurements), {}
-    for given in (files, budgets, edge_lists, versions):
-        for name in given:
-            if name not in program.sources:
-                raise UsageError(f"the program has no source {name!r}; it has {', '.join(program.sources) or 'none'}")
+    for name in (*files, *budgets, *edge_lists, *versions):
+        if name not in program.sources:
+            raise UsageError(f"the program has no source {name!r}; it has {', '.join(program.sources) or 'none'}")
     for name in bill:
         if name not in files or name not in budgets:
             raise UsageError(f"the program uses {name}: give --source {name}=FILE and --budget {name}=EPSILON")

@@ -1,67 +1,38 @@
 """Graphs: recipes, rescaling of released weights, fitting of released degree statistics, synthesis, baselines."""
 
-from wpinq.graphs.baselines import JointDegrees, sala_joint_degrees
-from wpinq.graphs.edges import read_edges, write_edges
-from wpinq.graphs.fitting import degree_sequence_from_ccdf, fit_degree_sequence, isotonic_degree_sequence
-from wpinq.graphs.motifs import motif, motif_total
-from wpinq.graphs.recipes import degree_ccdf, degree_sequence, degrees, joint_degrees, nodes, paths, symmetrize
-from wpinq.graphs.rescale import (
-    count_noise_scale,
-    edges_from_joint_degrees,
-    joint_degree_weight,
-    nodes_from_weight,
-    path_weight,
-    square_weight,
-    squares_from_weight,
-    triangle_weight,
-    triangles_from_weight,
-)
-from wpinq.graphs.subgraphs import squares_by_degree, triangles_by_degree, triangles_by_intersect
-from wpinq.graphs.synthesis.workflow import SyntheticGraph, synthesize
-from wpinq.graphs.tags import (
-    closed_wedges_by_tag,
-    degree_mass_by_tag,
-    degree_tags,
-    half_degree_ccdf,
-    half_edges,
-    joint_degrees_by_tag,
-)
-
-__all__ = [
-    "JointDegrees",
-    "SyntheticGraph",
-    "closed_wedges_by_tag",
-    "count_noise_scale",
-    "degree_ccdf",
-    "degree_mass_by_tag",
-    "degree_sequence",
-    "degree_sequence_from_ccdf",
-    "degree_tags",
-    "degrees",
-    "edges_from_joint_degrees",
-    "fit_degree_sequence",
-    "half_degree_ccdf",
-    "half_edges",
-    "isotonic_degree_sequence",
-    "joint_degree_weight",
-    "joint_degrees",
-    "joint_degrees_by_tag",
-    "motif",
-    "motif_total",
-    "nodes",
-    "nodes_from_weight",
-    "path_weight",
-    "paths",
-    "read_edges",
-    "sala_joint_degrees",
-    "square_weight",
-    "squares_by_degree",
-    "squares_from_weight",
-    "symmetrize",
-    "synthesize",
-    "triangle_weight",
-    "triangles_by_degree",
-    "triangles_by_intersect",
-    "triangles_from_weight",
-    "write_edges",
-]
+from wpinq.graphs.baselines import JointDegrees as JointDegrees
+from wpinq.graphs.baselines import sala_joint_degrees as sala_joint_degrees
+from wpinq.graphs.edges import read_edges as read_edges
+from wpinq.graphs.edges import write_edges as write_edges
+from wpinq.graphs.fitting import degree_sequence_from_ccdf as degree_sequence_from_ccdf
+from wpinq.graphs.fitting import fit_degree_sequence as fit_degree_sequence
+from wpinq.graphs.fitting import isotonic_degree_sequence as isotonic_degree_sequence
+from wpinq.graphs.motifs import motif as motif
+from wpinq.graphs.motifs import motif_total as motif_total
+from wpinq.graphs.recipes import degree_ccdf as degree_ccdf
+from wpinq.graphs.recipes import degree_sequence as degree_sequence
+from wpinq.graphs.recipes import degrees as degrees
+from wpinq.graphs.recipes import joint_degrees as joint_degrees
+from wpinq.graphs.recipes import nodes as nodes
+from wpinq.graphs.recipes import paths as paths
+from wpinq.graphs.recipes import symmetrize as symmetrize
+from wpinq.graphs.rescale import count_noise_scale as count_noise_scale
+from wpinq.graphs.rescale import edges_from_joint_degrees as edges_from_joint_degrees
+from wpinq.graphs.rescale import joint_degree_weight as joint_degree_weight
+from wpinq.graphs.rescale import nodes_from_weight as nodes_from_weight
+from wpinq.graphs.rescale import path_weight as path_weight
+from wpinq.graphs.rescale import square_weight as square_weight
+from wpinq.graphs.rescale import squares_from_weight as squares_from_weight
+from wpinq.graphs.rescale import triangle_weight as triangle_weight
+from wpinq.graphs.rescale import triangles_from_weight as triangles_from_weight
+from wpinq.graphs.subgraphs import squares_by_degree as squares_by_degree
+from wpinq.graphs.subgraphs import triangles_by_degree as triangles_by_degree
+from wpinq.graphs.subgraphs import triangles_by_intersect as triangles_by_intersect
+from wpinq.graphs.synthesis.workflow import SyntheticGraph as SyntheticGraph
+from wpinq.graphs.synthesis.workflow import synthesize as synthesize
+from wpinq.graphs.tags import closed_wedges_by_tag as closed_wedges_by_tag
+from wpinq.graphs.tags import degree_mass_by_tag as degree_mass_by_tag
+from wpinq.graphs.tags import degree_tags as degree_tags
+from wpinq.graphs.tags import half_degree_ccdf as half_degree_ccdf
+from wpinq.graphs.tags import half_edges as half_edges
+from wpinq.graphs.tags import joint_degrees_by_tag as joint_degrees_by_tag

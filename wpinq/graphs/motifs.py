@@ -9,7 +9,7 @@ from typing import Any
 
 from wpinq.expr import library as wp
 from wpinq.graphs.cover import Cover, best_cover
-from wpinq.graphs.pattern import Least, Pattern, Sort, least_steps, read_pattern, standard_form
+from wpinq.graphs.pattern import Ordering, Pattern, least_steps, read_pattern, standard_form
 from wpinq.graphs.recipes import check_edges
 from wpinq.query import Query
 
@@ -75,7 +75,7 @@ def motif(edges: Query, pattern: Iterable[Any]) -> Query:
     if order != tuple(range(wanted.size)):
         query = query.select(lambda copy: _fields(copy, order))
     for step in least_steps(wanted):
-        query = query.select(lambda copy, step=step: _step(copy, step))
+        query = query.select(lambda copy, step=step: _step(copy, step, wanted.size))
     return query.read_as("one record a copy of the pattern; its weight depends on the degrees around it: no count")
 
 
@@ -155,13 +155,13 @@ def _all_differ(copy: Any, pairs: list[tuple[int, int]]) -> Any:
     return reduce(operator.and_, (copy[i] != copy[j] for i, j in pairs))
 
 
-def _step(copy: Any, step: Sort | Least) -> Any:
-    if isinstance(step, Sort):
-        ordered = wp.sort(_fields(copy, step.positions))
-        places = {position: ordered[i] for i, position in enumerate(step.positions)}
-        return tuple(places.get(i, copy[i]) for i in range(step.size))
+def _step(copy: Any, step: Ordering, size: int) -> Any:
     # sort and not min: it knows the order of every type that has one, null and records included
-    least = wp.sort(_fields(copy, step.positions))[0]
+    ordered = wp.sort(_fields(copy, step.positions))
+    if not step.rearrangements:
+        places = {position: ordered[i] for i, position in enumerate(step.positions)}
+        return tuple(places.get(i, copy[i]) for i in range(size))
+    least = ordered[0]
     *choices, (_, other) = zip(step.positions, step.rearrangements, strict=True)
     result: Any = _fields(copy, other)
     for position, rearrangement in reversed(choices):

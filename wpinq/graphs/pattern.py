@@ -30,23 +30,15 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Sort:
-    """A step towards the least tuple (of `size` vertices): put those at `positions`, interchangeable, in order."""
+class Ordering:
+    """A step towards the least tuple: put the vertices at `positions` in order, or the least of them to the front.
 
-    positions: tuple[int, ...]
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Least:
-    """A step towards the least tuple: the rearrangement that brings the least of some vertices to the front.
-
-    Where the vertex at `positions[i]` is the least of them all, the tuple t becomes
-    `(t[r[0]], t[r[1]], …)` with `r = rearrangements[i]`.
+    In order where they are interchangeable, and there are no rearrangements. Else, where the vertex at `positions[i]`
+    is the least of them all, the tuple t becomes `(t[r[0]], t[r[1]], …)` with `r = rearrangements[i]`.
     """
 
     positions: tuple[int, ...]
-    rearrangements: tuple[Permutation, ...]
+    rearrangements: tuple[Permutation, ...] = ()
 
 
 def read_pattern(given: Iterable[Any]) -> Pattern:
@@ -99,20 +91,20 @@ def automorphisms(pattern: Pattern) -> list[Permutation]:
     return [labels for labels in permutations(range(pattern.size)) if relabelled(pattern, labels) == pattern]
 
 
-def least_steps(pattern: Pattern) -> list[Sort | Least]:
+def least_steps(pattern: Pattern) -> list[Ordering]:
     """Steps that turn any embedding of the pattern into the least of those that cover the same copy."""
-    steps: list[Sort | Least] = []
+    steps: list[Ordering] = []
     group = automorphisms(pattern)
     for vertex in range(pattern.size):
         orbit = tuple(sorted({labels[vertex] for labels in group}))
         if len(orbit) == 1:
             continue
         if all(_exchange(pattern.size, u, v) in group for u, v in combinations(orbit, 2)):
-            steps.append(Sort(orbit, pattern.size))
+            steps.append(Ordering(orbit))
             group = [labels for labels in group if all(labels[v] == v for v in orbit)]
         else:
             moves = (next(labels for labels in group if labels[vertex] == other) for other in orbit)
-            steps.append(Least(orbit, tuple(moves)))
+            steps.append(Ordering(orbit, tuple(moves)))
             group = [labels for labels in group if labels[vertex] == vertex]
     return steps
 

@@ -27,6 +27,12 @@ def check_edges(edges: Query) -> None:
         )
 
 
+def ends(edges: Query) -> Query:
+    """Both nodes of each edge, at half its weight."""
+    check_edges(edges)
+    return edges.select_many(lambda e: [e[0], e[1]])
+
+
 def symmetrize(undirected: Query) -> Query:
     """Every edge in both directions, from edges that stand once each.
 
@@ -80,9 +86,7 @@ def nodes(edges: Query) -> Query:
     >>> wp.evaluate(nodes(edges), {"edges": [(1, 2), (2, 1)]})
     WeightedDataset({1: 0.5, 2: 0.5})
     """
-    check_edges(edges)
-    ends = edges.select_many(lambda e: [e[0], e[1]])
-    first = ends.shave(0.5).where(lambda piece: piece.index == 0)
+    first = ends(edges).shave(0.5).where(lambda piece: piece.index == 0)
     return first.select(lambda piece: piece.record).read_as("a weight of 1/2 for each node that has an edge")
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from wpinq.errors import PlanError
 from wpinq.expr import library as wp
 from wpinq.graphs.limits import checked_limits
-from wpinq.graphs.recipes import check_edges
+from wpinq.graphs.recipes import check_edges, ends
 from wpinq.query import Query
 
 
@@ -70,9 +70,7 @@ def half_degree_ccdf(edges: Query) -> Query:
     >>> wp.evaluate(half_degree_ccdf(edges), {"edges": [(0, 1), (0, 2), (0, 3)]})
     WeightedDataset({0: 2.0, 1: 0.5, 2: 0.5})
     """
-    check_edges(edges)
-    ends = edges.select_many(lambda e: [e[0], e[1]])
-    counted = ends.shave(0.5).select(lambda piece: piece.index)
+    counted = ends(edges).shave(0.5).select(lambda piece: piece.index)
     return counted.read_as("record y weighs half the number of nodes of degree above y")
 
 
@@ -103,9 +101,8 @@ def degree_tags(edges: Query, limits: Sequence[int]) -> Query:
     >>> wp.evaluate(tags.where(lambda t: t.record == 0), {"edges": [(0, 1), (0, 2), (0, 3)]})
     WeightedDataset({(0, 0): 1.0, (0, 1): 0.5})
     """
-    check_edges(edges)
-    widths = (np.diff(checked_limits(limits)) / 2).tolist()
-    return edges.select_many(lambda e: [e[0], e[1]]).shave(lambda node: widths)
+    nodes, widths = ends(edges), (np.diff(checked_limits(limits)) / 2).tolist()
+    return nodes.shave(lambda node: widths)
 
 
 def degree_mass_by_tag(edges: Query, limits: Sequence[int]) -> Query:

@@ -20,7 +20,6 @@ from wpinq.language.syntax import (
     Access,
     Argument,
     ArrowFunction,
-    Conditional,
     Index,
     Infix,
     Invocation,
@@ -117,8 +116,6 @@ class Lambdas:
             return self._infix(node.operator, below(node.left), below(node.right))
         if isinstance(node, Prefix):
             return build.negate(below(node.operand)) if node.operator == "-" else build.call("not", below(node.operand))
-        if isinstance(node, Conditional):
-            return catalogue.apply("where", below(node.condition), below(node.yes), below(node.no))
         if isinstance(node, Tuple):
             return build.record((None,) * len(node.items), tuple(below(item) for item in node.items))
         if isinstance(node, List):
@@ -195,16 +192,17 @@ class Lambdas:
 
     def _record(self, node: RecordLiteral, below: Callable[[Syntax], Expr]) -> Expr:
         names: list[str] = []
-        for given, value in node.fields:
-            name = given if given is not None else _inferred(value)
+        for field in node.fields:
+            name = field.name if field.name is not None else _inferred(field.value)
             if name is None:
-                raise self.text.error("this field needs a name: name = …", value.position)
+                raise self.text.error("this field needs a name: name = …", field.value.position)
             if name in names:
                 raise self.text.error(
-                    f"two fields are called `{shorten(name)}`; name them apart: {shorten(name)}2 = …", value.position
+                    f"two fields are called `{shorten(name)}`; name them apart: {shorten(name)}2 = …",
+                    field.value.position,
                 )
             names.append(name)
-        return build.record(tuple(names), tuple(below(value) for _, value in node.fields))
+        return build.record(tuple(names), tuple(below(field.value) for field in node.fields))
 
     def _call(self, node: Invocation, environment: Environment, depth: int) -> Expr:
         for argument in node.arguments:

@@ -110,7 +110,7 @@ class _Interpreter:
                 self._parameter(statement)
             elif isinstance(statement, FunctionStatement):
                 self.lambdas.functions[statement.name] = statement.function
-            else:
+            elif isinstance(statement, Binding):
                 value = self.chains.value(statement.value)
                 named.pop(statement.name, None)  # what is bound again counts where it is bound last
                 named[statement.name] = self.bound[statement.name] = value

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +26,7 @@ KEYS_LIMIT = DOMAIN_LIMIT
 """The most keys of all output domains of a program together."""
 
 _DOMAIN_FUNCTIONS = ("range", "product")
+_EXACT: dict[str, Callable[..., int | Fraction]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
 class Values:
@@ -151,15 +153,11 @@ class Values:
         return value
 
     def _infix(self, node: Infix, depth: int) -> int | Fraction:
-        if node.operator not in ("+", "-", "*", "/"):
+        if node.operator not in (*_EXACT, "/"):
             raise self.text.error("public numbers are combined by + - * / only", node.position)
         left, right = self._number(node.left, depth), self._number(node.right, depth)
-        if node.operator == "+":
-            return left + right
-        if node.operator == "-":
-            return left - right
-        if node.operator == "*":
-            return left * right
+        if node.operator in _EXACT:
+            return _EXACT[node.operator](left, right)
         if right == 0:
             raise self.text.error("division by zero", node.position)
         quotient = Fraction(left) / Fraction(right)

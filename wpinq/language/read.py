@@ -17,7 +17,6 @@ from wpinq.language.syntax import (
     Argument,
     ArrowFunction,
     Binding,
-    Conditional,
     FunctionStatement,
     Index,
     Infix,
@@ -70,8 +69,7 @@ def read(text: Text) -> list[ProgramStatement]:
         raise _unexpected(text, error.pos_in_stream, error.allowed or ()) from None
     except UnexpectedInput as error:
         raise text.error("this cannot be read", error.pos_in_stream or 0) from None
-    statements: list[ProgramStatement] = _Reader(text).read(tree)
-    return statements
+    return list(_Reader(text).read(tree))
 
 
 @lru_cache(maxsize=1)
@@ -115,6 +113,11 @@ class _Reader:
     def __init__(self, text: Text) -> None:
         self.text = text
 
+    def _children(self, *children: Any) -> tuple[Any, ...]:
+        return children
+
+    start = arguments = fields = items = group = _children
+
     def read(self, root: Any) -> Any:
         """What the rules give for a parse tree, children first; any depth, no recursion."""
         order, stack = [], [root]
@@ -129,9 +132,6 @@ class _Reader:
         return built[id(root)]
 
     # --- statements -------------------------------------------------------------------------------------------------
-
-    def start(self, *statements: ProgramStatement) -> list[ProgramStatement]:
-        return list(statements)
 
     def source(self, name: Any, type_: Type, *options: tuple[str, int, Syntax]) -> ProgramStatement:
         return SourceStatement(name.start_pos, str(name), type_, options)
@@ -175,9 +175,6 @@ class _Reader:
             only: Type = children[0]
             return only
         return self._made(lambda: tuple_type(c for c in children if isinstance(c, Type)), opening.start_pos)
-
-    def record_type(self, type_: Type) -> Type:
-        return type_
 
     def nullable_type(self, type_: Type) -> Type:
         return type_.with_nullable()
@@ -228,7 +225,8 @@ class _Reader:
         return Name(token.start_pos, str(token))
 
     def choice(self, condition: Syntax, token: Any, yes: Syntax, no: Syntax) -> Syntax:
-        return Conditional(token.start_pos, condition, yes, no)
+        arguments = tuple(Argument(None, value) for value in (condition, yes, no))
+        return Invocation(token.start_pos, None, "where", arguments)
 
     def infix(self, left: Syntax, token: Any, right: Syntax) -> Syntax:
         return Infix(token.start_pos, str(token), left, right)
@@ -253,28 +251,12 @@ class _Reader:
     def construction(self, new: Any, name: Any, arguments: tuple[Argument, ...]) -> Syntax:
         return Invocation(name.start_pos, None, str(name), arguments, new=True)
 
-    def arguments(self, *arguments: Argument) -> tuple[Argument, ...]:
-        return arguments
-
     def argument(self, *children: Any) -> Argument:
         *name, value = children
         return Argument(str(name[0]) if name else None, value)
 
     def record(self, *children: Any) -> Syntax:
         return RecordLiteral(children[0].start_pos, children[-1])
-
-    def fields(self, *fields: tuple[str | None, Syntax]) -> tuple[tuple[str | None, Syntax], ...]:
-        return fields
-
-    def field(self, *children: Any) -> tuple[str | None, Syntax]:
-        *name, value = children
-        return (name[0] if name else None), value
-
-    def word_name(self, token: Any) -> str:
-        return str(token)
-
-    def items(self, *items: Syntax) -> tuple[Syntax, ...]:
-        return items
 
     def list(self, token: Any, items: tuple[Syntax, ...]) -> Syntax:
         return List(token.start_pos, items)
@@ -288,9 +270,6 @@ class _Reader:
     def typed_list(self, new: Any, *children: Any) -> Syntax:
         *element, items = children
         return List(new.start_pos, items, str(element[0]) if element else None)
-
-    def group(self, *children: Any) -> tuple[Any, ...]:
-        return children
 
     def grouped(self, group: tuple[Any, ...]) -> Syntax:
         opening, *items = group

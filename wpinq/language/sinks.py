@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any, Literal
+from typing import Literal
 
 from wpinq.expr.nodes import Call, Lambda, make_lambda
 from wpinq.expr.printing import write, write_constant
@@ -40,18 +41,13 @@ class SinkSyntax:
     write: Callable[[Measurement], tuple[Node, list[str]] | None]
 
 
-def _write_count(m: Measurement) -> tuple[Node, list[str]] | None:
-    if not isinstance(m.sink, NoisyCount):
-        return None
-    return m.plan, _keys_unless_inferred(m)
+def _write_counted(sink: type[NoisyCount | GeometricCount]) -> Callable[[Measurement], tuple[Node, list[str]] | None]:
+    def written(m: Measurement) -> tuple[Node, list[str]] | None:
+        if not isinstance(m.sink, sink):
+            return None
+        return m.plan, [] if m.domain is None or m.domain == certify(m.plan).domain else [_over(m)]
 
-
-def _write_geometric(m: Measurement) -> tuple[Node, list[str]] | None:
-    return (m.plan, _keys_unless_inferred(m)) if isinstance(m.sink, GeometricCount) else None
-
-
-def _keys_unless_inferred(m: Measurement) -> list[str]:
-    return [] if m.domain is None or m.domain == certify(m.plan).domain else [_over(m)]
+    return written
 
 
 def _write_clamped(sink: type[NoisySum | NoisyAverage]) -> Callable[[Measurement], tuple[Node, list[str]] | None]:
@@ -108,17 +104,10 @@ def write_keys(keys: tuple[Value, ...], type_: Type) -> str:
         return f"range({keys[0]}, {keys[0] + len(keys)})"
     if len(keys) > 2 and isinstance(type_, TupleOf) and type_.elements and None not in keys:
         parts = [tuple(dict.fromkeys(column)) for column in zip(*keys, strict=True)]
-        if _product_size(parts) == len(keys) and tuple(product(*parts)) == keys:
+        if math.prod(map(len, parts)) == len(keys) and tuple(product(*parts)) == keys:
             inside = (write_keys(part, element) for part, element in zip(parts, type_.elements, strict=True))
             return f"product({', '.join(inside)})"
     return f"[{', '.join(map(write_constant, keys))}]"
-
-
-def _product_size(parts: list[tuple[Value, ...]]) -> int:
-    size = 1
-    for part in parts:
-        size *= len(part)
-    return size
 
 
 _EPSILON = SinkParameter("epsilon", "epsilon")
@@ -132,33 +121,22 @@ _CLAMPED = (
 )
 
 
-def _count(query: Query, epsilon: Fraction, over: list[Any] | None = None) -> Measurement:
-    return query.noisy_count(epsilon, over)
-
-
-def _geometric(query: Query, epsilon: Fraction, over: list[Any] | None = None) -> Measurement:
-    return query.geometric_count(epsilon, over)
-
-
-def _most_common(query: Query, epsilon: Fraction, over: list[Any]) -> Measurement:
-    return query.most_common(epsilon, over)
-
-
-def _median(query: Query, epsilon: Fraction, over: list[Any]) -> Measurement:
-    return query.median(epsilon, over)
-
-
-def _quantile(query: Query, epsilon: Fraction, q: Fraction, over: list[Any]) -> Measurement:
-    return query.quantile(epsilon, q, over)
+def _choosing(method: Callable[..., Measurement]) -> Callable[..., Measurement]:
+    """A method of queries that chooses, for programs, where its candidates too are what a release is over."""
+    return lambda query, over, **given: method(query, candidates=over, **given)
 
 
 SINKS: dict[str, SinkSyntax] = {
-    "NoisyCount": SinkSyntax(_COUNTED, _count, _write_count),
-    "GeometricCount": SinkSyntax(_COUNTED, _geometric, _write_geometric),
+    "NoisyCount": SinkSyntax(_COUNTED, Query.noisy_count, _write_counted(NoisyCount)),
+    "GeometricCount": SinkSyntax(_COUNTED, Query.geometric_count, _write_counted(GeometricCount)),
     "NoisySum": SinkSyntax(_CLAMPED, Query.noisy_sum, _write_clamped(NoisySum)),
     "NoisyAverage": SinkSyntax(_CLAMPED, Query.noisy_average, _write_clamped(NoisyAverage)),
-    "MostCommon": SinkSyntax((_EPSILON, _OVER), _most_common, _write_choice("weight", None)),
-    "Median": SinkSyntax((_EPSILON, _OVER), _median, _write_choice("quantile", Fraction(1, 2))),
-    "Quantile": SinkSyntax((_EPSILON, SinkParameter("q", "number"), _OVER), _quantile, _write_choice("quantile", None)),
+    "MostCommon": SinkSyntax((_EPSILON, _OVER), _choosing(Query.most_common), _write_choice("weight", None)),
+    "Median": SinkSyntax((_EPSILON, _OVER), _choosing(Query.median), _write_choice("quantile", Fraction(1, 2))),
+    "Quantile": SinkSyntax(
+        (_EPSILON, SinkParameter("q", "number"), _OVER),
+        _choosing(Query.quantile),
+        _write_choice("quantile", None),
+    ),
 }
 """Every release by its name in text, in the order in which the printer tries them."""

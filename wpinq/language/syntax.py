@@ -50,7 +50,7 @@ class Index(Syntax):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Argument:
-    """One argument of a call, with its name where it was given by name."""
+    """One argument of a call, or one field of a record, with its name where one was given."""
 
     name: str | None
     value: Syntax
@@ -58,7 +58,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Invocation(Syntax):
-    """`name(arguments)`, `subject.name(arguments)` or `new name(arguments)`."""
+    """`name(arguments)`, `subject.name(arguments)` or `new name(arguments)`; `a ? b : c` is `where(a, b, c)`."""
 
     subject: Syntax | None
     name: str
@@ -81,15 +81,6 @@ class Prefix(Syntax):
 
     operator: str
     operand: Syntax
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Conditional(Syntax):
-    """`condition ? yes : no`."""
-
-    condition: Syntax
-    yes: Syntax
-    no: Syntax
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +109,7 @@ class NumberList(Syntax):
 class RecordLiteral(Syntax):
     """`new { a = x, y.b }`, with or without `new`."""
 
-    fields: tuple[tuple[str | None, Syntax], ...]
+    fields: tuple[Argument, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,41 +121,38 @@ class ArrowFunction(Syntax):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SourceStatement:
-    """`source name(field: type, …) with option = value, …;`"""
+class ProgramStatement:
+    """A statement, which gives a name its meaning."""
 
     position: int
     name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceStatement(ProgramStatement):
+    """`source name(field: type, …) with option = value, …;`"""
+
     type: Type
     options: tuple[tuple[str, int, Syntax], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ParameterStatement:
+class ParameterStatement(ProgramStatement):
     """`parameter name = value;`"""
 
-    position: int
-    name: str
     value: Syntax
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FunctionStatement:
+class FunctionStatement(ProgramStatement):
     """`function name(x, y) => body;`"""
 
-    position: int
-    name: str
     function: ArrowFunction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Binding:
+class Binding(ProgramStatement):
     """`var name = value;` or, for a name that has a meaning already, `name = value;`"""
 
-    position: int
-    name: str
     value: Syntax
     declared: bool
-
-
-ProgramStatement = SourceStatement | ParameterStatement | FunctionStatement | Binding

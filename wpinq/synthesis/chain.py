@@ -203,12 +203,9 @@ class _PythonScore:
         change = 0.0
         for goal, output, moved in zip(self._goals, self._outputs, self._moved, strict=True):
             for record, weight in moved.items():
-                value = goal.values.get(record)
-                if value is None:
-                    if not goal.outside:
-                        continue
-                    value = 0.0
-                old = output.get(record, 0.0)
+                if not (goal.outside or record in goal.values):
+                    continue
+                value, old = goal.values.get(record, 0.0), output.get(record, 0.0)
                 change += goal.cost(old + weight - value) - goal.cost(old - value)
         self.score = self._committed + change
 

@@ -95,10 +95,10 @@ class Samples:
         over as many last draws as the shortest has. nan for a statistic that a graph lacks, such as the assortativity
         of one whose degrees are all equal.
         """
-        names = ["score", *self.traces[0].statistics]
+        quantities = [{"score": trace.score, **trace.statistics} for trace in self.traces]
         found = {}
-        for name in names:
-            lines = [trace.score if name == "score" else trace.statistics[name] for trace in self.traces]
+        for name in quantities[0]:
+            lines = [traced[name] for traced in quantities]
             draws = min(map(len, lines)) // 2
             if draws >= _LEAST_DRAWS:
                 later = np.array([line[-draws:] for line in lines])
@@ -218,20 +218,21 @@ class _Run:
 
     def go(self) -> Trace:
         """Run the chain to its end, from its checkpoint if there is one."""
-        trace, settings = Trace(), self.settings
-        found = None if self.file is None else self.file.load()
-        if found is not None:
-            state, trace = found
-            self.chain.restore(state)
-        elif self.file is not None:
-            self.file.store(self.chain.save(), trace)
+        trace = Trace()
+        if self.file is not None:
+            found = self.file.load()
+            if found is None:
+                self.file.store(self.chain.save(), trace)
+            else:
+                state, trace = found
+                self.chain.restore(state)
         while not trace.stopped and not self.cancelled.is_set():
-            self._chunk(trace, settings)
+            self._chunk(trace)
         return trace
 
-    def _chunk(self, trace: Trace, settings: Settings) -> None:
+    def _chunk(self, trace: Trace) -> None:
+        settings, total = self.settings, self.settings.total_steps
         done = trace.steps[-1] if trace.steps else 0
-        total = settings.total_steps
         count = min(settings.chunk_steps, total - done)
         power = settings.schedule.at(done / total)
         start = time.perf_counter()
@@ -259,7 +260,7 @@ def _digest(
     described = {
         "targets": [[target.answers.to_json(), target.outside, target.width] for target in targets],
         "walk": repr(walk) if is_dataclass(walk) else type(walk).__qualname__,
-        "settings": dict(settings.to_json()),
+        "settings": settings.to_json(),
         "engines": [chain.note for chain in chains],
     }
     known.update(json.dumps(described, sort_keys=True).encode())

@@ -1,8 +1,9 @@
 """Synthetic graphs from answers: methods, seeds, the workflow, reports and plots. Nothing here can reach a session."""
 
-from wpinq.graphs.synthesis.method import Bounds, Method
-from wpinq.graphs.synthesis.methods import find_method, method_names
-from wpinq.graphs.synthesis.statistics import graph_statistics
-from wpinq.graphs.synthesis.workflow import SyntheticGraph, synthesize
-
-__all__ = ["Bounds", "Method", "SyntheticGraph", "find_method", "graph_statistics", "method_names", "synthesize"]
+from wpinq.graphs.synthesis.method import Bounds as Bounds
+from wpinq.graphs.synthesis.method import Method as Method
+from wpinq.graphs.synthesis.methods import find_method as find_method
+from wpinq.graphs.synthesis.methods import method_names as method_names
+from wpinq.graphs.synthesis.statistics import graph_statistics as graph_statistics
+from wpinq.graphs.synthesis.workflow import SyntheticGraph as SyntheticGraph
+from wpinq.graphs.synthesis.workflow import synthesize as synthesize

@@ -10,7 +10,7 @@ chosen so that the mixing comes out as asked. Edges that are in no clique are dr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from wpinq.graphs.synthesis.degrees import import_igraph, random_graph
 from wpinq.graphs.synthesis.estimates.mixing import DegreeClasses, balanced
 
 SPREADS = (50.0, 6.0, 2.0, 0.7)
-"""From hardly any spread of clustering among nodes of one degree to nearly all or none."""
+"""Concentrations of the beta distribution of clustering: from hardly any spread at a degree to nearly all or none."""
 SHUFFLES = (3.0, 1.7, 1.0, 0.55, 0.3)
 """In octaves of the degree, from cliques of unlike degrees to cliques of like ones."""
 _ROUNDS, _LAST_ROUNDS = 4, 6
@@ -39,9 +39,7 @@ class _Draw:
     factors: Floats
 
 
-def clique_graph(
-    classes: DegreeClasses, clustering: Floats, mixing: Floats, rng: Generator, spreads: Sequence[float] = SPREADS
-) -> Integers:
+def clique_graph(classes: DegreeClasses, clustering: Floats, mixing: Floats, rng: Generator) -> Integers:
     """A simple graph with these degrees, and near this clustering and this mixing.
 
     Several graphs are drawn for each of a few spreads of clustering, then for the best of them with cliques of nodes
@@ -59,8 +57,6 @@ def clique_graph(
         The stubs of each class that lead to each other; rows add up to `classes.stubs`.
     rng : Generator
         What the draw depends on, with igraph's version.
-    spreads : sequence of float
-        The spreads to try: concentrations of the beta distribution of clustering among nodes of one degree.
 
     Returns
     -------
@@ -78,7 +74,7 @@ def clique_graph(
     """
     triangles = {degree: _triangles_by_part(degree) for degree in np.unique(classes.degrees).tolist()}
     wanted, start = _Wanted(classes, clustering, mixing, triangles, rng), np.ones(len(classes.stubs))
-    draws = {(spread, SHUFFLES[0]): wanted.drawn(spread, SHUFFLES[0], start) for spread in spreads}
+    draws = {(spread, SHUFFLES[0]): wanted.drawn(spread, SHUFFLES[0], start) for spread in SPREADS}
     spread, _ = min(draws, key=lambda tried: draws[tried].miss)
     draws |= {(spread, shuffle): wanted.drawn(spread, shuffle, start) for shuffle in SHUFFLES[1:]}
     best = min(draws, key=lambda tried: draws[tried].miss)
@@ -244,7 +240,7 @@ def _completed(classes: DegreeClasses, cliques: Integers, mixing: Floats, rng: G
 def _drawn_at_random(degrees: Integers, rng: Generator) -> Integers:
     """For degrees so tight that loops and repeated edges cannot be swapped away: a random graph that has them."""
     falling = np.argsort(-degrees, kind="stable")
-    return np.asarray(falling[np.array(random_graph(degrees[falling], rng)).reshape(-1, 2)])
+    return np.asarray(falling[random_graph(degrees[falling], rng)])
 
 
 def _mend(edges: Integers, nodes: int, cliques: int, rng: Generator) -> bool:

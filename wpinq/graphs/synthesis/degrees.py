@@ -77,21 +77,19 @@ def graphical(degrees: Any) -> Integers:
     >>> graphical([5, 2, 1, 1]), graphical([3, 3, 2, 2])
     (array([3, 1, 1, 1]), array([3, 3, 2, 2]))
     """
-    found = np.sort(np.asarray(degrees, dtype=np.int64))[::-1].copy()
+    found = np.asarray(degrees, dtype=np.int64)
     if (found < 0).any():
         raise AnswersError("degrees are at least 0")
     while True:
+        found = np.sort(np.maximum(found, 0))[::-1].copy()
         excess = _excess(found)
-        worst = int(np.argmax(excess)) if len(excess) else 0
-        if len(excess) and excess[worst] > 0:
-            size = worst + 1
-            share, rest = divmod(int(excess[worst]), size)
+        if (excess > 0).any():
+            size = int(np.argmax(excess)) + 1
+            share, rest = divmod(int(excess[size - 1]), size)
             found[:size] -= share
             found[:rest] -= 1
-            found = np.sort(np.maximum(found, 0))[::-1].copy()
         elif found.sum() % 2:
             found[np.flatnonzero(found)[-1]] -= 1
-            found = np.sort(found)[::-1].copy()
         else:
             return found
 
@@ -107,7 +105,7 @@ def _excess(falling: Integers) -> Integers:
     return np.asarray(sums[sizes] - most, dtype=np.int64)
 
 
-def random_graph(degrees: Integers, rng: np.random.Generator) -> list[tuple[int, int]]:
+def random_graph(degrees: Integers, rng: np.random.Generator) -> Integers:
     """A random simple graph with given degrees: node i has the i-th.
 
     igraph realises the degrees by Havel and Hakimi's construction and exchanges the ends of ten times as many pairs of
@@ -122,22 +120,22 @@ def random_graph(degrees: Integers, rng: np.random.Generator) -> list[tuple[int,
 
     Returns
     -------
-    list of pairs
+    array of int64, shape (edges, 2)
         Each edge once.
 
     Examples
     --------
     >>> edges = random_graph(np.array([3, 2, 2, 2, 1]), np.random.default_rng(1))
-    >>> np.bincount(np.array(edges).ravel())
+    >>> np.bincount(edges.ravel())
     array([3, 2, 2, 2, 1])
     """
     igraph = import_igraph()
     igraph.set_random_number_generator(random.Random(int(rng.integers(2**62))))
     try:
-        drawn = igraph.Graph.Degree_Sequence([int(degree) for degree in degrees], method="edge_switching_simple")
+        drawn = igraph.Graph.Degree_Sequence(degrees.tolist(), method="edge_switching_simple")
     finally:
         igraph.set_random_number_generator(random)
-    return list(drawn.get_edgelist())
+    return np.array(drawn.get_edgelist(), dtype=np.int64).reshape(-1, 2)
 
 
 def import_igraph() -> Any:

@@ -7,7 +7,7 @@ measurements; who holds the answers (`wpinq.graphs.synthesize`, without any sess
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -58,19 +58,21 @@ UNBOUNDED = Bounds()
 """No bounds: all follows from answers."""
 
 
-class Estimates(ABC):
-    """What a method makes of answers, once a run: where chains begin, and what they fit."""
+@dataclass(frozen=True)
+class Estimates:
+    """What a method makes of answers, once a run.
 
-    @abstractmethod
-    def seed(self, rng: np.random.Generator) -> Integers:
-        """A simple graph to begin from, by the answers and the generator alone.
+    Attributes
+    ----------
+    targets : sequence of Target
+        What the walk is to fit.
+    seed : callable
+        Gives a simple graph to begin from, by the answers and the generator alone: an array of shape (edges, 2), each
+        edge once; the nodes are 0, 1, 2, ….
+    """
 
-        An array of shape (edges, 2), each edge once; the nodes are 0, 1, 2, ….
-        """
-
-    @abstractmethod
-    def targets(self, outside: bool = False) -> list[Target]:
-        """What the walk is to fit. `outside` is that of `Target`, where the method leaves it open."""
+    targets: Sequence[Target]
+    seed: Callable[[np.random.Generator], Integers]
 
 
 class Method(ABC):

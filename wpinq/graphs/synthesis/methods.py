@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -41,20 +42,6 @@ class Fit:
 
     recipe: Recipe
     keys: Keys | None
-
-
-@dataclass(frozen=True)
-class FittedDegrees(Estimates):
-    """Degrees that some simple graph has, and answers to fit as they were released."""
-
-    degrees: Integers
-    fitted: Sequence[Answers]
-
-    def seed(self, rng: np.random.Generator) -> Integers:
-        return np.array(random_graph(self.degrees, rng), dtype=np.int64)
-
-    def targets(self, outside: bool = False) -> list[Target]:
-        return [Target(answers, outside) for answers in self.fitted]
 
 
 @dataclass(frozen=True)
@@ -121,9 +108,10 @@ class DegreesThen(Method):
             raise PlanError(f"{name} has its keys from its measurement")
         return () if name in answers else keys(fit_degrees(answers))  # the degrees are what they were
 
-    def estimate(self, answers: Mapping[str, Answers]) -> FittedDegrees:
-        fitted = [answered(answers, name) for name in self.fits]
-        return FittedDegrees(graphical(fit_degrees(answers)), fitted)
+    def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
+        """As `Method.estimate`: degrees that some simple graph has, and the answers to fit as they were released."""
+        targets = [Target(answered(answers, name)) for name in self.fits]
+        return Estimates(targets, partial(random_graph, graphical(fit_degrees(answers))))
 
 
 def _confident(scale: float) -> int:

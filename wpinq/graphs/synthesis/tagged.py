@@ -12,12 +12,13 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from itertools import combinations_with_replacement
 from typing import ClassVar
 
 import numpy as np
 
-from wpinq.arrays import Floats, Integers
+from wpinq.arrays import Floats
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
 from wpinq.graphs import tags
@@ -137,8 +138,15 @@ class Tagged(Method):
         reach = 2 * max([*seen, math.ceil(_LEAST_REACH * mass.scale)], default=1)
         return range(min(reach, limits[-1]))
 
-    def estimate(self, answers: Mapping[str, Answers]) -> TagEstimates:
-        """As `Method.estimate`: degrees first, then how clustered nodes of a degree are and how degrees mix."""
+    def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
+        """As `Method.estimate`: degrees first, then how clustered nodes of a degree are and how degrees mix.
+
+        The targets are what the last two make of the answers. The answers themselves are noise where there is little
+        to count, and a walk that fits them undoes the start. Within the scale of the noise it is the square of a
+        difference that counts. With absolute differences alone a search gives one number up whole, of triangles at
+        high degrees, say, for many small gains elsewhere. Joint degrees, of which there are many more and which a swap
+        moves farther, cost half their epsilon.
+        """
         mass, ccdf = answered(answers, MASS), answered(answers, CCDF)
         limits = fine_limits(2 ** len(mass))
         degrees = graphical(estimate_degrees(2 * _values(ccdf), 2 * ccdf.scale, _values(mass), mass.scale, limits))
@@ -155,52 +163,13 @@ class Tagged(Method):
         for pair, weight in joint.items():
             weights[pair] = weight
         mixing = estimate_mixing(classes, shares, weights, joint.scale)
-        return TagEstimates(closed, joint, classes, clustering, mixing, wedges, shares)
-
-
-@dataclass(frozen=True)
-class TagEstimates(Estimates):
-    """The three curves that `Tagged` makes of answers.
-
-    Attributes
-    ----------
-    closed, joint : Answers
-        What the walk fits estimates of.
-    classes : DegreeClasses
-        The nodes, by degree.
-    clustering : array of shape (largest degree + 1,)
-        The share of closed wedges at nodes of a degree.
-    mixing : array of shape (classes, classes)
-        The stubs of each class that lead to each other.
-    wedges, shares : array
-        What a closed wedge adds to each tag by the degree of its middle, and `t_i(d)/d` over the stubs of a class.
-    """
-
-    closed: Answers
-    joint: Answers
-    classes: DegreeClasses
-    clustering: Floats
-    mixing: Floats
-    wedges: Floats
-    shares: Floats
-
-    def seed(self, rng: np.random.Generator) -> Integers:
-        return clique_graph(self.classes, self.clustering, self.mixing, rng)
-
-    def targets(self, outside: bool = False) -> list[Target]:
-        """As `Estimates.targets`: what clustering and mixing make of the answers.
-
-        The answers themselves are noise where there is little to count, and a walk that fits them undoes the start.
-        Within the scale of the noise it is the square of a difference that counts. With absolute differences alone a
-        search gives one number up whole, of triangles at high degrees, say, for many small gains elsewhere. Joint
-        degrees, of which there are many more and which a swap moves farther, cost half their epsilon.
-        """
-        degrees, weights = self.classes.degrees, joint_weights(self.mixing, self.shares)
-        closed = (self.clustering[degrees] * degrees * (degrees - 1) / 2) @ self.wedges[degrees]
-        return [
-            SmoothedTarget(self.closed, outside, dict(zip(self.closed.keys, closed.tolist(), strict=True))),
-            SmoothedTarget(self.joint, outside, {pair: float(weights[pair]) for pair in self.joint.keys}, _JOINT_PRICE),
+        fitted = (clustering[classes.degrees] * classes.degrees * (classes.degrees - 1) / 2) @ wedges[classes.degrees]
+        mixed = joint_weights(mixing, shares)
+        targets = [
+            SmoothedTarget(closed, smoothed=dict(zip(closed.keys, fitted.tolist(), strict=True))),
+            SmoothedTarget(joint, smoothed={pair: float(mixed[pair]) for pair in joint.keys}, price=_JOINT_PRICE),
         ]
+        return Estimates(targets, partial(clique_graph, classes, clustering, mixing))
 
 
 def fine_limits(largest: int) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +149,7 @@ def synthesize(
     chosen = find_method(method) if isinstance(method, str) else method
     chosen.check(settings)
     estimates = chosen.estimate(answers)
-    targets = estimates.targets(outside)
+    targets = [replace(target, outside=outside or target.outside) for target in estimates.targets]
     declared = sources([target.plan for target in targets])
     if len(declared) != 1:
         raise AnswersError(f"the targets of a method are over one source of edges, not {len(declared)}")

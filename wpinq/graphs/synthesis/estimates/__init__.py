@@ -1,7 +1,6 @@
 """What released numbers say of a graph, under a prior that says only "smooth in the logarithm of the degree"."""
 
-from wpinq.graphs.synthesis.estimates.clustering import estimate_clustering
-from wpinq.graphs.synthesis.estimates.degree_curve import estimate_degrees
-from wpinq.graphs.synthesis.estimates.mixing import DegreeClasses, estimate_mixing
-
-__all__ = ["DegreeClasses", "estimate_clustering", "estimate_degrees", "estimate_mixing"]
+from wpinq.graphs.synthesis.estimates.clustering import estimate_clustering as estimate_clustering
+from wpinq.graphs.synthesis.estimates.degree_curve import estimate_degrees as estimate_degrees
+from wpinq.graphs.synthesis.estimates.mixing import DegreeClasses as DegreeClasses
+from wpinq.graphs.synthesis.estimates.mixing import estimate_mixing as estimate_mixing

@@ -56,11 +56,9 @@ class DegreeClasses:
 
         `values` has a first axis for the degree, and may have a second.
         """
-        rows = values[self.degrees] if values.ndim == 2 else values[self.degrees][:, None]
-        sums = np.zeros((len(self.stubs), rows.shape[1]))
-        np.add.at(sums, self.label, self.degrees[:, None] * rows)
-        found = sums / self.stubs[:, None]
-        return np.asarray(found if values.ndim == 2 else found[:, 0])
+        sums = np.zeros((len(self.stubs), *values.shape[1:]))
+        np.add.at(sums, self.label, (self.degrees * values[self.degrees].T).T)
+        return np.asarray((sums.T / self.stubs).T)
 
 
 def estimate_mixing(classes: DegreeClasses, shares: Floats, joint: Floats, scale: float) -> Floats:

@@ -53,7 +53,7 @@ class LocalExpander(Expander):
 
     def __init__(self, steps: Steps, links: Links, inlined: bool) -> None:
         self.links, self.inlined = links, inlined
-        super().__init__(steps.all, Assumptions(nonnegative=True, unit=True, virtual=True))
+        super().__init__(steps, Assumptions(nonnegative=True, unit=True, virtual=True))
 
     def _is_constant(self, step: Step) -> bool:
         link = self.links.links.get(step)

@@ -109,6 +109,7 @@ class _Fixed(Routine):
 
     def __init__(self, function: Callable[..., Any], inline: bool) -> None:
         self._function = function
+        self._source = inspect.getsource(function)  # now: the file may be another when a module is made
         types = {
             argument: "void" if type_ is type(None) else type_.__metadata__[0]
             for argument, type_ in get_type_hints(function, include_extras=True).items()
@@ -118,7 +119,7 @@ class _Fixed(Routine):
 
     @cached_property
     def body(self) -> Sequence[str]:
-        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(self._function))).body
+        (definition,) = ast.parse(textwrap.dedent(self._source)).body
         assert isinstance(definition, ast.FunctionDef)
         for node in ast.walk(definition):
             if isinstance(node, ast.Name) and callable(used := self._function.__globals__.get(node.id)):

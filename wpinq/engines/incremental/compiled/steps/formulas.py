@@ -14,7 +14,7 @@ then fixes both records needs no table of norms: `a·b/(|a| + |b|)`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -23,10 +23,9 @@ from wpinq.engines.incremental.compiled.steps.steps import (
     GroupStep,
     JoinStep,
     MapStep,
-    ShaveStep,
     SourceStep,
     Step,
-    SumStep,
+    Steps,
 )
 
 
@@ -98,28 +97,26 @@ class Expansion:
 class Expander:
     """Expands the steps of one plan under assumptions."""
 
-    def __init__(self, steps: Iterable[Step], assumptions: Assumptions) -> None:
-        self.assumptions = assumptions
+    def __init__(self, steps: Steps, assumptions: Assumptions) -> None:
+        self.assumptions, self._nodes = assumptions, steps.nodes
         self._fresh = count()
         self.nonnegative: dict[Step, bool] = {}
         self.constant: dict[Step, bool] = {}
-        for step in steps:
+        for step in steps.all:
             self.nonnegative[step] = self._is_nonnegative(step)
             self.constant[step] = self._is_constant(step)
 
     def _is_nonnegative(self, step: Step) -> bool:
-        inputs = [self.nonnegative[below] for below in step.inputs]
+        """What the operator says of its sign, given that of the candidate, whatever its sources declare.
+
+        Fixed shares of no negative weight are told from the step, which has computed them.
+        """
         if isinstance(step, SourceStep):
             return self.assumptions.nonnegative
-        if isinstance(step, (GroupStep, ShaveStep)):
-            return True
+        inputs = [self.nonnegative[below] for below in step.inputs]
         if isinstance(step, MapStep):
             return inputs[0] and step.scratch is None
-        if isinstance(step, SumStep):
-            return all(inputs) and min(step.coefficients) > 0
-        if isinstance(step, ExtremeStep):
-            return all(inputs) if step.smaller else any(inputs)
-        return all(inputs)
+        return self._nodes[step].operator.nonnegative(*inputs)
 
     def _is_constant(self, step: Step) -> bool:
         """Whether all records of the step weigh the same."""

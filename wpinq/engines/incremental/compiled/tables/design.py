@@ -43,7 +43,7 @@ class Design:
 
     def __init__(self, steps: Steps, assumptions: Assumptions) -> None:
         self.steps, self.assumptions = steps, assumptions
-        self.expander = Expander(steps.all, assumptions)
+        self.expander = Expander(steps, assumptions)
         self.tables = HashTables()
         self.held: dict[Step, tuple[HashTable, HashTable]] = {}
         self.norms: dict[JoinStep, tuple[HashTable, HashTable]] = {}
