@@ -54,7 +54,7 @@ def show(expr: Expr) -> str:
 
 def write(expr: Expr) -> str:
     """The expression as the text language reads it, or TooDeep."""
-    return _Printer().write(expr, 0, 0)
+    return _ExpressionWriter().write(expr, 0, 0)
 
 
 def quote(text: str) -> str:
@@ -79,7 +79,7 @@ def write_constant(value: object, type_: Type | None = None) -> str:
     return repr(value)
 
 
-class _Printer:
+class _ExpressionWriter:
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
         self.parts = 0

@@ -20,7 +20,7 @@ CALLS_LIMIT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class CallWork:
     """What one call of a function may take.
 
     Attributes
@@ -36,7 +36,7 @@ class Work:
 
 
 @lru_cache(maxsize=4096)
-def work(function: Lambda, texts: tuple[int, ...]) -> Work:
+def work(function: Lambda, texts: tuple[int, ...]) -> CallWork:
     """The work of a closed function of records whose longest strings are these.
 
     Raises
@@ -51,7 +51,7 @@ class _Measure:
     def __init__(self) -> None:
         self.calls = 0
 
-    def of_lambda(self, function: Lambda, texts: tuple[int, ...], outer: dict[bytes, int]) -> Work:
+    def of_lambda(self, function: Lambda, texts: tuple[int, ...], outer: dict[bytes, int]) -> CallWork:
         """Each distinct expression once; the functions that are mapped, where they are used."""
         known = dict(outer)
         for variable, text in zip(function.parameters, texts, strict=True):
@@ -60,7 +60,7 @@ class _Measure:
         for expr in below_first([function.body], _values_below, known):
             taken, known[expr.digest] = self.of_call(expr, known)
             steps += taken
-        return Work(steps, known[function.body.digest])
+        return CallWork(steps, known[function.body.digest])
 
     def of_call(self, expr: Expr, known: dict[bytes, int]) -> tuple[int, int]:
         self.calls += 1
