@@ -6,7 +6,7 @@ dialect. Equal terms have equal digests, so sharing survives substitution and ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -177,6 +177,11 @@ def conjuncts(condition: SqlTerm) -> list[SqlTerm]:
         elif term != TRUE:
             found.append(term)
     return found
+
+
+def renamed(to: Mapping[str, str]) -> Callable[[SqlTerm], SqlTerm]:
+    """The function that reads columns from other aliases."""
+    return substitute(lambda term: column(to[term.scope], term.text, term.nullable) if term.scope in to else None)
 
 
 def substitute(
