@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from wpinq.engines.relational.blocks.shape import Shape, leaves, map_shape
+from wpinq.engines.relational.blocks.shape import RecordShape, Shape, leaves, map_shape
 from wpinq.engines.relational.blocks.term import SqlTerm, both, column, columns, conjuncts, renamed, same
 
 
@@ -162,30 +162,25 @@ def determines_weight(block: Block, shape: Shape) -> bool:
 def output_keys(block: Block, names: list[str]) -> tuple[frozenset[str], ...]:
     """Sets of output columns that determine the row: dropping from the left first, and from the right."""
     positions = list(range(len(names)))
-    found = [_least(block, order, False) for order in (positions, positions[::-1])]
+    found = [_least(block, order, determines_row) for order in (positions, positions[::-1])]
     return tuple({frozenset(names[i] for i in kept) for kept in found if kept is not None})
 
 
 def output_weight_from(block: Block, names: list[str]) -> frozenset[str] | None:
     """A set of output columns that determines the weight, or None."""
-    kept = _least(block, list(range(len(names))), True)
+    kept = _least(block, list(range(len(names))), determines_weight)
     return None if kept is None else frozenset(names[i] for i in kept)
 
 
-def _least(block: Block, order: list[int], weight: bool) -> list[int] | None:
+def _least(block: Block, order: list[int], determines: Callable[[Block, Shape], bool]) -> list[int] | None:
     """The output positions that are left when as many as can be are dropped, in this order."""
-    terms = list(leaves(block.output))
-
-    def enough(kept: list[int]) -> bool:
-        known, rows = closure(block, [terms[i] for i in kept if terms[i].kind == "column"])
-        return columns(block.weight) <= known if weight else len(rows) == len(block.tables)
-
-    kept = [i for i in order if terms[i].kind == "column"]
-    if not enough(kept):
+    terms = {i: term for i, term in enumerate(leaves(block.output)) if term.kind == "column"}
+    kept = [i for i in order if i in terms]
+    if not determines(block, block.output):
         return None
     for i in list(kept):
         fewer = [j for j in kept if j != i]
-        if enough(fewer):
+        if determines(block, RecordShape(None, tuple(terms[j] for j in fewer))):
             kept = fewer
     return kept
 

@@ -146,6 +146,11 @@ def type_name(type_: Type) -> str:
     return names[type_.name]
 
 
+def column_types(type_: Type) -> list[str]:
+    """The types of a record's columns."""
+    return ["BOOLEAN" if leaf is None else type_name(leaf) for leaf, _ in leaf_types(type_)]
+
+
 def pack(shape: Shape) -> SqlTerm:
     """A value as one term: a record becomes a struct, or null."""
     if isinstance(shape, SqlTerm):
@@ -268,13 +273,11 @@ def packer(type_: Type) -> Callable[[Value], Any]:
     """The function from a value to what the database takes for it, packed."""
     if isinstance(type_, TupleOf):
         parts = [(f"f{i}", packer(element)) for i, element in enumerate(type_.elements)]
-        if not parts:
-            return lambda value: None if value is None else {"f": True}
 
         def struct(value: Value) -> Any:
             if value is None:
                 return None
-            return {name: part(item) for (name, part), item in zip(parts, value, strict=True)}
+            return {name: part(item) for (name, part), item in zip(parts, value, strict=True)} or {"f": True}
 
         return struct
     if isinstance(type_, ListOf):
