@@ -142,7 +142,7 @@ def times(left: SqlTerm, right: SqlTerm) -> SqlTerm:
     """The product of two weights; 1 is left out, for it changes no bit."""
     if left == ONE:
         return right
-    return left if right == ONE else call("multiply_weights", left, right)
+    return left if right == ONE else call("float_multiply", left, right)
 
 
 def walk(roots: Iterable[SqlTerm]) -> Iterator[SqlTerm]:

@@ -109,9 +109,7 @@ def _aggregates(reduce: Lambda, block: Block, dialect: Dialect) -> dict[bytes, _
             first = dialect.template("sum_of_ints") if name == "sum" else f"{name}({{0}})"
             found[node.digest] = _Aggregate(first, f"{name}({{0}}) OVER p", term, finish)
     body = lower_with(core, {0: parameter(_GROUP)}, {digest: literal("0") for digest in found}, dialect)
-    if any(_GROUP in leaf.parameters for leaf in leaves(body)):
-        return None
-    return found
+    return None if any(_GROUP in leaf.parameters for leaf in leaves(body)) else found
 
 
 def _projection(over: object, group: Variable, block: Block, dialect: Dialect) -> SqlTerm | None:

@@ -172,7 +172,7 @@ def _(operator: Join, script: Script, inputs: list[Relation], output: Relation) 
         keys.append(key)
         norms.append(norm)
     left, right = sides
-    weight = call("divide_weights", times(left.weight, right.weight), call("add_weights", *norms))
+    weight = call("divide_weights", times(left.weight, right.weight), call("float_add", *norms))
     joined = Block(
         left.tables + right.tables,
         both([left.condition, right.condition, same_value(*keys)]),

@@ -95,6 +95,10 @@ RULES |= {
     "divide": lambda node, shapes: call("fit_float", call("divide_float", *_as(node, shapes, FLOAT))),
     "concatenate": lambda node, shapes: call("concatenate", *_as(node, shapes, STR), literal(str(TEXT_LIMIT))),
     "flatten": lambda node, shapes: call("flatten", as_term(shapes[0]), literal(str(LIST_LIMIT))),
+    "length": lambda node, shapes: call(
+        f"{'text' if node.arguments[0].type == STR else 'list'}_length", as_term(shapes[0])
+    ),
+    "sum_list": lambda node, shapes: call(f"{'float' if node.type == FLOAT else 'int'}_list_sum", as_term(shapes[0])),
     "is_null": lambda node, shapes: is_null(shapes[0]),
     "record": lambda node, shapes: RecordShape(None, shapes),
 }
@@ -198,11 +202,6 @@ def _element(node: Call, shapes: tuple[Shape, ...]) -> Shape:
     return unpack(found, held.type.element)
 
 
-@_rule("length")
-def _length(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return call("text_length" if node.arguments[0].type == STR else "list_length", as_term(shapes[0]))
-
-
 @_rule("range_list")
 def _range_list(node: Call, shapes: tuple[Shape, ...]) -> Shape:
     start, stop = _as(node, shapes, INT)
@@ -224,11 +223,6 @@ def _map(node: Call, shapes: tuple[Shape, ...]) -> Shape:
 def _sort_list(node: Call, shapes: tuple[Shape, ...]) -> Shape:
     assert isinstance(node.type, ListOf)
     return canonical(as_term(shapes[0]), node.type.element)
-
-
-@_rule("sum_list")
-def _sum_list(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return call("float_list_sum" if node.type == FLOAT else "int_list_sum", as_term(shapes[0]))
 
 
 def canonical(items: SqlTerm, element: Type) -> SqlTerm:

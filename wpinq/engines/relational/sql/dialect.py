@@ -32,8 +32,6 @@ STANDARD: dict[str, str] = {
     "lower": "translate({0}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')",
     "text_start": "least(greatest({0}, 0), 2147483647)",
     "float_list_sum": "wpinq_sum({0})",
-    "multiply_weights": "({0} * {1})",
-    "add_weights": "({0} + {1})",
     "divide_weights": "({0} / greatest({1}, CAST(1e-300 AS DOUBLE)))",
     "least": "least({0}, {1})",
     "greatest": "greatest({0}, {1})",
