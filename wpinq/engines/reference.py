@@ -6,6 +6,7 @@ once each, and what passes a weight on rounds nothing: within the `roundoffs` of
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -36,11 +37,8 @@ def evaluate(
     on_step : callable, optional
         Told the name of each operator before it runs; nothing else.
     """
-    waiting: dict[bytes, int] = {}
     order = list(topological([root]))
-    for node in order:
-        for child in node.inputs:
-            waiting[child.digest] = waiting.get(child.digest, 0) + 1
+    waiting = Counter(child.digest for node in order for child in node.inputs)
     outputs: dict[bytes, Weights] = {}
     for node in order:
         operator = node.operator

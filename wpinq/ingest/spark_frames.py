@@ -20,6 +20,7 @@ _KINDS: dict[Type, tuple[str, ...]] = {
     FLOAT: ("float", "double"),
     STR: ("string",),
 }
+"""What Spark may call a type; the last is the canonical form."""
 
 
 def read_frame(
@@ -101,11 +102,10 @@ def _weighed(frame: Any, layout: Layout, places: Sequence[int]) -> Any:
     """The rows in canonical form, equal ones added up."""
     from pyspark.sql import functions as sql
 
-    names: dict[Type, str] = {INT: "bigint", FLOAT: "double", BOOL: "boolean", STR: "string"}
     given = frame.toDF(*[f"g{i}" for i in range(len(frame.columns))])
     columns = []
     for i, (place, field) in enumerate(zip(places, layout.types, strict=True)):
-        typed = sql.col(f"g{place}").cast(names[field])
+        typed = sql.col(f"g{place}").cast(_KINDS[field][-1])
         columns.append((typed + sql.lit(0.0) if field == FLOAT else typed).alias(f"c{i}"))  # -0.0 becomes 0.0
     rows = given.select(*columns)
     return rows.groupBy(*rows.columns).agg(sql.count(sql.lit(1)).cast("double").alias("w"))

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from wpinq.engines.relational.blocks.block import SqlTable
-from wpinq.engines.relational.blocks.relation import Relation, column_names, has_lists
-from wpinq.engines.relational.blocks.shape import leaf_types
+from wpinq.engines.relational.blocks.relation import Relation, column_list, column_names, has_lists
 from wpinq.engines.relational.blocks.subjects import Reuse
 from wpinq.engines.relational.blocks.term import ONE
 from wpinq.engines.relational.rewrites import REWRITES
@@ -153,9 +152,6 @@ def _compile(root: Node, script: Script) -> Compiled:
 
 
 def _source(script: Script, operator: Source, name: str, output: Relation) -> Relation:
-    names = column_names(operator.record)
-    nullable = [null for _, null in leaf_types(operator.record)]
-    weight = ONE if "unit_weights" in operator.facts else None
-    table = SqlTable(name, tuple(zip(names, nullable, strict=True)), (frozenset(names),), None, weight)
-    table = script.rewritten(table)
+    columns, weight = column_list(operator.record), ONE if "unit_weights" in operator.facts else None
+    table = script.rewritten(SqlTable(name, columns, (frozenset(dict(columns)),), weight=weight))
     return Relation((script.scan(table, operator.record),), output.type, output.mass, output.nonnegative)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from wpinq.dataset import WeightRange
+from wpinq.engines.contract import Engine
 from wpinq.engines.relational.compiler import Compiled, compile_anew, compile_plan
 from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect
 from wpinq.engines.relational.sql.script import Equal, Rewrite, SqlStatement
-from wpinq.errors import PlanError
+from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.plan.arithmetic import FLOAT, Arithmetic
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
+
+T = TypeVar("T")
 
 Compile = Callable[[Node, tuple[Rewrite, ...], Equal, Dialect], Compiled]
 """What compiles with found weights. Whoever remembers programs with them forgets them with the data."""
@@ -29,6 +34,56 @@ class TableStore(Protocol):
 
     def weights(self, table: str) -> WeightRange:
         """The least and the greatest weight in a table; None where it has no rows."""
+
+
+class RelationalEngine(Engine):
+    """What the databases have in common: a table for each dataset that they were given, and one evaluation at a time.
+
+    Threads take turns.
+    """
+
+    failed: ClassVar[str]
+    """What is said of an evaluation that failed, whatever the reason: a database's own words could show data."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[Source, object]] = {}
+        self._closed = False
+        self._lock = threading.RLock()
+
+    def forget(self, name: str) -> None:
+        """Let go of the dataset of a source."""
+        with self._lock:
+            for table in [table for table, (source, _) in self._held.items() if source.source == name]:
+                self._let_go(table)
+
+    def _hold(self, table: str, source: Source, weights: Any) -> None:
+        """Load a dataset, unless it is the one that the table of its source has."""
+        held = self._held.get(table)
+        if held is None or held[0] != source or held[1] is not weights:
+            self._let_go(table)
+            self._load(table, source, weights)
+            self._held[table] = (source, weights)
+
+    def _let_go(self, table: str) -> None:
+        """Drop the table of a source, and all that was made of it, where there is one."""
+        if self._held.pop(table, None) is not None:
+            self._drop(table)
+
+    @abstractmethod
+    def _load(self, table: str, source: Source, weights: Any) -> None: ...
+
+    @abstractmethod
+    def _drop(self, table: str) -> None: ...
+
+    def _in_turn(self, attempt: Callable[[], T | None]) -> T:
+        """What an evaluation gives; where it gives nothing, it failed."""
+        with self._lock:
+            if self._closed:
+                raise PlanError("this database is closed")
+            output = attempt()
+        if output is None:
+            raise EvaluationFailed(self.failed)
+        return output
 
 
 def check_given(engine: str, root: Node, data: Mapping[str, Any], arithmetic: Arithmetic = FLOAT) -> dict[str, Source]:

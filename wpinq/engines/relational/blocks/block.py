@@ -8,10 +8,10 @@ what their weights depend on, says when each record comes out once, and what a r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from wpinq.engines.relational.blocks.shape import Shape, leaves, map_shape
-from wpinq.engines.relational.blocks.term import SqlTerm, both, column, columns, conjuncts, substitute
+from wpinq.engines.relational.blocks.shape import RecordShape, Shape, leaves, map_shape
+from wpinq.engines.relational.blocks.term import SqlTerm, both, column, columns, conjuncts, renamed, same
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,14 @@ class SqlTable:
     lookup: bool = False
     covers: tuple[str, tuple[str, ...]] | None = None
 
+    def at(self, alias: str) -> list[SqlTerm]:
+        """The columns of a record, under an alias."""
+        return [column(alias, name, nullable) for name, nullable in self.columns]
+
+    def weight_at(self, alias: str) -> SqlTerm:
+        """The weight of a row, under an alias."""
+        return column(alias, "w", False) if self.weight is None else self.weight
+
 
 JoinedTables = tuple[tuple[str, SqlTable], ...]
 """Tables by alias, in the order of the join."""
@@ -62,19 +70,27 @@ class Block:
     weight: SqlTerm
 
 
-def rewritten(block: Block, tables: JoinedTables, replace: dict[str, str]) -> Block:
+def rewritten(block: Block, tables: JoinedTables, to: dict[str, str]) -> Block:
     """The block over other tables, with columns read from other aliases."""
-    rewrite = substitute(
-        lambda term: column(replace[term.scope], term.text, term.nullable) if term.scope in replace else None
-    )
+    rewrite = renamed(to)
     return Block(tables, rewrite(block.condition), map_shape(rewrite, block.output), rewrite(block.weight))
+
+
+def equates(term: SqlTerm) -> bool:
+    """Whether a condition says that two terms are equal."""
+    return term.kind == "call" and term.text in ("equal", "same")
+
+
+def links(term: SqlTerm) -> bool:
+    """Whether a condition says that two columns are equal."""
+    return equates(term) and all(argument.kind == "column" for argument in term.arguments)
 
 
 def equalities(condition: SqlTerm) -> list[tuple[SqlTerm, SqlTerm]]:
     """The pairs of terms that a condition makes equal, one of each pair a column."""
     pairs = []
     for term in conjuncts(condition):
-        if term.kind == "call" and term.text in ("equal", "same"):
+        if equates(term):
             left, right = term.arguments
             if left.kind == "column" and right.kind in ("column", "literal"):
                 pairs.append((left, right))
@@ -118,8 +134,7 @@ def closure(block: Block, start: Iterable[SqlTerm]) -> tuple[set[SqlTerm], set[s
             held = {term.text for term in known if term.scope == alias}
             if any(key <= held for key in table.keys):
                 rows.add(alias)
-                known.update(column(alias, name, nullable) for name, nullable in table.columns)
-                known.add(column(alias, "w", False))
+                known.update((*table.at(alias), column(alias, "w", False)))
                 grown = True
             elif table.weight_from is not None and table.weight_from <= held and "w" not in held:
                 known.add(column(alias, "w", False))
@@ -146,40 +161,26 @@ def determines_weight(block: Block, shape: Shape) -> bool:
 
 def output_keys(block: Block, names: list[str]) -> tuple[frozenset[str], ...]:
     """Sets of output columns that determine the row: dropping from the left first, and from the right."""
-    return tuple(
-        {
-            frozenset(names[i] for i in kept)
-            for kept in (_least(block, order, False) for order in _orders(block))
-            if kept is not None
-        }
-    )
+    positions = list(range(len(names)))
+    found = [_least(block, order, determines_row) for order in (positions, positions[::-1])]
+    return tuple({frozenset(names[i] for i in kept) for kept in found if kept is not None})
 
 
 def output_weight_from(block: Block, names: list[str]) -> frozenset[str] | None:
     """A set of output columns that determines the weight, or None."""
-    kept = _least(block, list(range(len(names))), True)
+    kept = _least(block, list(range(len(names))), determines_weight)
     return None if kept is None else frozenset(names[i] for i in kept)
 
 
-def _orders(block: Block) -> tuple[list[int], list[int]]:
-    positions = list(range(len(list(leaves(block.output)))))
-    return positions, positions[::-1]
-
-
-def _least(block: Block, order: list[int], weight: bool) -> list[int] | None:
+def _least(block: Block, order: list[int], determines: Callable[[Block, Shape], bool]) -> list[int] | None:
     """The output positions that are left when as many as can be are dropped, in this order."""
-    terms = list(leaves(block.output))
-
-    def enough(kept: list[int]) -> bool:
-        known, rows = closure(block, [terms[i] for i in kept if terms[i].kind == "column"])
-        return columns(block.weight) <= known if weight else len(rows) == len(block.tables)
-
-    kept = [i for i in order if terms[i].kind == "column"]
-    if not enough(kept):
+    terms = {i: term for i, term in enumerate(leaves(block.output)) if term.kind == "column"}
+    kept = [i for i in order if i in terms]
+    if not determines(block, block.output):
         return None
     for i in list(kept):
         fewer = [j for j in kept if j != i]
-        if enough(fewer):
+        if determines(block, RecordShape(None, tuple(terms[j] for j in fewer))):
             kept = fewer
     return kept
 
@@ -187,13 +188,23 @@ def _least(block: Block, order: list[int], weight: bool) -> list[int] | None:
 def grows(block: Block) -> bool:
     """Whether the block can have more rows than each of its tables: whether no table's row determines the others."""
     for alias, table in block.tables:
-        start = [column(alias, name, nullable) for name, nullable in table.columns]
-        _, rows = closure(block, start)
+        _, rows = closure(block, table.at(alias))
         if rows | {alias} >= {other for other, _ in block.tables}:
             return False
     return True
 
 
+def matches(table: SqlTable, alias: str, key: Iterable[SqlTerm]) -> list[SqlTerm]:
+    """The conditions that the first columns of a table under an alias are the values of a key."""
+    return [same(term, held) for term, held in zip(key, table.at(alias), strict=False)]
+
+
+def looked_up(block: Block, alias: str, table: SqlTable, key: Iterable[SqlTerm]) -> Block:
+    """The block with the rows of a further table whose first columns are the values of a key."""
+    condition = both([block.condition, *matches(table, alias, key)])
+    return replace(block, tables=(*block.tables, (alias, table)), condition=condition)
+
+
 def restricted(block: Block, condition: SqlTerm) -> Block:
     """The rows that satisfy a further condition too."""
-    return Block(block.tables, both([block.condition, condition]), block.output, block.weight)
+    return replace(block, condition=both([block.condition, condition]))

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from wpinq.engines.relational.blocks.block import Block, SqlTable, determines_row
 from wpinq.engines.relational.blocks.shape import leaf_types, leaves
-from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, column
+from wpinq.engines.relational.blocks.term import TRUE
 from wpinq.expr.types import ListOf, Type
 
 WEIGHT = "w"
@@ -48,23 +48,13 @@ class Relation:
     @property
     def table(self) -> str | None:
         """The table that holds the dataset as it stands, each record once; None where it takes a query."""
-        if len(self.blocks) != 1:
+        if len(self.blocks) != 1 or len(self.blocks[0].tables) != 1:
             return None
         (block,) = self.blocks
-        if len(block.tables) != 1 or block.condition != TRUE:
-            return None
-        alias, table = block.tables[0]
-        terms = list(leaves(block.output))
-        names = [(term.scope, term.text) for term in terms if term.kind == "column"]
-        weight: SqlTerm = table.weight or column(alias, WEIGHT, False)
-        stands = (
-            not table.source.startswith("(")
-            and len(terms) == len(names)
-            and names == [(alias, name) for name, _ in table.columns]
-            and block.weight == weight
-            and bool(table.keys)
-        )
-        return table.source if stands else None
+        ((alias, table),) = block.tables
+        shown = [*leaves(block.output), block.weight] == [*table.at(alias), table.weight_at(alias)]
+        stands = table.keys and not table.source.startswith("(")
+        return table.source if stands and shown and block.condition == TRUE else None
 
 
 def derived(
@@ -77,6 +67,11 @@ def derived(
 def column_names(type_: Type) -> list[str]:
     """The names of a record's columns in a table."""
     return [f"c{i}" for i, _ in enumerate(leaf_types(type_))]
+
+
+def column_list(type_: Type) -> tuple[tuple[str, bool], ...]:
+    """The names of a record's columns in a table, each with whether it can be null."""
+    return tuple((f"c{i}", nullable) for i, (_, nullable) in enumerate(leaf_types(type_)))
 
 
 def has_lists(type_: Type) -> bool:

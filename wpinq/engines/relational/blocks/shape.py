@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.engines.relational.blocks.term import FALSE, TRUE, SqlTerm, both, call, function, literal, parameter, same
-from wpinq.expr.types import FLOAT, NULL, ListOf, TupleOf, Type, Weighted
-from wpinq.expr.types import Scalar as ScalarType
+from wpinq.expr.types import FLOAT, NULL, ListOf, Scalar, TupleOf, Type, Weighted
 from wpinq.expr.values import Value
 
 
@@ -86,7 +85,7 @@ def aligned(shape: Shape, type_: Type) -> Shape:
     type_ = plain(type_)
     if isinstance(shape, SqlTerm) or not isinstance(type_, TupleOf):
         return shape
-    valid = (literal("TRUE") if shape.valid is None else shape.valid) if type_.nullable else None
+    valid = (shape.valid or TRUE) if type_.nullable else None
     return RecordShape(valid, tuple(aligned(p, e) for p, e in zip(shape.fields, type_.elements, strict=True)))
 
 
@@ -113,8 +112,7 @@ def same_value(left: Shape, right: Shape) -> SqlTerm:
     assert isinstance(right, RecordShape)
     parts = [same_value(a, b) for a, b in zip(left.fields, right.fields, strict=True)]
     if left.valid is not None or right.valid is not None:
-        true = literal("TRUE")
-        parts.insert(0, same(left.valid or true, right.valid or true))
+        parts.insert(0, same(left.valid or TRUE, right.valid or TRUE))
     return both(parts)
 
 
@@ -128,8 +126,7 @@ def choose(condition: SqlTerm, yes: Shape, no: Shape) -> Shape:
     assert isinstance(no, RecordShape)
     valid = None
     if yes.valid is not None or no.valid is not None:
-        true = literal("TRUE")
-        valid = call("where", condition, yes.valid or true, no.valid or true)
+        valid = call("where", condition, yes.valid or TRUE, no.valid or TRUE)
     return RecordShape(valid, tuple(choose(condition, a, b) for a, b in zip(yes.fields, no.fields, strict=True)))
 
 
@@ -144,9 +141,14 @@ def type_name(type_: Type) -> str:
     if isinstance(type_, TupleOf):
         inside = ", ".join(f"f{i} {type_name(element)}" for i, element in enumerate(type_.elements))
         return f"STRUCT({inside or 'f BOOLEAN'})"
-    assert isinstance(type_, ScalarType)
+    assert isinstance(type_, Scalar)
     names = {"int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "str": "VARCHAR", "null": "INTEGER"}
     return names[type_.name]
+
+
+def column_types(type_: Type) -> list[str]:
+    """The types of a record's columns."""
+    return ["BOOLEAN" if leaf is None else type_name(leaf) for leaf, _ in leaf_types(type_)]
 
 
 def pack(shape: Shape) -> SqlTerm:
@@ -271,13 +273,11 @@ def packer(type_: Type) -> Callable[[Value], Any]:
     """The function from a value to what the database takes for it, packed."""
     if isinstance(type_, TupleOf):
         parts = [(f"f{i}", packer(element)) for i, element in enumerate(type_.elements)]
-        if not parts:
-            return lambda value: None if value is None else {"f": True}
 
         def struct(value: Value) -> Any:
             if value is None:
                 return None
-            return {name: part(item) for (name, part), item in zip(parts, value, strict=True)}
+            return {name: part(item) for (name, part), item in zip(parts, value, strict=True)} or {"f": True}
 
         return struct
     if isinstance(type_, ListOf):
@@ -288,22 +288,17 @@ def packer(type_: Type) -> Callable[[Value], Any]:
 
 def flattener(type_: Type) -> Callable[[Value], list[Any]]:
     """The function from a record to its columns."""
-    steps: list[Callable[[Value], Any]] = []
-    _flatten(type_, lambda value: value, steps)
-    return lambda value: [step(value) for step in steps]
-
-
-def _flatten(type_: Type, get: Callable[[Value], Value], steps: list[Callable[[Value], Any]]) -> None:
     if not isinstance(type_, TupleOf):
         packed = packer(type_)
-        steps.append(lambda value: packed(get(value)))
-        return
-    if type_.nullable:
-        steps.append(lambda value: get(value) is not None)
-    for i, element in enumerate(type_.elements):
+        return lambda value: [packed(value)]
+    parts = [flattener(element) for element in type_.elements]
+    nulls = (None,) * len(parts)
+    nullable = type_.nullable
 
-        def part(value: Value, i: int = i) -> Value:
-            held = get(value)
-            return None if held is None else held[i]
+    def flatten(value: Value) -> list[Any]:
+        columns = [value is not None] if nullable else []
+        for part, item in zip(parts, nulls if value is None else value, strict=True):
+            columns += part(item)
+        return columns
 
-        _flatten(element, part, steps)
+    return flatten

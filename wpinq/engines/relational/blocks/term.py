@@ -6,7 +6,7 @@ dialect. Equal terms have equal digests, so sharing survives substitution and ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -142,7 +142,7 @@ def times(left: SqlTerm, right: SqlTerm) -> SqlTerm:
     """The product of two weights; 1 is left out, for it changes no bit."""
     if left == ONE:
         return right
-    return left if right == ONE else call("multiply_weights", left, right)
+    return left if right == ONE else call("float_multiply", left, right)
 
 
 def walk(roots: Iterable[SqlTerm]) -> Iterator[SqlTerm]:
@@ -177,6 +177,11 @@ def conjuncts(condition: SqlTerm) -> list[SqlTerm]:
         elif term != TRUE:
             found.append(term)
     return found
+
+
+def renamed(to: Mapping[str, str]) -> Callable[[SqlTerm], SqlTerm]:
+    """The function that reads columns from other aliases."""
+    return substitute(lambda term: column(to[term.scope], term.text, term.nullable) if term.scope in to else None)
 
 
 def substitute(

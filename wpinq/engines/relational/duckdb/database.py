@@ -6,18 +6,17 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from typing import Any
 
-from wpinq.engines.contract import Engine
 from wpinq.engines.relational.compiler import compile_anew, compile_plan
 from wpinq.engines.relational.duckdb.instance import Instance, check_options
 from wpinq.engines.relational.duckdb.loading import fetch, fetch_keys, load
-from wpinq.engines.relational.duckdb.warm_tables import WarmTables
 from wpinq.engines.relational.nesting import check_nesting
 from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.running import check_given, run
+from wpinq.engines.relational.running import RelationalEngine, check_given, run
 from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.expr.values import Value
@@ -30,7 +29,7 @@ FAILED = 'the engine "duckdb" could not evaluate the plan, perhaps for want of m
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
 
-class Database(Engine):
+class Database(RelationalEngine):
     """A DuckDB that evaluates plans and keeps the datasets that it was given for the next ones.
 
     It opens when it is first used. A dataset is loaded again when it comes as another mapping; the mapping must not
@@ -59,16 +58,14 @@ class Database(Engine):
     """
 
     name = "duckdb"
+    failed = FAILED
 
     def __init__(self, memory_limit: str | None = None, threads: int | None = None) -> None:
         check_options(memory_limit, threads)
+        super().__init__()
         self._options = (memory_limit, threads)
-        self._held: dict[str, tuple[Source, object]] = {}
         self._instance: Instance | None = None
-        self._warm = WarmTables()
         self._compile_found = lru_cache(maxsize=128)(compile_anew)  # with weights of the data: goes with them
-        self._closed = False
-        self._lock = threading.RLock()
         _databases.add(self)
 
     @staticmethod
@@ -120,24 +117,10 @@ class Database(Engine):
             self._closed = True
             self._shut()
 
-    def forget(self, name: str) -> None:
-        """Let go of the dataset of a source."""
-        with self._lock:
-            for table in [table for table, (source, _) in self._held.items() if source.source == name]:
-                del self._held[table]
-                connection = self._opened().connection
-                self._warm.forget(connection, table)
-                connection.execute(f"DROP TABLE IF EXISTS {table}")
-
     def lose(self) -> None:
         """Start anew in a forked child, where neither locks nor the instance are of any use."""
         self._lock = threading.RLock()
-        self._held.clear()
-        self._warm = WarmTables()
-        self._compile_found.cache_clear()
-        if self._instance is not None:
-            self._instance.abandon()
-            self._instance = None
+        self._shut(abandoned=True)
 
     def evaluate(
         self,
@@ -169,33 +152,30 @@ class Database(Engine):
             When DuckDB failed; with a constant message, for its own could show data.
         """
         declared = check_given(self.name, root, data, arithmetic)
+        check_nesting(root, rewrites)
         work = _Work(root, declared, data, on_step, keys, rewrites)
-        with self._lock:
-            if self._closed:
-                raise PlanError("this database is closed")
+
+        def attempt() -> Weights | None:
             output, fault = self._attempt(work)
-            if fault:
-                output, _ = self._attempt(work, cautious=True)
-        if output is None:
-            raise EvaluationFailed(FAILED)
-        return output
+            return self._attempt(work, cautious=True)[0] if fault else output
+
+        return self._in_turn(attempt)
 
     def open(self) -> Instance:
         """Open it now rather than when it is first used, so that what is wrong with its options shows."""
         with self._lock:
             return self._opened()
 
-    def _opened(self) -> Instance:
+    def _opened(self, cautious: bool = False) -> Instance:
         if self._instance is None:
-            self._instance = Instance(*self._options)
+            self._instance = Instance(*self._options, cautious=cautious)
         return self._instance
 
-    def _shut(self) -> None:
+    def _shut(self, abandoned: bool = False) -> None:
         self._held.clear()
-        self._warm = WarmTables()
         self._compile_found.cache_clear()
         if self._instance is not None:
-            self._instance.close()
+            (self._instance.abandon if abandoned else self._instance.close)()
             self._instance = None
 
     def _attempt(self, work: _Work, cautious: bool = False) -> tuple[Weights | None, bool]:
@@ -210,8 +190,7 @@ class Database(Engine):
         try:
             if cautious:
                 self._shut()
-                self._instance = Instance(*self._options, cautious=True)
-            output = self._run(self._opened().connection, work)
+            output = self._run(self._opened(cautious), work)
         except (duckdb.InternalError, duckdb.FatalException):
             fault = True
         except (duckdb.Error, MemoryError):
@@ -221,14 +200,13 @@ class Database(Engine):
                 self._shut()
         return output, fault
 
-    def _run(self, connection: Any, work: _Work) -> Weights:
-        for name, table in work.sources.items():
-            self._load(connection, table, work.declared[name], work.data[name])
-        of_plan = work.root, work.rewrites
-        found = None if work.keys is None else self._warm.result(connection, of_plan)
+    def _run(self, instance: Instance, work: _Work) -> Weights:
+        connection, tables, of_plan = instance.connection, instance.tables, (work.root, work.rewrites)
+        for name, table in compile_plan(*of_plan).sources.items():
+            self._hold(table, work.declared[name], work.data[name])
+        found = None if work.keys is None else tables.result(of_plan)
         if found is None:
-            tables = self._warm.on(connection)
-            compiled = run(work.root, work.rewrites, tables, work.announcer(), compile_found=self._compile_found)
+            compiled = run(*of_plan, tables, work.announcer(), compile_found=self._compile_found)
             if work.keys is None:
                 whole = fetch(connection, compiled.query, compiled.type)
                 tables.release(compiled.reads)
@@ -237,31 +215,24 @@ class Database(Engine):
             tables.release(compiled.reads)
         return fetch_keys(connection, found, work.root.type, work.keys or ())
 
-    def _load(self, connection: Any, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
-        held = self._held.pop(table, None)
-        if held is None or held[0] != source or held[1] is not weights:
-            self._warm.forget(connection, table)
-            connection.execute(f"DROP TABLE IF EXISTS {table}")
-            load(connection, table, source, weights)
-        self._held[table] = (source, weights)
+    def _load(self, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
+        load(self._opened().connection, table, source, weights)
+
+    def _drop(self, table: str) -> None:
+        self._opened().tables.forget(table)
 
 
+@dataclass(slots=True)
 class _Work:
-    """A plan with its data, and which of its steps were announced."""
+    """A plan with its data, and how many of its steps were announced."""
 
-    def __init__(
-        self,
-        root: Node,
-        declared: Mapping[str, Source],
-        data: Mapping[str, Any],
-        on_step: Callable[[str], None] | None,
-        keys: Sequence[Value] | None,
-        rewrites: tuple[Rewrite, ...],
-    ) -> None:
-        self.root, self.declared, self.data, self.keys, self.rewrites = root, declared, data, keys, rewrites
-        check_nesting(root, rewrites)
-        self.sources = compile_plan(root, rewrites).sources
-        self._on_step, self._announced = on_step, 0
+    root: Node
+    declared: Mapping[str, Source]
+    data: Mapping[str, Any]
+    on_step: Callable[[str], None] | None
+    keys: Sequence[Value] | None
+    rewrites: tuple[Rewrite, ...]
+    announced: int = 0
 
     def announcer(self) -> Callable[[str], None]:
         """What to announce the steps to: each is announced once, also when the work is done again."""
@@ -269,10 +240,10 @@ class _Work:
 
         def announce(step: str) -> None:
             number = next(numbers)
-            if number > self._announced:
-                self._announced = number
-                if self._on_step is not None:
-                    self._on_step(step)
+            if number > self.announced:
+                self.announced = number
+                if self.on_step is not None:
+                    self.on_step(step)
 
         return announce
 

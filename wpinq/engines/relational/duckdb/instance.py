@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import re
 import weakref
+from functools import cached_property
 from typing import Any
 
 from wpinq.engines.relational.duckdb.spill import SpillFolder
+from wpinq.engines.relational.duckdb.warm_tables import WarmTables
 from wpinq.engines.relational.sql.exact_sums import register
 from wpinq.errors import PlanError
 
@@ -72,6 +74,11 @@ class Instance:
             raise PlanError("DuckDB does not understand the memory limit or the number of threads") from None
         self.close = weakref.finalize(self, _shut, self.connection, folder)
         register(self.connection)
+
+    @cached_property
+    def tables(self) -> WarmTables:
+        """The tables that statements made in it: they go with it."""
+        return WarmTables(self.connection)
 
     def _leave_out_optimizers(self) -> None:
         names = [name for (name,) in self.connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()]

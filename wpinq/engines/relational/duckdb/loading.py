@@ -9,7 +9,7 @@ from typing import Any
 
 from wpinq.engines.contract import at_keys
 from wpinq.engines.relational.blocks.relation import column_names, has_lists
-from wpinq.engines.relational.blocks.shape import flattener, leaf_types, reader, type_name
+from wpinq.engines.relational.blocks.shape import column_types, flattener, reader
 from wpinq.engines.relational.sql.sums import check_norm
 from wpinq.expr.types import BOOL, FLOAT, INT, Scalar, TupleOf, Type
 from wpinq.expr.values import Value, order_key
@@ -24,7 +24,7 @@ def load(connection: Any, table: str, source: Source, weights: Mapping[Value, An
     import numpy as np
 
     type_ = source.record
-    names, types = column_names(type_), _column_types(type_)
+    names, types = column_names(type_), column_types(type_)
     columns = ", ".join(f"{name} {sql}" for name, sql in zip([*names, "w"], [*types, "DOUBLE"], strict=True))
     connection.execute(f"CREATE TEMP TABLE {table} ({columns})")
     numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
@@ -33,10 +33,6 @@ def load(connection: Any, table: str, source: Source, weights: Mapping[Value, An
         _load_columns(connection, table, type_.elements, weights, numbers)
     else:
         _load_any(connection, table, type_, types, zip(weights, numbers.tolist(), strict=True))
-
-
-def _column_types(type_: Type) -> list[str]:
-    return ["BOOLEAN" if leaf is None else type_name(leaf) for leaf, _ in leaf_types(type_)]
 
 
 def _load_columns(connection: Any, table: str, types: tuple[Type, ...], records: Iterable[Any], numbers: Any) -> None:
@@ -115,7 +111,7 @@ def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Valu
     records = [flatten(key) for key in keys if key is not None or type_.nullable]
     if not records:
         return {}
-    names, types = column_names(type_), _column_types(type_)
+    names, types = column_names(type_), column_types(type_)
     if len(records) == 1:
         found = [f"CAST(${i} AS {sql})" for i, sql in enumerate(types, 1)]
         given, joined = records[0], "WHERE"

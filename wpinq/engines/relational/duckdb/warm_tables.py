@@ -36,10 +36,12 @@ class _WarmTable:
 
 @dataclass(slots=True)
 class WarmTables:
-    """What stands in a database but for its sources.
+    """What stands in an open DuckDB but for its sources: what `running.run` asks of it, and what stays afterwards.
 
     Attributes
     ----------
+    connection : duckdb.DuckDBPyConnection
+        To where they stand.
     tables : dict of str to _WarmTable
         All of them.
     idle : dict of str to None
@@ -52,89 +54,66 @@ class WarmTables:
         The table of the last of them.
     """
 
+    connection: Any
     tables: dict[str, _WarmTable] = field(default_factory=dict)
     idle: dict[str, None] = field(default_factory=dict)
     found: dict[str, WeightRange] = field(default_factory=dict)
     results: dict[Hashable, tuple[str, str]] = field(default_factory=dict)
     last: str = ""
 
-    def on(self, connection: Any) -> DuckTables:
-        """For one evaluation."""
-        return DuckTables(self, connection)
-
-    def result(self, connection: Any, of_plan: Hashable) -> str | None:
-        """What to read a result from, where it stands; it is now the last one."""
-        if of_plan not in self.results:
-            return None
-        read_from, table = self.results[of_plan]
-        self.set_last(connection, table)
-        return read_from
-
-    def set_last(self, connection: Any, table: str) -> None:
-        """Keep the table of a result whatever its size, and the one before no longer."""
-        self.idle.pop(table, None)
-        before, self.last = self.last, table
-        if before != table and before in self.tables:
-            self.retire(connection, before)
-
-    def retire(self, connection: Any, name: str) -> None:
-        """A table is read no more: it is kept while there is room, those used last before others."""
-        if name == self.last:
+    def create(self, statement: SqlStatement, shared: bool) -> None:
+        """Run one statement of a program, unless its table is there."""
+        name, tables = statement.creates, self.tables
+        if name in tables:
+            self.idle.pop(name, None)
             return
-        if self.tables[name].values is None:
-            self.remove(connection, name)
+        (rows,) = self.connection.execute(statement.sql).fetchone()
+        above = (tables[read].sources if read in tables else frozenset((read,)) for read in statement.reads)
+        tables[name] = _WarmTable(frozenset[str]().union(*above), self._values(name, rows))
+
+    def drop(self, table: str) -> None:
+        """A table is read no more: it is kept while there is room, those used last before others."""
+        if table == self.last:
+            return
+        if self.tables[table].values is None:
+            self._remove(table)
         else:
-            self.idle[name] = None
+            self.idle[table] = None
         total = sum(self.tables[name].values or 0 for name in self.idle)
         for name in list(self.idle):
             if total <= KEPT_VALUES:
                 break
             total -= self.tables[name].values or 0
-            self.remove(connection, name)
-
-    def forget(self, connection: Any, source: str) -> None:
-        """Drop what was made of the table of a source, before that goes."""
-        self._forget_found(source)
-        for name in [name for name, table in self.tables.items() if source in table.sources]:
-            self.remove(connection, name)
-
-    def remove(self, connection: Any, name: str) -> None:
-        """Drop a table."""
-        del self.tables[name]
-        self.idle.pop(name, None)
-        self._forget_found(name)
-        connection.execute(f"DROP TABLE IF EXISTS {name}")
-
-    def _forget_found(self, table: str) -> None:
-        self.found.pop(table, None)
-        self.results = {of_plan: held for of_plan, held in self.results.items() if held[1] != table}
-
-
-class DuckTables:
-    """What `running.run` asks of DuckDB."""
-
-    def __init__(self, warm: WarmTables, connection: Any) -> None:
-        self._warm, self._connection = warm, connection
-
-    def create(self, statement: SqlStatement, shared: bool) -> None:
-        """Run one statement of a program, unless its table is there."""
-        name, tables = statement.creates, self._warm.tables
-        if name in tables:
-            self._warm.idle.pop(name, None)
-            return
-        (rows,) = self._connection.execute(statement.sql).fetchone()
-        above = (tables[read].sources if read in tables else frozenset((read,)) for read in statement.reads)
-        tables[name] = _WarmTable(frozenset[str]().union(*above), self._values(name, rows))
-
-    def drop(self, table: str) -> None:
-        """A plan reads a table no more."""
-        self._warm.retire(self._connection, table)
+            self._remove(name)
 
     def release(self, tables: Sequence[str]) -> None:
         """The query of an output was run, or is not to be: it reads these no more."""
         for table in tables:
-            if table in self._warm.tables:
+            if table in self.tables:
                 self.drop(table)
+
+    def forget(self, source: str) -> None:
+        """Drop the table of a source, and before it what was made of that."""
+        for name in [name for name, table in self.tables.items() if source in table.sources]:
+            self._remove(name)
+        self._remove(source)
+
+    def _remove(self, table: str) -> None:
+        self.tables.pop(table, None)
+        self.idle.pop(table, None)
+        self.found.pop(table, None)
+        self.results = {of_plan: held for of_plan, held in self.results.items() if held[1] != table}
+        self.connection.execute(f"DROP TABLE IF EXISTS {table}")
+
+    # --- results ------------------------------------------------------------------------------------------------------
+
+    def result(self, of_plan: Hashable) -> str | None:
+        """What to read a result from, where it stands; it is now the last one."""
+        if of_plan not in self.results:
+            return None
+        read_from, table = self.results[of_plan]
+        self._set_last(table)
+        return read_from
 
     def keep_result(self, of_plan: Hashable, compiled: Compiled) -> str:
         """Store the output of a program whose tables were made, unless it is one of them; what to read it from."""
@@ -143,22 +122,28 @@ class DuckTables:
             self.create(SqlStatement(compiled.steps[-1][0], compiled.output, table, compiled.reads), True)
         else:
             table, read_from = compiled.table, f"({compiled.output})"
-        self._warm.results[of_plan] = read_from, table
-        self._warm.set_last(self._connection, table)
+        self.results[of_plan] = read_from, table
+        self._set_last(table)
         return read_from
+
+    def _set_last(self, table: str) -> None:
+        """Keep the table of a result whatever its size, and the one before no longer."""
+        self.idle.pop(table, None)
+        before, self.last = self.last, table
+        if before != table and before in self.tables:
+            self.drop(before)
 
     def weights(self, table: str) -> WeightRange:
         """The least and the greatest weight in a table."""
-        found = self._warm.found.get(table)
-        if found is None:
-            least, greatest = self._connection.execute(weights_sql(table)).fetchone()
-            found = self._warm.found[table] = (least, greatest)
-        return found
+        if table not in self.found:
+            least, greatest = self.connection.execute(weights_sql(table)).fetchone()
+            self.found[table] = (least, greatest)
+        return self.found[table]
 
     def _values(self, table: str, rows: int) -> int | None:
         if rows > KEPT_VALUES:
             return None
-        columns = self._connection.execute(f"SELECT * FROM {table} LIMIT 0").description
+        columns = self.connection.execute(f"SELECT * FROM {table} LIMIT 0").description
         values = rows * len(columns)
         numbers = all(str(type_) in _NUMBERS for _, type_, *_ in columns)
         return values if numbers and values <= KEPT_VALUES else None

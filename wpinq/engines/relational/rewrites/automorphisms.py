@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-from wpinq.engines.relational.blocks.block import Block, SqlTable, classes
+from wpinq.engines.relational.blocks.block import Block, SqlTable, classes, links
 from wpinq.engines.relational.blocks.shape import leaves
-from wpinq.engines.relational.blocks.term import SqlTerm, both, call, column, conjuncts, same, substitute
+from wpinq.engines.relational.blocks.term import SqlTerm, both, call, column, conjuncts, renamed, same
 from wpinq.engines.relational.rewrites.normal_forms import NormalForms
 from wpinq.engines.relational.sql.script import Script
 
@@ -53,14 +53,14 @@ def automorphisms(script: Script, block: Block) -> Iterator[Automorphism]:
     core = core_tables(block)
     if not 2 <= len(core) <= _TABLES_LIMIT or any(table.reads for _, table in core):
         return
-    links = [term for term in conjuncts(block.condition) if _links(term)]
-    if any(side.nullable for link in links for side in link.arguments):
+    linked = [term for term in conjuncts(block.condition) if links(term)]
+    if any(side.nullable for link in linked for side in link.arguments):
         return
     find = classes(block)
     for chosen in permutations(core):
         to = {alias: other for (alias, _), (other, _) in zip(core, chosen, strict=True)}
         alike = all(table == other for (_, table), (_, other) in zip(core, chosen, strict=True))
-        if alike and _order(to) > 1 and _linked_alike(links, find, to):
+        if alike and _order(to) > 1 and _linked_alike(linked, find, to):
             yield from _with_orbits(script, block, to)
 
 
@@ -69,18 +69,17 @@ def _with_orbits(script: Script, block: Block, to: dict[str, str]) -> Iterator[A
     if extended is None:
         return
     block, to = extended
-    order, find, image = _order(to), classes(block), _image(to)
-    others = [term for term in conjuncts(block.condition) if not _links(term)]
-    if not _linked_alike([term for term in conjuncts(block.condition) if _links(term)], find, to):
+    order, find, image = _order(to), classes(block), renamed(to)
+    parts = conjuncts(block.condition)
+    if not _linked_alike([term for term in parts if links(term)], find, to):
         return
+    others = [term for term in parts if not links(term)]
     forms = NormalForms(find)
     if any(forms.number(image(leaf)) != forms.number(leaf) for leaf in leaves(block.output)):
         return
     held = {forms.number(term) for term in others}
-    for alias, name in [
-        (alias, name) for alias, table in core_tables(block) for name, null in table.columns if not null
-    ]:
-        orbit = [column(alias, name, False)]
+    for first in [term for term in core_columns(block) if not term.nullable]:
+        orbit = [first]
         while len(orbit) < order:
             orbit.append(image(orbit[-1]))
         if len({find(one) for one in orbit}) < order:
@@ -98,16 +97,17 @@ def core_tables(block: Block) -> list[tuple[str, SqlTable]]:
     return [(alias, table) for alias, table in block.tables if not table.lookup]
 
 
+def core_columns(block: Block) -> list[SqlTerm]:
+    """Their columns."""
+    return [term for alias, table in core_tables(block) for term in table.at(alias)]
+
+
 def places(block: Block, alias: str, table: SqlTable, *terms: SqlTerm) -> list[SqlTerm]:
     """The columns of a table of a block that are equal to some terms, one for each; empty where one has none."""
     find = classes(block)
-    held = {find(column(alias, name, null)): column(alias, name, null) for name, null in table.columns}
+    held = {find(term): term for term in table.at(alias)}
     found = [held.get(find(term)) for term in terms]
     return [] if None in found else [place for place in found if place is not None]
-
-
-def _image(to: dict[str, str]) -> Callable[[SqlTerm], SqlTerm]:
-    return substitute(lambda term: column(to[term.scope], term.text, term.nullable))
 
 
 def _order(to: dict[str, str]) -> int:
@@ -117,18 +117,12 @@ def _order(to: dict[str, str]) -> int:
     return order
 
 
-def _links(term: SqlTerm) -> bool:
-    """Whether a condition says that two columns are equal."""
-    named = term.kind == "call" and term.text in ("equal", "same")
-    return named and all(argument.kind == "column" for argument in term.arguments)
-
-
-def _linked_alike(links: list[SqlTerm], find: Callable[[SqlTerm], SqlTerm], to: dict[str, str]) -> bool:
+def _linked_alike(linked: list[SqlTerm], find: Callable[[SqlTerm], SqlTerm], to: dict[str, str]) -> bool:
     """Whether columns of permuted tables that are equal have images that are."""
-    image = _image(to)
+    image = renamed(to)
     return all(
         find(image(left)) == find(image(right))
-        for left, right in (link.arguments for link in links)
+        for left, right in (link.arguments for link in linked)
         if {left.scope, right.scope} <= to.keys()
     )
 
@@ -138,9 +132,8 @@ def _with_lookups(script: Script, block: Block, to: dict[str, str]) -> tuple[Blo
 
     A lookup goes to one of the same table, at the image of its key.
     """
-    find, image = classes(block), _image(to)
-    columns = [column(alias, name, null) for alias, table in core_tables(block) for name, null in table.columns]
-    core = {find(term): term for term in columns}
+    find, image = classes(block), renamed(to)
+    core = {find(term): term for term in core_columns(block)}
     at: dict[tuple[object, ...], str] = {}
     keys: dict[str, list[SqlTerm]] = {}
     for alias, table in block.tables:

@@ -24,8 +24,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wpinq.engines.relational.blocks.block import Block, restricted
-from wpinq.engines.relational.blocks.relation import Relation, column_names, derived, reads
-from wpinq.engines.relational.blocks.shape import aligned, coerce, leaf_types, same_value
+from wpinq.engines.relational.blocks.relation import Relation, column_list, column_names, derived, reads
+from wpinq.engines.relational.blocks.shape import aligned, coerce, same_value
 from wpinq.engines.relational.blocks.subjects import Minimum
 from wpinq.engines.relational.blocks.term import both, call, number
 from wpinq.engines.relational.sql.script import Script
@@ -60,9 +60,8 @@ def _alone(script: Script, side: Relation, partner: Relation) -> Block:
     negative = script.stored(replace(side, blocks=(restricted(block, call("less", block.weight, number(0.0))),)))
     met = script.stored(replace(side, blocks=(_matched(script, negative, partner),)))
     names = column_names(side.type)
-    columns = list(zip(names, (null for _, null in leaf_types(side.type)), strict=True))
     ((_, held),), ((_, found),) = negative.blocks[0].tables, met.blocks[0].tables
     on = " AND ".join(f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in names) or "TRUE"
     sql = f"SELECT a.* FROM {held.source} AS a ANTI JOIN {found.source} AS b ON {on}"
-    table = derived(sql, columns, reads([*negative.blocks, *met.blocks]), (frozenset(names),))
+    table = derived(sql, column_list(side.type), reads([*negative.blocks, *met.blocks]), (frozenset(names),))
     return script.scan(table, side.type)

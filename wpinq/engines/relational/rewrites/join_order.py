@@ -8,12 +8,13 @@ compared with the first of them alone, and the first is read for all. None of th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from wpinq.engines.relational.blocks.block import Block, SqlTable, classes, closure, equalities
+from wpinq.engines.relational.blocks.block import Block, SqlTable, classes, closure, equalities, links
 from wpinq.engines.relational.blocks.shape import map_shape
 from wpinq.engines.relational.blocks.subjects import QueryRows
-from wpinq.engines.relational.blocks.term import SqlTerm, both, column, conjuncts, same, substitute
+from wpinq.engines.relational.blocks.term import SqlTerm, both, conjuncts, same, substitute
 from wpinq.engines.relational.sql.script import Script
 
 
@@ -28,7 +29,7 @@ def spanning(block: Block) -> Block:
     members: dict[SqlTerm, list[SqlTerm]] = {}
     others = []
     for part in conjuncts(block.condition):
-        if part.kind == "call" and part.text in ("equal", "same") and all(t.kind == "column" for t in part.arguments):
+        if links(part):
             for term in part.arguments:
                 held = members.setdefault(find(term), [])
                 if term not in held:
@@ -55,8 +56,8 @@ def _order(block: Block) -> tuple[tuple[str, SqlTable], ...]:
     left = dict(block.tables)
     order: list[str] = []
     while left:
-        known = _known(block, order)
-        bound = {alias for alias, table in left.items() if _bound(alias, table, known)}
+        known = known_from(block, order)
+        bound = {alias for alias, table in left.items() if is_bound(alias, table, known)}
         joined = {alias for alias in left if _connected(alias, order, pairs)}
         filters = [alias for alias in left if alias in bound and not left[alias].lookup]
         growing = [alias for alias in left if alias in joined and not left[alias].lookup]
@@ -69,14 +70,15 @@ def _order(block: Block) -> tuple[tuple[str, SqlTable], ...]:
     return tuple((alias, held[alias]) for alias in order)
 
 
-def _known(block: Block, order: list[str]) -> set[SqlTerm]:
+def known_from(block: Block, order: Sequence[str]) -> set[SqlTerm]:
+    """The columns that rows of some tables of a block determine."""
     held = dict(block.tables)
-    start = [column(alias, name, null) for alias in order for name, null in held[alias].columns]
-    inner = Block(tuple((alias, held[alias]) for alias in order), block.condition, block.output, block.weight)
-    return closure(inner, start)[0]
+    inner = replace(block, tables=tuple((alias, held[alias]) for alias in order))
+    return closure(inner, [term for alias in order for term in held[alias].at(alias)])[0]
 
 
-def _bound(alias: str, table: SqlTable, known: set[SqlTerm]) -> bool:
+def is_bound(alias: str, table: SqlTable, known: set[SqlTerm]) -> bool:
+    """Whether known columns leave at most one row of a table."""
     names = {term.text for term in known if term.scope == alias}
     return any(key <= names for key in table.keys)
 

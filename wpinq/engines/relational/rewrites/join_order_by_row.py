@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wpinq.engines.relational.blocks.block import Block, SqlTable, classes, closure
+from wpinq.engines.relational.blocks.block import Block, SqlTable, classes, matches
 from wpinq.engines.relational.blocks.subjects import QueryRows
-from wpinq.engines.relational.blocks.term import SqlTerm, both, call, column, same
-from wpinq.engines.relational.rewrites.join_order import spanning
-from wpinq.engines.relational.sql.script import Script
+from wpinq.engines.relational.blocks.term import SqlTerm, both, call, column
+from wpinq.engines.relational.rewrites.join_order import is_bound, known_from, spanning
+from wpinq.engines.relational.sql.script import Script, numbered
 
 Pairs = list[tuple[SqlTerm, str]]
 """Columns of the first table, each with the column of another that it must equal."""
@@ -41,42 +41,35 @@ def _split(script: Script, block: Block) -> list[Block]:
     to_second, to_third = _pairs(block, first, second), _pairs(block, first, third)
     if not (to_second and to_third):
         return [block]
-    if _bound(block, [first], second) or _bound(block, [first], third):
+    known = known_from(block, [first[0]])
+    if is_bound(*second, known) or is_bound(*third, known):
         return [block]
-    if not (_bound(block, [first, second], third) and _bound(block, [first, third], second)):
+    orders = ((second, third), (third, second))
+    if not all(is_bound(*last, known_from(block, [first[0], other[0]])) for other, last in orders):
         return [block]
-    second_counts, count_second = _counted(script, second[1], to_second)
-    third_counts, count_third = _counted(script, third[1], to_third)
-    counts = (second_counts[0], third_counts[0])
-    conditions = [block.condition, *second_counts[1], *third_counts[1]]
-    fewer = call("less", count_third, count_second)
-    rest = block.tables[3:]
+    start, conditions, numbers = [first], [block.condition], list[SqlTerm]()
+    for other, pairs in ((second, to_second), (third, to_third)):
+        counts, alias = _counts(script, other[1], pairs), script.alias()
+        start.append((alias, counts))
+        conditions += matches(counts, alias, [term for term, _ in pairs])
+        numbers.append(column(alias, "n", False))
+    fewer = call("less", numbers[1], numbers[0])
     return [
-        spanning(replace(block, tables=(first, *counts, *order, *rest), condition=both([*conditions, choice])))
-        for order, choice in (((second, third), call("not", fewer)), ((third, second), fewer))
+        spanning(replace(block, tables=(*start, *order, *block.tables[3:]), condition=both([*conditions, choice])))
+        for order, choice in zip(orders, (call("not", fewer), fewer), strict=True)
     ]
 
 
 def _pairs(block: Block, first: tuple[str, SqlTable], other: tuple[str, SqlTable]) -> Pairs:
     find = classes(block)
-    held = {find(column(first[0], name, null)): column(first[0], name, null) for name, null in first[1].columns}
-    places = [(find(column(other[0], name, null)), name) for name, null in other[1].columns]
-    return [(held[place], name) for place, name in places if place in held]
+    held = {find(term): term for term in first[1].at(first[0])}
+    return [(held[find(term)], term.text) for term in other[1].at(other[0]) if find(term) in held]
 
 
-def _bound(block: Block, tables: list[tuple[str, SqlTable]], other: tuple[str, SqlTable]) -> bool:
-    """Whether rows of some tables leave at most one row of another."""
-    inner = replace(block, tables=(*tables, other))
-    start = [column(alias, name, null) for alias, table in tables for name, null in table.columns]
-    return other[0] in closure(inner, start)[1]
-
-
-def _counted(
-    script: Script, table: SqlTable, pairs: Pairs
-) -> tuple[tuple[tuple[str, SqlTable], list[SqlTerm]], SqlTerm]:
-    """How many rows a table has for the values of some columns: the table of counts, its conditions, the count."""
+def _counts(script: Script, table: SqlTable, pairs: Pairs) -> SqlTable:
+    """How many rows a table has for the values of some columns."""
     nullable = dict(table.columns)
-    keys = [f"k{i}" for i in range(len(pairs))]
+    keys = numbered("k", pairs)
     shown = ", ".join(
         f"{script.emitter.dialect.quote(name)} AS {key}" for key, (_, name) in zip(keys, pairs, strict=True)
     )
@@ -85,7 +78,4 @@ def _counted(
         f"SELECT {grouped}, count(*) AS n FROM (SELECT {shown} FROM {table.source}) GROUP BY {grouped}", [table.source]
     )
     listed = [*((key, nullable[held]) for key, (_, held) in zip(keys, pairs, strict=True)), ("n", False)]
-    counts = SqlTable(name, tuple(listed), (frozenset(keys),), lookup=True)
-    alias = script.alias()
-    matches = [same(term, column(alias, key, nullable[held])) for key, (term, held) in zip(keys, pairs, strict=True)]
-    return ((alias, counts), matches), column(alias, "n", False)
+    return SqlTable(name, tuple(listed), (frozenset(keys),), lookup=True)

@@ -21,11 +21,12 @@ from wpinq.engines.relational.blocks.term import (
     both,
     column,
     conjuncts,
+    renamed,
     same,
     substitute,
     walk,
 )
-from wpinq.engines.relational.sql.script import Script
+from wpinq.engines.relational.sql.script import Script, numbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +103,16 @@ def _fold(script: Script, block: Block, group: _Group) -> tuple[Block, str]:
     parts = conjuncts(block.condition)
     inside = [part for part in parts if pure[part.digest]]
     outside = [part for part in parts if not pure[part.digest]]
-    roots = [*_roots(replace(block, condition=both(outside)))]
-    key_names = [f"k{i}" for i in range(len(group.keys[0]))]
+    roots = _roots(replace(block, condition=both(outside)))
+    key_names = numbered("k", group.keys[0])
     key_of = {
         column(alias, name, True): key_name
         for (alias, _), key in zip(group.tables, group.keys, strict=True)
         for name, key_name in zip(key, key_names, strict=True)
     }
     wanted = _wanted(roots, pure)
-    texts = {term: script.emitter.term(_by_position(term, group)) for term in wanted if term not in key_of}
+    by_position = renamed({alias: f"a{i}" for i, (alias, _) in enumerate(group.tables)})
+    texts = {term: script.emitter.term(by_position(term)) for term in wanted if term not in key_of}
     listed = sorted(texts, key=lambda term: texts[term])
     first_alias, _ = group.tables[0]
     held = dict(group.tables[0][1].columns)
@@ -121,7 +123,7 @@ def _fold(script: Script, block: Block, group: _Group) -> tuple[Block, str]:
         for key, name in zip(keys, other, strict=True)
     ]
     outputs = [*keys, *listed]
-    names = [*key_names, *(f"x{i}" for i in range(len(listed)))]
+    names = [*key_names, *numbered("x", listed)]
     inner = Block(group.tables, both([*dict.fromkeys([*matches, *inside])]), RecordShape(None, tuple(keys)), keys[0])
     sql = script.emitter.select(inner, outputs, names)
     name = script.table(sql, [table.source for _, table in group.tables])
@@ -134,13 +136,7 @@ def _fold(script: Script, block: Block, group: _Group) -> tuple[Block, str]:
     members = {a for a, _ in group.tables}
     tables = (*((a, t) for a, t in block.tables if a not in members), (alias, table))
     conditions = dict.fromkeys(map(rewrite, outside))
-    folded = Block(
-        tables,
-        both(conditions),
-        map_shape(rewrite, block.output),
-        rewrite(block.weight),
-    )
-    return folded, alias
+    return Block(tables, both(conditions), map_shape(rewrite, block.output), rewrite(block.weight)), alias
 
 
 def _wanted(roots: list[SqlTerm], pure: dict[bytes, bool]) -> list[SqlTerm]:
@@ -150,8 +146,3 @@ def _wanted(roots: list[SqlTerm], pure: dict[bytes, bool]) -> list[SqlTerm]:
         if not pure[term.digest]:
             wanted.update({argument: None for argument in term.arguments if pure[argument.digest]})
     return list(wanted)
-
-
-def _by_position(term: SqlTerm, group: _Group) -> SqlTerm:
-    places = {alias: f"a{i}" for i, (alias, _) in enumerate(group.tables)}
-    return substitute(lambda held: column(places[held.scope], held.text, held.nullable))(term)

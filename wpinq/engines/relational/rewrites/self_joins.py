@@ -10,7 +10,7 @@ This is what makes a triangle of three edges out of two paths that share an edge
 
 from __future__ import annotations
 
-from wpinq.engines.relational.blocks.block import Block, classes, rewritten
+from wpinq.engines.relational.blocks.block import Block, classes, equates, rewritten
 from wpinq.engines.relational.blocks.term import SqlTerm, both, column, conjuncts
 from wpinq.engines.relational.sql.script import Script
 
@@ -30,7 +30,7 @@ def drop_self_joins(script: Script, block: Block) -> Block:
 
 def _trivial(term: SqlTerm) -> bool:
     """Whether a condition says that a value is itself."""
-    if term.kind != "call" or term.text not in ("equal", "same") or term.arguments[0] != term.arguments[1]:
+    if not equates(term) or term.arguments[0] != term.arguments[1]:
         return False
     return term.text == "same" or not term.arguments[0].nullable
 

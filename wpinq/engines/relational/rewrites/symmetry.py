@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wpinq.engines.relational.blocks.block import Block, JoinedTables, SqlTable, grows
+from wpinq.engines.relational.blocks.block import Block, JoinedTables, SqlTable, grows, matches
 from wpinq.engines.relational.blocks.shape import RecordShape
 from wpinq.engines.relational.blocks.subjects import Addend, Addends
 from wpinq.engines.relational.blocks.term import SqlTerm, both, call, column, same
@@ -82,16 +82,14 @@ def _counts(script: Script, held: dict[tuple[str, str], None]) -> SqlTable:
 
 def _ordered(script: Script, table: SqlTable, first: SqlTerm, later: list[SqlTerm], counts: SqlTable) -> SqlTable:
     """The rows of a table in which one column comes before others."""
-    tables, conditions, numbers = [(first.scope, table)], list[SqlTerm](), list[SqlTerm]()
-    for value in (first, *later):
-        alias = script.alias()
-        tables.append((alias, counts))
-        conditions.append(same(value, column(alias, "k0", False)))
-        numbers.append(column(alias, "n", False))
-    for value, number in zip(later, numbers[1:], strict=True):
-        tie = call("equal", numbers[0], number)
-        conditions.append(call("where", tie, call("less", first, value), call("less", numbers[0], number)))
-    return _filtered(script, table, tuple(tables), both(conditions))
+    lookups = {script.alias(): value for value in (first, *later)}
+    conditions = [condition for alias, value in lookups.items() for condition in matches(counts, alias, [value])]
+    least, *numbers = [column(alias, "n", False) for alias in lookups]
+    for value, number in zip(later, numbers, strict=True):
+        tie = call("equal", least, number)
+        conditions.append(call("where", tie, call("less", first, value), call("less", least, number)))
+    tables = ((first.scope, table), *((alias, counts) for alias in lookups))
+    return _filtered(script, table, tables, both(conditions))
 
 
 def _from_loops(script: Script, block: Block, equality: SqlTerm) -> JoinedTables:
@@ -108,7 +106,7 @@ def _from_loops(script: Script, block: Block, equality: SqlTerm) -> JoinedTables
 def _filtered(script: Script, table: SqlTable, tables: JoinedTables, condition: SqlTerm) -> SqlTable:
     """Some rows of the first of some tables, stored."""
     alias, _ = tables[0]
-    shown = [column(alias, name, null) for name, null in table.columns]
+    shown = table.at(alias)
     if table.weight is None:
         shown.append(column(alias, "w", False))
     block = Block(tables, condition, RecordShape(None, ()), shown[0])

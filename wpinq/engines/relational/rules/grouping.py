@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from wpinq.engines.relational.blocks.block import Block, SqlTable, determines_weight
 from wpinq.engines.relational.blocks.relation import Relation
 from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaf_types, leaves, pack, shape_of
-from wpinq.engines.relational.blocks.term import SqlTerm, column, literal, number, number_value, parameter
+from wpinq.engines.relational.blocks.term import SqlTerm, literal, number, number_value, parameter
 from wpinq.engines.relational.rules.lowering import lower, lower_with
 from wpinq.engines.relational.rules.primitives import canonical
 from wpinq.engines.relational.sql.dialect import Dialect
-from wpinq.engines.relational.sql.script import Script, grouping
+from wpinq.engines.relational.sql.script import Script, grouping, numbered
 from wpinq.expr.nodes import Call, Lambda, Variable, walk
 from wpinq.expr.types import INT
 from wpinq.plan.operators import GroupBy
@@ -44,31 +44,24 @@ def group_by(operator: GroupBy, script: Script, given: Relation, output: Relatio
     dialect = script.emitter.dialect
     key = aligned(lower(script, operator.key, block.output), operator.key.type)
     found = _aggregates(operator.reduce, block, dialect)
-    listed = found is None
     if found is None:
-        found = {}
-        items = pack(aligned(block.output, given.type))
-        templates = [dialect.template(name) for name in ("collect", "collect_all", "collected")]
-        kept = [_Aggregate(templates[0], templates[1], items, templates[2])]
+        first, then, finish = (dialect.template(name) for name in ("collect", "collect_all", "collected"))
+        kept = [_Aggregate(first, then, pack(aligned(block.output, given.type)), finish)]
     else:
         kept = list(found.values())
     terms = list(leaves(key))
-    names = [f"k{i}" for i in range(len(terms))]
-    arguments = [kept_.term for kept_ in kept if kept_.term is not None]
-    inner, read = script.select(
-        block,
-        [*terms, *arguments, block.weight],
-        [*names, *(f"x{i}" for i, aggregate in enumerate(kept) if aggregate.term is not None), "w"],
-    )
+    names = numbered("k", terms)
+    arguments = {f"x{i}": item.term for i, item in enumerate(kept) if item.term is not None}
+    inner, read = script.select(block, [*terms, *arguments.values(), block.weight], [*names, *arguments, "w"])
     if not given.nonnegative:
         inner = f"SELECT * FROM ({inner}) WHERE w > 0"
     one_weight = block.weight.kind == "literal" or determines_weight(block, key)
-    first = [f"{item.first.format(f'x{i}')} AS y{i}" for i, item in enumerate(kept)]
+    firsts = [f"{item.first.format(f'x{i}')} AS y{i}" for i, item in enumerate(kept)]
     if one_weight:
         weight = block.weight.text if block.weight.kind == "literal" else "min(w)"
-        sql = f"SELECT {', '.join([*names, *first, f'{weight} / 2 AS w'])} FROM ({inner}){grouping(names)}"
+        sql = f"SELECT {', '.join([*names, *firsts, f'{weight} / 2 AS w'])} FROM ({inner}){grouping(names)}"
     else:
-        groups = f"SELECT {', '.join([*names, *first, 'w'])} FROM ({inner}) GROUP BY {', '.join([*names, 'w'])}"
+        groups = f"SELECT {', '.join([*names, *firsts, 'w'])} FROM ({inner}) GROUP BY {', '.join([*names, 'w'])}"
         by = f"PARTITION BY {', '.join(names)} " if names else ""
         prefix = [f"{item.then.format(f'y{i}')} AS y{i}" for i, item in enumerate(kept)]
         step = "(w - coalesce(lead(w) OVER o, 0)) / 2 AS w"
@@ -76,30 +69,25 @@ def group_by(operator: GroupBy, script: Script, given: Relation, output: Relatio
         sql = f"SELECT {', '.join([*names, *prefix, step])} FROM ({groups}) {windows}"
     finished = [f"{item.finish.format(f'y{i}')} AS y{i}" for i, item in enumerate(kept)]
     sql = f"SELECT {', '.join([*names, *finished, 'w'])} FROM ({sql})"
-    counted = any(item.first == "count(*)" for item in kept)
+    counts = [f"y{i}" for i, item in enumerate(kept) if item.first == "count(*)"]
     key_columns = frozenset(names)
-    keys = (key_columns,) if one_weight else ((key_columns | {f"y{_count_at(kept)}"},) if counted else ())
+    keys = [key_columns] if one_weight else [key_columns | {count} for count in counts[:1]]
     columns = [(name, null) for name, (_, null) in zip(names, leaf_types(operator.key.type), strict=True)]
-    columns += [(f"y{i}", item.first != "count(*)") for i, item in enumerate(kept)]
+    columns += [(name, name not in counts) for name in numbered("y", kept)]
     constant = None
     if one_weight and block.weight.kind == "literal":
         constant = number(number_value(block.weight) / 2)
     name = script.table(sql, read)
-    table = SqlTable(name, tuple(columns), keys, key_columns if one_weight else None, constant, (), one_weight)
+    table = SqlTable(name, tuple(columns), tuple(keys), key_columns if one_weight else None, constant, (), one_weight)
     scan = script.scan(table)
-    alias = scan.tables[0][0]
-    key_shape = shape_of(operator.key.type, (column(alias, n, null) for n, null in columns[: len(names)]))
-    ys = [column(alias, n, null) for n, null in columns[len(names) :]]
-    if listed:
+    held = iter(leaves(scan.output))
+    key_shape, ys = shape_of(operator.key.type, held), list(held)
+    if found is None:
         value = lower(script, operator.reduce, canonical(ys[0], given.type))
     else:
         value = lower_with(operator.reduce.core, {0: parameter(_GROUP)}, dict(zip(found, ys, strict=True)), dialect)
     result = replace(scan, output=RecordShape(None, (key_shape, value)))
     return replace(output, blocks=(result,))
-
-
-def _count_at(kept: list[_Aggregate]) -> int:
-    return next(i for i, item in enumerate(kept) if item.first == "count(*)")
 
 
 def _aggregates(reduce: Lambda, block: Block, dialect: Dialect) -> dict[bytes, _Aggregate] | None:
@@ -121,9 +109,7 @@ def _aggregates(reduce: Lambda, block: Block, dialect: Dialect) -> dict[bytes, _
             first = dialect.template("sum_of_ints") if name == "sum" else f"{name}({{0}})"
             found[node.digest] = _Aggregate(first, f"{name}({{0}}) OVER p", term, finish)
     body = lower_with(core, {0: parameter(_GROUP)}, {digest: literal("0") for digest in found}, dialect)
-    if any(_GROUP in leaf.parameters for leaf in leaves(body)):
-        return None
-    return found
+    return None if any(_GROUP in leaf.parameters for leaf in leaves(body)) else found
 
 
 def _projection(over: object, group: Variable, block: Block, dialect: Dialect) -> SqlTerm | None:

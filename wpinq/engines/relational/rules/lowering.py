@@ -32,7 +32,7 @@ def lower_with(core: Lambda, bound: Mapping[int, Shape], known: Mapping[bytes, S
 
 def _lower(node: Expr, done: dict[bytes, Shape], bound: Mapping[int, Shape], dialect: Dialect) -> Shape:
     if isinstance(node, Constant):
-        return constant(node, dialect)
+        return constant(node.value, node.type, dialect)
     if isinstance(node, Variable):
         held = bound.get(node.level)
         return unpack(parameter(variable_name(node.level)), node.type) if held is None else held

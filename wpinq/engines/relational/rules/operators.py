@@ -13,28 +13,27 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatch
 
-from wpinq.engines.relational.blocks.block import Block, SqlTable, restricted
-from wpinq.engines.relational.blocks.relation import WEIGHT, Relation, column_names
+from wpinq.engines.relational.blocks.block import Block, SqlTable, looked_up, restricted
+from wpinq.engines.relational.blocks.relation import Relation, column_list
 from wpinq.engines.relational.blocks.shape import (
     RecordShape,
     Shape,
     aligned,
     as_term,
     coerce,
-    leaf_types,
     leaves,
     merged,
     same_value,
 )
 from wpinq.engines.relational.blocks.subjects import KeyNorm, Minimum, Total
-from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, both, call, column, same, times
+from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, both, call, times
 from wpinq.engines.relational.rules.grouping import group_by
 from wpinq.engines.relational.rules.lowering import lower
 from wpinq.engines.relational.rules.shaving import shave_constant, shave_varying
 from wpinq.engines.relational.rules.spreading import select_many
 from wpinq.engines.relational.sql import sums
 from wpinq.engines.relational.sql.dialect import Unsupported
-from wpinq.engines.relational.sql.script import Script, grouping
+from wpinq.engines.relational.sql.script import Script, grouping, numbered
 from wpinq.expr.nodes import Lambda
 from wpinq.plan.operator import Combination, Operator
 from wpinq.plan.operators import (
@@ -145,13 +144,12 @@ def _(operator: Union | Intersect, script: Script, inputs: list[Relation], outpu
         sides.append((f"SELECT *, {side} AS side FROM ({rows})", read))
     choose = "greatest" if isinstance(operator, Union) else "least"
     of = [f"coalesce(max(w) FILTER (WHERE side = {side}), CAST(0 AS DOUBLE))" for side in (0, 1)]
-    names = column_names(output.type)
+    columns = column_list(output.type)
+    names = [name for name, _ in columns]
     both_sides = " UNION ALL ".join(sql for sql, _ in sides)
     sql = f"SELECT {', '.join([*names, f'{choose}({of[0]}, {of[1]}) AS w'])} FROM ({both_sides}){grouping(names)}"
     name = script.table(f"SELECT * FROM ({sql}) WHERE w <> 0", [table for _, read in sides for table in read])
-    nullable = [null for _, null in leaf_types(output.type)]
-    table = SqlTable(name, tuple(zip(names, nullable, strict=True)), (frozenset(names),))
-    return replace(output, blocks=(script.scan(table, output.type),))
+    return replace(output, blocks=(script.scan(SqlTable(name, columns, (frozenset(names),)), output.type),))
 
 
 @relation_of.register
@@ -174,7 +172,7 @@ def _(operator: Join, script: Script, inputs: list[Relation], output: Relation) 
         keys.append(key)
         norms.append(norm)
     left, right = sides
-    weight = call("divide_weights", times(left.weight, right.weight), call("add_weights", *norms))
+    weight = call("divide_weights", times(left.weight, right.weight), call("float_add", *norms))
     joined = Block(
         left.tables + right.tables,
         both([left.condition, right.condition, same_value(*keys)]),
@@ -194,21 +192,16 @@ def _norm(script: Script, relation: Relation, block: Block, key: Shape, mass: Fr
         return block, own
     terms = list(leaves(key))
     shown = replace(block, output=RecordShape(None, tuple(terms)))
-    names = [f"c{i}" for i in range(len(terms))]
+    names = numbered("c", terms)
     total = script.rewritten(Total(shown, shown.output, absolute=True)).sql
     total = total or sums.norm_sql("w", relation.mass, mass, script.emitter.dialect)
     rows, read = script.rows(shown)
     name = script.table(f"SELECT {', '.join([*names, f'{total} AS w'])} FROM ({rows}){grouping(names)}", read)
-    listed = tuple((n, term.nullable) for n, term in zip(names, terms, strict=True))
-    norms = script.scan(
-        SqlTable(
-            name, listed, (frozenset(names),), lookup=True, covers=_covered(block, dict(zip(names, terms, strict=True)))
-        )
-    )
-    alias = norms.tables[0][0]
-    matches = [same(term, column(alias, n, term.nullable)) for n, term in zip(names, terms, strict=True)]
-    with_norms = replace(block, tables=block.tables + norms.tables, condition=both([block.condition, *matches]))
-    return with_norms, column(alias, WEIGHT, False)
+    held = dict(zip(names, terms, strict=True))
+    listed = tuple((n, term.nullable) for n, term in held.items())
+    norms = SqlTable(name, listed, (frozenset(names),), lookup=True, covers=_covered(block, held))
+    alias = script.alias()
+    return looked_up(block, alias, norms, terms), norms.weight_at(alias)
 
 
 def _covered(block: Block, key: dict[str, SqlTerm]) -> tuple[str, tuple[str, ...]] | None:

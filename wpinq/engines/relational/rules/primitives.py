@@ -5,7 +5,8 @@ Null-safe, because two lambdas that differ only in what can be null are equal, a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import reduce
 
 from wpinq.engines.relational.blocks.shape import (
     RecordShape,
@@ -14,6 +15,7 @@ from wpinq.engines.relational.blocks.shape import (
     choose,
     coerce,
     is_null,
+    null,
     order_term,
     pack,
     plain,
@@ -21,7 +23,7 @@ from wpinq.engines.relational.blocks.shape import (
     type_name,
     unpack,
 )
-from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, call, function, literal, parameter
+from wpinq.engines.relational.blocks.term import FALSE, TRUE, SqlTerm, call, function, literal, parameter
 from wpinq.engines.relational.sql.dialect import Dialect
 from wpinq.expr.nodes import Call, Constant, Lambda
 from wpinq.expr.primitives import LIST_LIMIT, TEXT_LIMIT
@@ -40,10 +42,11 @@ def _rule(name: str) -> Callable[[PrimitiveRule], PrimitiveRule]:
     return enter
 
 
-def _as(node: Call, shapes: tuple[Shape, ...], type_: Type) -> list[SqlTerm]:
-    """The arguments as terms of one type: null finds its type."""
-    pairs = zip(shapes, node.arguments, strict=True)
-    return [as_term(coerce(shape, argument.type, type_)) for shape, argument in pairs]
+def _as(node: Call, shapes: tuple[Shape, ...], *types: Type) -> list[SqlTerm]:
+    """The arguments as terms of their types, or of one type: null finds its type."""
+    types = types * len(shapes) if len(types) == 1 else types
+    arguments = zip(shapes, node.arguments, types, strict=True)
+    return [as_term(coerce(shape, argument.type, type_)) for shape, argument, type_ in arguments]
 
 
 def _small_integer(node: Call) -> str | None:
@@ -68,15 +71,37 @@ def _plain(template: str, type_: Type | None = None) -> PrimitiveRule:
     return lambda node, shapes: call(template, *(map(as_term, shapes) if type_ is None else _as(node, shapes, type_)))
 
 
+def _conversion(wanted: Type, templates: Mapping[Type, tuple[str, ...]]) -> PrimitiveRule:
+    """To a type: by templates, the inner one first, from each other type."""
+
+    def rule(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+        given = node.arguments[0].type
+        if given in (wanted, NULL):
+            return coerce(shapes[0], given, wanted)
+        return reduce(lambda term, template: call(template, term), templates[given], as_term(shapes[0]))
+
+    return rule
+
+
 RULES |= {name: _arithmetic(name) for name in ("add", "subtract", "multiply")}
 RULES |= {name: _plain(name, BOOL) for name in ("and", "not")}
 RULES |= {name: _plain(name, STR) for name in ("find", "lower", "split")}
-RULES |= {"min_list": _plain("list_min"), "max_list": _plain("list_max")}
-
-
-@_rule("divide")
-def _divide(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return call("fit_float", call("divide_float", *_as(node, shapes, FLOAT)))
+RULES |= {
+    "to_int": _conversion(INT, {FLOAT: ("float_to_int",), BOOL: ("bool_to_int",), STR: ("str_to_int",)}),
+    "to_float": _conversion(FLOAT, {INT: ("int_to_float",), STR: ("str_to_float", "fit_float")}),
+    "to_str": _conversion(STR, {INT: ("to_text",), BOOL: ("to_text",)}),
+    "min_list": _plain("list_min"),
+    "max_list": _plain("list_max"),
+    "divide": lambda node, shapes: call("fit_float", call("divide_float", *_as(node, shapes, FLOAT))),
+    "concatenate": lambda node, shapes: call("concatenate", *_as(node, shapes, STR), literal(str(TEXT_LIMIT))),
+    "flatten": lambda node, shapes: call("flatten", as_term(shapes[0]), literal(str(LIST_LIMIT))),
+    "length": lambda node, shapes: call(
+        f"{'text' if node.arguments[0].type == STR else 'list'}_length", as_term(shapes[0])
+    ),
+    "sum_list": lambda node, shapes: call(f"{'float' if node.type == FLOAT else 'int'}_list_sum", as_term(shapes[0])),
+    "is_null": lambda node, shapes: is_null(shapes[0]),
+    "record": lambda node, shapes: RecordShape(None, shapes),
+}
 
 
 @_rule("floor_divide")
@@ -133,53 +158,10 @@ def _where(node: Call, shapes: tuple[Shape, ...]) -> Shape:
     return choose(when, *chosen)
 
 
-@_rule("is_null")
-def _is_null(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return is_null(shapes[0])
-
-
-@_rule("to_int")
-def _to_int(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    given = node.arguments[0].type
-    if given in (INT, NULL):
-        return coerce(shapes[0], given, INT)
-    names: dict[Type, str] = {FLOAT: "float_to_int", BOOL: "bool_to_int", STR: "str_to_int"}
-    return call(names[given], as_term(shapes[0]))
-
-
-@_rule("to_float")
-def _to_float(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    given = node.arguments[0].type
-    if given in (FLOAT, NULL):
-        return coerce(shapes[0], given, FLOAT)
-    term = as_term(shapes[0])
-    return call("int_to_float", term) if given == INT else call("fit_float", call("str_to_float", term))
-
-
-@_rule("to_str")
-def _to_str(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    given = node.arguments[0].type
-    return coerce(shapes[0], given, STR) if given in (STR, NULL) else call("to_text", as_term(shapes[0]))
-
-
-@_rule("concatenate")
-def _concatenate(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return call("concatenate", *_as(node, shapes, STR), literal(str(TEXT_LIMIT)))
-
-
 @_rule("substring")
 def _substring(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    types = (STR, INT, INT)
-    text, start, length = (
-        as_term(coerce(shape, argument.type, type_))
-        for shape, argument, type_ in zip(shapes, node.arguments, types, strict=True)
-    )
+    text, start, length = _as(node, shapes, STR, INT, INT)
     return call("text_between", text, call("text_start", start), call("text_stop", start, length), start, length)
-
-
-@_rule("record")
-def _record(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return RecordShape(None, shapes)
 
 
 @_rule("weighted")
@@ -210,19 +192,14 @@ def _list(node: Call, shapes: tuple[Shape, ...]) -> Shape:
 
 @_rule("element")
 def _element(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    assert isinstance(node.arguments[0].type, ListOf)
-    items, index = as_term(shapes[0]), as_term(coerce(shapes[1], node.arguments[1].type, INT))
+    held = node.arguments[0]
+    assert isinstance(held.type, ListOf)
+    items, index = _as(node, shapes, held.type, INT)
+    found = call("element", items, index)
     if items.kind == "literal":  # a table, which may be long: written once
-        held = node.arguments[0]
         assert isinstance(held, Constant)
-        length = 0 if held.value is None else len(held.value)
-        return unpack(call("table_element", items, index, literal(str(length))), node.arguments[0].type.element)
-    return unpack(call("element", items, index), node.arguments[0].type.element)
-
-
-@_rule("length")
-def _length(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return call("text_length" if node.arguments[0].type == STR else "list_length", as_term(shapes[0]))
+        found = call("table_element", items, index, literal(str(len(held.value or ()))))
+    return unpack(found, held.type.element)
 
 
 @_rule("range_list")
@@ -242,20 +219,10 @@ def _map(node: Call, shapes: tuple[Shape, ...]) -> Shape:
     return call("map", as_term(items), function(variable_name(inner.level), pack(body)))
 
 
-@_rule("flatten")
-def _flatten(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return call("flatten", as_term(shapes[0]), literal(str(LIST_LIMIT)))
-
-
 @_rule("sort_list")
 def _sort_list(node: Call, shapes: tuple[Shape, ...]) -> Shape:
     assert isinstance(node.type, ListOf)
     return canonical(as_term(shapes[0]), node.type.element)
-
-
-@_rule("sum_list")
-def _sum_list(node: Call, shapes: tuple[Shape, ...]) -> Shape:
-    return call("float_list_sum" if node.type == FLOAT else "int_list_sum", as_term(shapes[0]))
 
 
 def canonical(items: SqlTerm, element: Type) -> SqlTerm:
@@ -274,29 +241,23 @@ def variable_name(level: int) -> str:
     return f"v{level}"
 
 
-def constant(node: Constant, dialect: Dialect) -> Shape:
+def constant(value: object, type_: Type, dialect: Dialect) -> Shape:
     """A constant as a value."""
-    return _constant(node.value, node.type, dialect)
-
-
-def _constant(value: object, type_: Type, dialect: Dialect) -> Shape:
+    if value is None:
+        return null(type_)
     if isinstance(type_, TupleOf):
-        if value is None:
-            return RecordShape(literal("FALSE"), tuple(_constant(None, item, dialect) for item in type_.elements))
         assert isinstance(value, tuple)
-        parts = tuple(_constant(item, part, dialect) for item, part in zip(value, type_.elements, strict=True))
+        parts = tuple(constant(item, part, dialect) for item, part in zip(value, type_.elements, strict=True))
         return RecordShape(TRUE if type_.nullable else None, parts)
     name = type_name(type_)
-    if value is None:
-        return literal(f"CAST(NULL AS {name})")
     if isinstance(type_, ListOf):
         assert isinstance(value, tuple)
         if is_number(type_.element) and None not in value:
             return literal(dialect.table([repr(item) for item in value], name))
-        items = [pack(_constant(item, type_.element, dialect)) for item in value]
+        items = [pack(constant(item, type_.element, dialect)) for item in value]
         return call(f"cast:{name}", call(f"list:{len(items)}", *items))
     if isinstance(value, str):
         return literal(dialect.text_literal(value))
     if isinstance(value, bool):
-        return TRUE if value else literal("FALSE")
+        return TRUE if value else FALSE
     return literal(f"CAST({value!r} AS {name})")

@@ -11,9 +11,9 @@ import math
 from dataclasses import replace
 
 from wpinq.engines.relational.blocks.block import Block, output_keys
-from wpinq.engines.relational.blocks.relation import Relation, column_names, derived
-from wpinq.engines.relational.blocks.shape import RecordShape, aligned, as_term, coerce, leaf_types, leaves, shape_of
-from wpinq.engines.relational.blocks.term import SqlTerm, call, column, literal, number, number_value
+from wpinq.engines.relational.blocks.relation import Relation, column_list, column_names, derived
+from wpinq.engines.relational.blocks.shape import RecordShape, aligned, as_term, leaves, shape_of
+from wpinq.engines.relational.blocks.term import SqlTerm, call, literal, number, number_value
 from wpinq.engines.relational.rules.lowering import lower
 from wpinq.engines.relational.sql import sums
 from wpinq.engines.relational.sql.script import Script
@@ -38,7 +38,7 @@ def shave_constant(operator: Shave, width: float, script: Script, given: Relatio
     numbers = dialect.unnest({"i": dialect.write("numbers_below", pieces)})
     spread = f"SELECT {', '.join([*names, 'rest', 'whole', numbers])} FROM ({counted})"
     sql = f"SELECT {', '.join([*names, 'i', f'CASE WHEN i < whole THEN {s} ELSE rest END AS w'])} FROM ({spread})"
-    return _result(script, given, output, read, sql, names, keys, _constant_piece(block, width))
+    return _result(script, given, output, read, sql, keys, _constant_piece(block, width))
 
 
 def shave_varying(operator: Shave, widths: Lambda, script: Script, given: Relation, output: Relation) -> Relation:
@@ -48,10 +48,9 @@ def shave_varying(operator: Shave, widths: Lambda, script: Script, given: Relati
     type_ = widths.type
     assert isinstance(type_, ListOf)
     assert operator.bound is not None
-    items = coerce(lower(script, widths, block.output), type_, ListOf(FLOAT)) if type_.element == FLOAT else None
-    if items is None:
-        items = call("cast:DOUBLE[]", as_term(lower(script, widths, block.output)))
-    assert isinstance(items, SqlTerm)
+    items = as_term(lower(script, widths, block.output))
+    if type_.element != FLOAT:
+        items = call("cast:DOUBLE[]", items)
     items = call("first", items, literal(str(operator.bound)))
     power = sums.exponent(given.mass) - operator.bound.bit_length() - 1
     grid, back = sums.power_of_two(power), sums.power_of_two(-power)
@@ -73,7 +72,7 @@ def shave_varying(operator: Shave, widths: Lambda, script: Script, given: Relati
     rest = f"{dialect.write('from_grid', 'remaining')} * {back}"
     piece = f"CASE WHEN step < remaining THEN s ELSE {rest} END AS w"
     sql = f"SELECT {first}i, {piece} FROM ({running}) WHERE s > 0 AND remaining > 0"
-    return _result(script, given, output, read, sql, names, keys, None)
+    return _result(script, given, output, read, sql, keys, None)
 
 
 def _rows(script: Script, given: Relation) -> tuple[Block, list[str], tuple[frozenset[str], ...]]:
@@ -90,18 +89,13 @@ def _result(
     output: Relation,
     read: tuple[str, ...],
     sql: str,
-    names: list[str],
     keys: tuple[frozenset[str], ...],
     weight: SqlTerm | None,
 ) -> Relation:
-    nullable = [null for _, null in leaf_types(given.type)]
-    columns = [*zip(names, nullable, strict=True), ("i", False)]
-    table = derived(sql, columns, read, tuple(key | {"i"} for key in keys))
-    table = replace(table, weight=weight)
-    block = script.scan(table)
-    alias = block.tables[0][0]
-    record = shape_of(given.type, (column(alias, name, null) for name, null in columns[:-1]))
-    shape = RecordShape(None, (record, column(alias, "i", False)))
+    table = derived(sql, [*column_list(given.type), ("i", False)], read, tuple(key | {"i"} for key in keys))
+    block = script.scan(replace(table, weight=weight))
+    terms = leaves(block.output)
+    shape = RecordShape(None, (shape_of(given.type, terms), next(terms)))
     return replace(output, blocks=(replace(block, output=shape),))
 
 

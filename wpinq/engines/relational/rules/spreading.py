@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wpinq.engines.relational.blocks.relation import Relation, derived
-from wpinq.engines.relational.blocks.shape import RecordShape, unpack
-from wpinq.engines.relational.blocks.term import SqlTerm, call, column, function, literal, parameter
+from wpinq.engines.relational.blocks.shape import RecordShape, as_term, unpack
+from wpinq.engines.relational.blocks.term import call, column, function, literal, parameter
 from wpinq.engines.relational.rules.lowering import lower
 from wpinq.engines.relational.sql.script import Script
 from wpinq.expr.types import ListOf, Weighted
@@ -27,8 +27,7 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
     if isinstance(type_.element, Weighted):
         given = script.once(given)  # the shares of a list run in Python: once for each distinct record
     for block in given.blocks:
-        items = lower(script, operator.function, block.output)
-        assert isinstance(items, SqlTerm)
+        items = as_term(lower(script, operator.function, block.output))
         if type_.bound is None or operator.bound < type_.bound:
             items = call("first", items, literal(str(operator.bound)))
         inner, read = script.select(block, [items, block.weight], ["items", "w"])

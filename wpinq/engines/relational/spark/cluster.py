@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -12,18 +11,18 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 from wpinq.dataset import EngineDataset, WeightRange
-from wpinq.engines.contract import Engine, Sides
+from wpinq.engines.contract import Sides
 from wpinq.engines.relational.compiler import Compiled, compile_plan
 from wpinq.engines.relational.nesting import check_nesting
 from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.running import check_given, run
+from wpinq.engines.relational.running import RelationalEngine, check_given, run
 from wpinq.engines.relational.spark.fetching import fetch_all, fetch_keys, fetch_sides
 from wpinq.engines.relational.spark.frames import frame_of, let_go
 from wpinq.engines.relational.spark.spark_sql import SPARK
 from wpinq.engines.relational.spark.starting import Started, start
 from wpinq.engines.relational.spark.views import SparkViews
 from wpinq.engines.relational.sql.script import Rewrite
-from wpinq.errors import EvaluationFailed, PlanError, SourceRejected
+from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
 from wpinq.plan.node import Node
@@ -38,7 +37,7 @@ DEPTH_LIMIT = 100
 """Spark 4.3 reads 200 parentheses inside one another, and 100 queries, with the stack that Java gives it."""
 
 
-class SparkDatabase(Engine):
+class SparkDatabase(RelationalEngine):
     """A Spark session of its own that evaluates plans and keeps the datasets that it was given for the next ones.
 
     It is made from the active Spark session when it is first used; where none is active, one is started as
@@ -56,15 +55,15 @@ class SparkDatabase(Engine):
     """
 
     name = "spark"
+    failed = FAILED
 
     def __init__(self, memory_limit: str | None = None, threads: int | None = None) -> None:
         if memory_limit is not None or threads is not None:
             raise PlanError('the engine "spark" takes memory and threads from the Spark session, not from this one')
+        super().__init__()
         self._started: Started | None = None
-        self._held: dict[str, tuple[Source, object, WeightRange]] = {}
+        self._weights: dict[str, WeightRange] = {}
         self._kept: list[tuple[weakref.ref[EngineDataset], Any]] = []
-        self._closed = False
-        self._lock = threading.RLock()
 
     @staticmethod
     @lru_cache(maxsize=1024)
@@ -115,17 +114,11 @@ class SparkDatabase(Engine):
         with self._lock:
             self._closed = True
             for table in list(self._held):
-                self._drop(table)
+                self._let_go(table)
             for _, frame in self._kept:
                 let_go(frame)
             self._kept.clear()
             self._started = None
-
-    def forget(self, name: str) -> None:
-        """Let go of the dataset of a source."""
-        with self._lock:
-            for table in [table for table, (source, *_) in self._held.items() if source.source == name]:
-                self._drop(table)
 
     def evaluate(
         self,
@@ -210,38 +203,33 @@ class SparkDatabase(Engine):
         declared = check_given(self.name, root, data, arithmetic)
         self.check(root)
         tables = compile_plan(root, rewrites, dialect=SPARK).sources
-        with self._lock:
-            if self._closed:
-                raise PlanError("this database is closed")
+
+        def attempt() -> T | None:
             spark = self.open().session
             self._sweep()
             output = None
             try:
                 for name, table in tables.items():
-                    self._load(spark, table, declared[name], data[name])
-                with SparkViews(spark, {table: held[2] for table, held in self._held.items()}) as views:
+                    self._hold(table, declared[name], data[name])
+                with SparkViews(spark, self._weights) as views:
                     output = fetch(spark, run(root, rewrites, views, on_step, SPARK))
             except PlanError:
                 raise  # of the caps: it names the source
             except Exception:  # Spark's own say what the data are
                 pass
-        if output is None:
-            raise EvaluationFailed(FAILED)
-        return output
+            return output
 
-    def _load(self, spark: Any, table: str, source: Source, weights: object) -> None:
-        held = self._held.get(table)
-        if held is not None and held[0] == source and held[1] is weights:
-            return
-        self._drop(table)
-        frame, weight_range = frame_of(spark, source, weights)
+        return self._in_turn(attempt)
+
+    def _load(self, table: str, source: Source, weights: object) -> None:
+        frame, weight_range = frame_of(self.open().session, source, weights)
         frame.createOrReplaceTempView(table)
-        self._held[table] = (source, weights, weight_range)
+        self._weights[table] = weight_range
 
     def _drop(self, table: str) -> None:
-        if self._held.pop(table, None) is not None and self._started is not None:
-            with contextlib.suppress(Exception):  # Spark may be gone, and the view with it
-                self._started.session.catalog.dropTempView(table)
+        del self._weights[table]
+        with contextlib.suppress(Exception):  # Spark may be gone, and the view with it
+            self.open().session.catalog.dropTempView(table)
 
 
 def _depth(sql: str) -> int:

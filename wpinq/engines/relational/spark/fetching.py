@@ -10,11 +10,11 @@ from typing import Any
 
 from wpinq.engines.contract import Sides, at_keys
 from wpinq.engines.relational.blocks.relation import column_names
-from wpinq.engines.relational.blocks.shape import flattener, leaf_types, reader, type_name
+from wpinq.engines.relational.blocks.shape import column_types, flattener, plain, reader
 from wpinq.engines.relational.compiler import Compiled
 from wpinq.engines.relational.spark.frames import key_frame
 from wpinq.engines.relational.spark.spark_sql import type_in_spark
-from wpinq.expr.types import Type
+from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import Value, order_key
 from wpinq.plan.arithmetic import Weights
 
@@ -64,8 +64,7 @@ def fetch_sides(spark: Any, compiled: Compiled, candidates: Sequence[Value]) -> 
 
 def _sums(compiled: Compiled, places: Sequence[Value]) -> str:
     """The query of the sums by slot and by power of two. Spark orders structs and lists as the canonical order does."""
-    leaves = [leaf for leaf, _ in leaf_types(compiled.type)]
-    kinds = ["BOOLEAN" if leaf is None else type_in_spark(type_name(leaf)) for leaf in leaves]
+    kinds = [type_in_spark(generic) for generic in column_types(compiled.type)]
     struct = ", ".join(f"k{i}: {kind}" for i, kind in enumerate(kinds))
     key = ", ".join(f"'k{i}', c{i}" for i, _ in enumerate(kinds))
     flat = flattener(compiled.type)
@@ -73,7 +72,8 @@ def _sums(compiled: Compiled, places: Sequence[Value]) -> str:
     text = json.dumps(rows, allow_nan=False)
     table = f"from_json(CAST(X'{text.encode().hex()}' AS STRING), 'ARRAY<STRUCT<{struct}>>')"  # read once: a constant
     steps = ", ".join(str(2**bit) for bit in reversed(range(len(places).bit_length() or 1)))
-    present = ("c0" if leaves[0] is None else "c0 IS NOT NULL") if compiled.type.nullable else "TRUE"
+    there = "c0" if isinstance(plain(compiled.type), TupleOf) else "c0 IS NOT NULL"
+    present = there if compiled.type.nullable else "TRUE"
     keyed = f"SELECT w, named_struct({key}) AS k FROM ({compiled.query}) WHERE w <> 0 AND {present}"
     placed = (
         f"SELECT w, k, 53 - CAST(floor(log2(abs(w))) AS INT) AS up, aggregate(array({steps}), 0, "

@@ -12,8 +12,7 @@ from wpinq.dataset import EngineDataset, WeightRange
 from wpinq.engines.relational.blocks.relation import column_names
 from wpinq.engines.relational.blocks.shape import flattener, leaf_types, plain
 from wpinq.engines.relational.sql.sums import check_norm
-from wpinq.expr.types import ListOf, TupleOf, Type
-from wpinq.expr.types import Scalar as ScalarType
+from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.plan.operators.source import Source
 
@@ -83,6 +82,6 @@ def _arrow_type(type_: Type) -> Any:
     if isinstance(type_, TupleOf):
         fields = [pa.field(f"f{i}", _arrow_type(element)) for i, element in enumerate(type_.elements)]
         return pa.struct(fields or [pa.field("f", pa.bool_())])
-    assert isinstance(type_, ScalarType)
+    assert isinstance(type_, Scalar)
     kinds = {"int": pa.int64, "float": pa.float64, "bool": pa.bool_, "str": pa.string, "null": pa.int32}
     return kinds[type_.name]()

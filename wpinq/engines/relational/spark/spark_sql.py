@@ -24,10 +24,6 @@ _WIDE = "DECIMAL(38,0)"
 _TWO_64 = f"{2**64}BD"
 
 
-def _escaped(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
-
-
 def _part(value: str, number: int) -> str:
     """The 32 bits of a float without fraction from bit `32 · number` on, with its sign."""
     scaled = value if number == 0 else f"({value}) * {2.0 ** (-32 * number)!r}D"
@@ -72,8 +68,8 @@ _TEMPLATES: dict[str, str] = {
     "divisor": "nullif(abs(CAST({0} AS DECIMAL(20,0))), CAST(0 AS DECIMAL(20,0)))",
     # below 2^63, which Spark would let pass as 2^63 - 1
     "float_to_int": "CASE WHEN {0} < 9.223372036854775808E18D THEN TRY_CAST({0} AS BIGINT) END",
-    "str_to_int": rf"CASE WHEN {{0}} RLIKE r'\A(?:{_escaped(INT_TEXT)})\z' THEN TRY_CAST({{0}} AS BIGINT) END",
-    "str_to_float": rf"CASE WHEN {{0}} RLIKE r'\A(?:{_escaped(FLOAT_TEXT)})\z' THEN TRY_CAST({{0}} AS DOUBLE) END",
+    "str_to_int": rf"CASE WHEN {{0}} RLIKE r'\A(?:{INT_TEXT})\z' THEN TRY_CAST({{0}} AS BIGINT) END",
+    "str_to_float": rf"CASE WHEN {{0}} RLIKE r'\A(?:{FLOAT_TEXT})\z' THEN TRY_CAST({{0}} AS DOUBLE) END",
     "to_text": "CAST({0} AS STRING)",
     "find": "CAST(instr({0}, {1}) - 1 AS BIGINT)",
     "text_stop": f"CAST(least(greatest(CAST({{0}} AS {_WIDE}), CAST(0 AS {_WIDE}), "
@@ -113,30 +109,8 @@ _TEMPLATES: dict[str, str] = {
 }
 
 
-def _grid_sum(values: int) -> str:
-    """The sum of one or several values a row. The total is written once, as the element of a list."""
-    wide = [_wide(f"rint({{{i}}})") for i in range(values)]
-    sums = [f"sum({' + '.join(parts)})" for parts in zip(*wide, strict=True)]
-    return f"transform(array({_joined(sums)}), t -> {_float('t')})[0]"
-
-
-def _parametrised(name: str, argument: str) -> str:
-    if name == "sql":
-        raise Unsupported(f"there is no text for {argument!r} in the SQL of spark")
-    if name == "grid_sum":
-        return _grid_sum(int(argument))
-    if name == "struct":
-        inside = ", ".join(f"'f{i}', {{{i}}}" for i in range(int(argument)))
-        return f"named_struct({inside or repr('f') + ', TRUE'})"
-    if name == "struct_field":
-        return f"({{0}}).f{argument}"
-    if name == "cast":
-        return f"CAST({{0}} AS {type_in_spark(argument)})"
-    return f"array({', '.join(f'{{{i}}}' for i in range(int(argument)))})"
-
-
 def type_in_spark(generic: str) -> str:
-    """The name of a type that `layout.type_name` gives."""
+    """The name of a type that `shape.type_name` gives."""
     if generic.endswith("[]"):
         return f"ARRAY<{type_in_spark(generic[:-2])}>"
     if generic.startswith("STRUCT("):
@@ -163,6 +137,21 @@ _NULL = re.compile(r"CAST\(NULL AS (.*)\)")
 @dataclass(frozen=True, eq=False)
 class SparkDialect(Dialect):
     """Spark's SQL, with ANSI mode on."""
+
+    def own(self, text: str) -> str:
+        raise Unsupported(f"there is no text for {text!r} in the SQL of spark")
+
+    def type_name(self, generic: str) -> str:
+        return type_in_spark(generic)
+
+    def grid_sum(self, values: Sequence[str]) -> str:
+        """The total is written once, as the element of a list."""
+        wide = [_wide(f"rint({value})") for value in values]
+        sums = [f"sum({' + '.join(parts)})" for parts in zip(*wide, strict=True)]
+        return f"transform(array({_joined(sums)}), t -> {_float('t')})[0]"
+
+    def list_of(self, items: Sequence[str]) -> str:
+        return f"array({', '.join(items)})"
 
     def literal(self, text: str) -> str:
         found = _NULL.fullmatch(text)
@@ -194,7 +183,6 @@ class SparkDialect(Dialect):
 SPARK = SparkDialect(
     "spark",
     {**STANDARD, **_TEMPLATES},
-    _parametrised,
     "{name} -> {body}",
     frozenset(("float_list_sum",)),
     sorts=False,

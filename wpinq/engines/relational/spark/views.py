@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from contextlib import ExitStack
+from typing import Any
 
 from wpinq.dataset import WeightRange
 from wpinq.engines.relational.rewrites.equal_weights import weights_sql
@@ -11,35 +12,27 @@ from wpinq.engines.relational.spark.frames import let_go
 from wpinq.engines.relational.sql.script import SqlStatement
 
 
-class SparkViews:
-    """What `running.run` asks of Spark. A table is a view; its rows are kept if they are read more than once."""
+class SparkViews(ExitStack):
+    """What `running.run` asks of Spark. A table is a view; its rows are kept if they are read more than once.
+
+    At its end it lets go of all of them.
+    """
 
     def __init__(self, spark: Any, weights: Mapping[str, WeightRange]) -> None:
+        super().__init__()
         self._spark, self._weights = spark, weights
-        self._made: list[str] = []
-        self._kept: list[Any] = []
 
     def create(self, statement: SqlStatement, shared: bool) -> None:
         """Name the query of a statement. Its rows are made when they are first asked for."""
         frame = self._spark.sql(statement.query)
         if shared:
             frame = frame.localCheckpoint(eager=False)
-            self._kept.append(frame)
+            self.callback(let_go, frame)
         frame.createOrReplaceTempView(statement.creates)
-        self._made.append(statement.creates)
+        self.callback(self._spark.catalog.dropTempView, statement.creates)
 
     def drop(self, table: str) -> None:
         """Nothing yet: rows that are made late may come from it."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """Let go of all tables."""
-        for table in self._made:
-            self._spark.catalog.dropTempView(table)
-        for frame in self._kept:
-            let_go(frame)
 
     def weights(self, table: str) -> WeightRange:
         """The least and the greatest weight in a table."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from wpinq.errors import PlanError
 
-INT_TEXT = r"[+-]?[0-9]{1,19}"
-FLOAT_TEXT = r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,5})?"
+INT_TEXT = r"[+-]?[0-9]{{1,19}}"
+FLOAT_TEXT = r"[+-]?([0-9]{{1,400}}(\.[0-9]{{0,400}})?|\.[0-9]{{1,400}})([eE][+-]?[0-9]{{1,5}})?"
+"""The texts of numbers, as a template has them: with braces doubled."""
 
 STANDARD: dict[str, str] = {
     "equal": "({0} = {1})",
@@ -31,8 +32,6 @@ STANDARD: dict[str, str] = {
     "lower": "translate({0}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')",
     "text_start": "least(greatest({0}, 0), 2147483647)",
     "float_list_sum": "wpinq_sum({0})",
-    "multiply_weights": "({0} * {1})",
-    "add_weights": "({0} + {1})",
     "divide_weights": "({0} / greatest({1}, CAST(1e-300 AS DOUBLE)))",
     "least": "least({0}, {1})",
     "greatest": "greatest({0}, {1})",
@@ -55,10 +54,8 @@ _DUCKDB: dict[str, str] = {
     "signed_dividend": "CASE WHEN {1} < 0 THEN -CAST({0} AS HUGEINT) ELSE CAST({0} AS HUGEINT) END",
     "divisor": "nullif(abs(CAST({0} AS HUGEINT)), 0)",
     "float_to_int": "TRY_CAST(trunc({0}) AS BIGINT)",
-    "str_to_int": f"CASE WHEN regexp_full_match({{0}}, '{INT_TEXT.replace('{', '{{').replace('}', '}}')}') "
-    "THEN TRY_CAST({0} AS BIGINT) END",
-    "str_to_float": f"CASE WHEN regexp_full_match({{0}}, '{FLOAT_TEXT.replace('{', '{{').replace('}', '}}')}') "
-    "THEN TRY_CAST({0} AS DOUBLE) END",
+    "str_to_int": f"CASE WHEN regexp_full_match({{0}}, '{INT_TEXT}') THEN TRY_CAST({{0}} AS BIGINT) END",
+    "str_to_float": f"CASE WHEN regexp_full_match({{0}}, '{FLOAT_TEXT}') THEN TRY_CAST({{0}} AS DOUBLE) END",
     "to_text": "CAST({0} AS VARCHAR)",
     "find": "(instr({0}, {1}) - 1)",
     "text_stop": "CAST(least(greatest({0}, 0, CAST({0} AS HUGEINT) + {1}), 2147483647) AS BIGINT)",
@@ -96,30 +93,13 @@ _DUCKDB: dict[str, str] = {
 }
 
 
-def _parametrised(name: str, argument: str) -> str:
-    """Templates with a static part, written `name:part`; `sql:text` is DuckDB's own text of a rule."""
-    if name == "sql":
-        return argument
-    if name == "grid_sum":
-        return f"CAST(sum({' + '.join(f'CAST({{{i}}} AS HUGEINT)' for i in range(int(argument)))}) AS DOUBLE)"
-    if name == "struct":
-        inside = ", ".join(f"f{i} := {{{i}}}" for i in range(int(argument)))
-        return f"struct_pack({inside or 'f := TRUE'})"
-    if name == "struct_field":
-        return f"struct_extract({{0}}, 'f{argument}')"
-    if name == "cast":
-        return f"CAST({{0}} AS {argument})"
-    assert name == "list"
-    return f"list_value({', '.join(f'{{{i}}}' for i in range(int(argument)))})"
-
-
 class Unsupported(PlanError):
     """What there is no rule or no text for; says what, and not in which step."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dialect:
-    """How terms and names are written.
+    """How terms and names are written: as DuckDB reads them, where nothing else is said.
 
     Attributes
     ----------
@@ -127,8 +107,6 @@ class Dialect:
         The database.
     templates : mapping
         Template name to text, with `{0}`, `{1}`, … for its arguments.
-    parametrised : callable
-        The text of a template with a static part.
     lambda_ : str
         A function of one parameter, with `{name}` and `{body}`.
     outer_only : frozenset of str
@@ -139,19 +117,43 @@ class Dialect:
 
     name: str
     templates: Mapping[str, str]
-    parametrised: Callable[[str, str], str]
     lambda_: str = "lambda {name}: {body}"
     outer_only: frozenset[str] = frozenset()
     sorts: bool = True
 
     def template(self, name: str) -> str:
-        """The text of a template."""
-        stem, colon, argument = name.partition(":")
-        if name in self.templates:
-            return self.templates[name]
+        """The text of a template; of one with a static part, too, which is written `name:part`."""
+        stem, colon, part = name.partition(":")
+        if stem == "struct_field":
+            return self.field("{0}", f"f{part}")
+        if stem == "cast":
+            return f"CAST({{0}} AS {self.type_name(part)})"
+        if stem == "sql":
+            return self.own(part)
         if not colon:
+            if name in self.templates:
+                return self.templates[name]
             raise Unsupported(f"there is no text for {name!r} in the SQL of {self.name}")
-        return self.parametrised(stem, argument)
+        places = [f"{{{i}}}" for i in range(int(part))]
+        if stem == "struct":
+            return self.struct({f"f{i}": place for i, place in enumerate(places)} or {"f": "TRUE"})
+        return self.grid_sum(places) if stem == "grid_sum" else self.list_of(places)
+
+    def own(self, text: str) -> str:
+        """A rule's own text, written for DuckDB."""
+        return text
+
+    def type_name(self, generic: str) -> str:
+        """The name of a type that `shape.type_name` gives."""
+        return generic
+
+    def grid_sum(self, values: Sequence[str]) -> str:
+        """The sum of one or several values a row, on the grid of `sums`."""
+        return f"CAST(sum({' + '.join(f'CAST({value} AS HUGEINT)' for value in values)}) AS DOUBLE)"
+
+    def list_of(self, items: Sequence[str]) -> str:
+        """A list."""
+        return f"list_value({', '.join(items)})"
 
     def write(self, name: str, *arguments: str) -> str:
         """A template filled with texts."""
@@ -187,4 +189,4 @@ class Dialect:
         return f"CAST('[{', '.join(numbers)}]' AS {type_name})"
 
 
-DUCKDB = Dialect("duckdb", {**STANDARD, **_DUCKDB}, _parametrised)
+DUCKDB = Dialect("duckdb", {**STANDARD, **_DUCKDB})

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wpinq.engines.relational.blocks.block import Block
-from wpinq.engines.relational.blocks.term import SqlTerm, column, columns, conjuncts, parameter, substitute, walk
+from wpinq.engines.relational.blocks.term import SqlTerm, columns, conjuncts, parameter, renamed, walk
 from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect, Unsupported
 
 TEXT_LIMIT = 4000
@@ -69,28 +69,19 @@ class Emitter:
     def _map(self, items: str, function: SqlTerm, written: dict[bytes, str]) -> str:
         """A function of each element of a list; what it uses often is put beside the element first, step by step."""
         name, (body,) = function.text, function.arguments
-        inner = dict(written)
-        shared = self.shared([body], set(inner), inside=name)
-        levels = _levels(shared, [body])
+        levels = _levels(self.shared([body], set(written), inside=name), [body])
         held = {parameter(name).digest: "v"}
-        for number, level in enumerate(levels):
-            if number:
-                inner |= {digest: self.dialect.field(name, place) for digest, place in held.items()}
-            for term in level:
+        for number, level in enumerate([*levels, [body]]):
+            fields = {digest: self.dialect.field(name, place) for digest, place in held.items()} if number else {}
+            inner = written | fields
+            for term in [parameter(name), *level]:
                 self._write(term, inner)
-            inner.setdefault(parameter(name).digest, name)
-            new = {term.digest: f"s{len(held) + i}" for i, term in enumerate(level)}
-            parts = {place: inner[digest] for digest, place in (held | new).items()}
-            packed = self.dialect.lambda_.format(name=name, body=self.dialect.struct(parts))
-            items = self.dialect.template("map").format(items, packed)
-            held |= new
-            inner = dict(written)
-        if levels:
-            inner |= {digest: self.dialect.field(name, place) for digest, place in held.items()}
-        self._write(body, inner)
-        return self.dialect.template("map").format(
-            items, self.dialect.lambda_.format(name=name, body=inner[body.digest])
-        )
+            result = inner[body.digest] if number == len(levels) else ""
+            if not result:
+                held |= {term.digest: f"s{len(held) + i}" for i, term in enumerate(level)}
+                result = self.dialect.struct({place: inner[digest] for digest, place in held.items()})
+            items = self.dialect.write("map", items, self.dialect.lambda_.format(name=name, body=result))
+        return items
 
     def shared(self, roots: Sequence[SqlTerm], known: set[bytes], inside: str | None = None) -> list[SqlTerm]:
         """The terms to name so that the text does not blow up: none while it is short; else all that are shared.
@@ -98,7 +89,8 @@ class Emitter:
         With `inside`, those in which that parameter is free and no parameter of a function deeper down; without,
         those in which no parameter is.
         """
-        if sum(self.lengths(roots, known)[root.digest] for root in roots) <= TEXT_LIMIT:
+        sizes = self.lengths(roots, known)
+        if sum(sizes[root.digest] for root in roots) <= TEXT_LIMIT:
             return []
         uses: Counter[bytes] = Counter(root.digest for root in roots)
         order = [term for term in walk(roots) if term.digest not in known]
@@ -106,7 +98,6 @@ class Emitter:
         for term in order:
             for place in self._places(term):
                 uses[term.arguments[place].digest] += 1
-        sizes = self.lengths(roots, known)
         return [
             term
             for term in order
@@ -140,7 +131,7 @@ class Emitter:
         """Terms over the rows of a block, under these names."""
         # aliases by position: equal blocks are equal text, whatever they were called while they were built
         rename = {alias: f"a{i}" for i, (alias, _) in enumerate(block.tables)}
-        rewrite = substitute(lambda term: column(rename[term.scope], term.text, term.nullable))
+        rewrite = renamed(rename)
         outputs, conditions = [rewrite(term) for term in outputs], conjuncts(rewrite(block.condition))
         tables = ", ".join(f"{table.source} AS {rename[alias]}" for alias, table in block.tables)
         shared = self.shared([*outputs, *conditions], set())

@@ -13,10 +13,10 @@ from wpinq.engines.relational.blocks.block import (
     output_weight_from,
     rewritten,
 )
-from wpinq.engines.relational.blocks.relation import WEIGHT, Relation, column_names, reads
-from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaf_types, leaves, shape_of
+from wpinq.engines.relational.blocks.relation import WEIGHT, Relation, column_list, column_names, reads
+from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaves, shape_of
 from wpinq.engines.relational.blocks.subjects import Addends, QueryRows, Total
-from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, column, number
+from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, number
 from wpinq.engines.relational.sql import sums
 from wpinq.engines.relational.sql.emit import Emitter
 from wpinq.expr.nodes import digest_of
@@ -102,7 +102,7 @@ class Script:
     def rows(self, block: Block) -> tuple[str, tuple[str, ...]]:
         """The query of a block: its record as `c0`, `c1`, …, its weight as `w`; and the tables that it reads."""
         outputs = list(leaves(block.output))
-        return self.select(block, [*outputs, block.weight], [*(f"c{i}" for i in range(len(outputs))), WEIGHT])
+        return self.select(block, [*outputs, block.weight], [*numbered("c", outputs), WEIGHT])
 
     def fresh(self, block: Block) -> Block:
         """The same block under aliases that nothing else uses."""
@@ -112,10 +112,9 @@ class Script:
     def scan(self, table: SqlTable, type_: Type | None = None) -> Block:
         """Every row of a table: its columns as a record of a type, or side by side."""
         alias = self.alias()
-        terms = [column(alias, name, nullable) for name, nullable in table.columns]
-        weight = column(alias, WEIGHT, False) if table.weight is None else table.weight
+        terms = table.at(alias)
         output = RecordShape(None, tuple(terms)) if type_ is None else shape_of(type_, iter(terms))
-        return Block(((alias, table),), TRUE, output, weight)
+        return Block(((alias, table),), TRUE, output, table.weight_at(alias))
 
     # --- datasets as tables -----------------------------------------------------------------------------------------
 
@@ -134,9 +133,7 @@ class Script:
 
     def grouped(self, relation: Relation) -> tuple[str, SqlTable]:
         """The query that gives each record once with its weight, and what is known of its rows."""
-        names = column_names(relation.type)
-        nullable = [null for _, null in leaf_types(relation.type)]
-        listed = tuple(zip(names, nullable, strict=True))
+        names, listed = column_names(relation.type), column_list(relation.type)
         blocks = [replace(block, output=aligned(block.output, relation.type)) for block in relation.blocks]
         if relation.unique:
             (block,) = blocks
@@ -151,8 +148,7 @@ class Script:
         """The sum over equal records. What is the same in every row is not grouped by."""
         outputs = [list(leaves(block.output)) for block in blocks]
         constant = [
-            all(terms[i].kind == "literal" and terms[i] == outputs[0][i] for terms in outputs)
-            for i in range(len(names))
+            first.kind == "literal" and {first}.issuperset(others) for first, *others in zip(*outputs, strict=True)
         ]
         total = self.rewritten(Total(blocks[0], blocks[0].output)).sql if len(blocks) == 1 else None
         if total is None:
@@ -177,7 +173,7 @@ class Script:
             for block, weights in parts:
                 outputs = list(leaves(block.output))
                 filled = [*weights[1:], *[number(0.0)] * (width - len(weights))]
-                names = [*(f"c{i}" for i in range(len(outputs))), *further, WEIGHT]
+                names = [*numbered("c", outputs), *further, WEIGHT]
                 started = len(parts[0][1]) > 1  # where there are orbits, they say from which vertex
                 queries.append(self.select(block, [*outputs, *filled, weights[0]], names, started))
         return queries, [WEIGHT, *further]
@@ -187,6 +183,11 @@ class Script:
         if len(relation.blocks) > 1:
             relation = self.stored(relation)
         return self.fresh(relation.blocks[0])
+
+
+def numbered(letter: str, items: Sequence[object]) -> list[str]:
+    """A name for each of some items: `c0`, `c1`, …"""
+    return [f"{letter}{i}" for i in range(len(items))]
 
 
 def table_name(query: str) -> str:

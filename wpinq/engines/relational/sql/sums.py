@@ -50,12 +50,8 @@ def bits(mass: Fraction) -> int:
     """The least b with `2^b >= mass`."""
     if mass <= 0:
         return 0
-    guess = mass.numerator.bit_length() - mass.denominator.bit_length()
-    while Fraction(2) ** guess < mass:
-        guess += 1
-    while Fraction(2) ** (guess - 1) >= mass:
-        guess -= 1
-    return guess
+    near = mass.numerator.bit_length() - mass.denominator.bit_length()  # 2^(near-1) < mass < 2^(near+1)
+    return near + (Fraction(2) ** near < mass)
 
 
 def exponent(mass: Fraction, range_bits: int = RANGE_BITS) -> int:
