@@ -101,7 +101,7 @@ class _Hidden(Exception):
         self.source = source
 
 
-class _Release:
+class _PrintedRelease:
     """A measurement as it is written: the plan that it is called on, and the call."""
 
     def __init__(self, measurement: Measurement) -> None:
@@ -118,7 +118,7 @@ class _Release:
 
 class _Printer:
     def __init__(self, named: Mapping[str, Query | Measurement], declared: Mapping[str, Query]) -> None:
-        self.named = {name: _Release(v) if isinstance(v, Measurement) else v for name, v in named.items()}
+        self.named = {name: _PrintedRelease(v) if isinstance(v, Measurement) else v for name, v in named.items()}
         roots = [value.plan for value in (*declared.values(), *self.named.values())]
         check_sources(roots)
         self.order = list(topological(roots))
@@ -168,7 +168,7 @@ class _Printer:
                 if node.digest in self.variables and node.inputs:
                     self._define(node)
             done = max(done, reached)
-            if isinstance(value, _Release):
+            if isinstance(value, _PrintedRelease):
                 base = self._reference(value.plan)
                 self._bind(name, self._read_as(base, value.reading), value.call)
                 self.meaning[name] = b"a release"

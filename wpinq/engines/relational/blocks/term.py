@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Literal
 
-from wpinq.expr.nodes import digest_of
+from wpinq.expr.nodes import below_first, digest_of
 
 Kind = Literal["column", "literal", "parameter", "function", "call"]
 
@@ -147,18 +148,7 @@ def times(left: SqlTerm, right: SqlTerm) -> SqlTerm:
 
 def walk(roots: Iterable[SqlTerm]) -> Iterator[SqlTerm]:
     """Every distinct term once, arguments first; any depth."""
-    done: set[bytes] = set()
-    stack = [(root, False) for root in roots][::-1]
-    while stack:
-        term, expanded = stack.pop()
-        if term.digest in done:
-            continue
-        if expanded:
-            done.add(term.digest)
-            yield term
-        else:
-            stack.append((term, True))
-            stack.extend((argument, False) for argument in reversed(term.arguments))
+    return below_first(roots, attrgetter("arguments"))
 
 
 def columns(*roots: SqlTerm) -> set[SqlTerm]:
