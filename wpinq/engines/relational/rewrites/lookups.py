@@ -30,7 +30,7 @@ from wpinq.engines.relational.sql.script import Script, numbered
 
 
 @dataclass(frozen=True, slots=True)
-class _LookupGroup:
+class _Alternative:
     """Lookups at one key: the tables by alias, and for each the columns of its key in the order of the first's."""
 
     tables: tuple[tuple[str, SqlTable], ...]
@@ -52,7 +52,7 @@ def _folded(script: Script, block: Block) -> Block:
         done.add(alias)
 
 
-def _find(block: Block, done: set[str]) -> _LookupGroup | None:
+def _find(block: Block, done: set[str]) -> _Alternative | None:
     find = classes(block)
     groups: dict[tuple[SqlTerm, ...], list[tuple[tuple[str, SqlTable], tuple[str, ...]]]] = {}
     for alias, table in block.tables:
@@ -67,7 +67,7 @@ def _find(block: Block, done: set[str]) -> _LookupGroup | None:
         # one order of the key's columns for all groups of these tables
         first = members[0][1]
         order_ = sorted(range(len(first)), key=lambda i: first[i])
-        group = _LookupGroup(
+        group = _Alternative(
             tuple(table for table, _ in members), tuple(tuple(key[i] for i in order_) for _, key in members)
         )
         if len(block.tables) > len(group.tables) and (len(group.tables) > 1 or _terms(block, group)):
@@ -75,7 +75,7 @@ def _find(block: Block, done: set[str]) -> _LookupGroup | None:
     return None
 
 
-def _pure(block: Block, group: _LookupGroup) -> dict[bytes, bool]:
+def _pure(block: Block, group: _Alternative) -> dict[bytes, bool]:
     """For each term of a block, whether it is made of the group's columns alone."""
     inside = {alias for alias, _ in group.tables}
     pure: dict[bytes, bool] = {}
@@ -95,12 +95,12 @@ def _roots(block: Block) -> list[SqlTerm]:
     return [*leaves(block.output), block.weight, *conjuncts(block.condition)]
 
 
-def _terms(block: Block, group: _LookupGroup) -> bool:
+def _terms(block: Block, group: _Alternative) -> bool:
     pure = _pure(block, group)
     return any(pure[term.digest] and term.kind == "call" for term in walk(_roots(block)[:-1]))
 
 
-def _fold(script: Script, block: Block, group: _LookupGroup) -> tuple[Block, str]:
+def _fold(script: Script, block: Block, group: _Alternative) -> tuple[Block, str]:
     pure = _pure(block, group)
     parts = conjuncts(block.condition)
     inside = [part for part in parts if pure[part.digest]]
