@@ -172,7 +172,7 @@ def test_steps_at_which_norms_grow_far_are_made_all_the_same(
     assert plain.run(60, 1.0).score == pytest.approx(checked.run(60, 1.0).score, abs=1e-9)
     assert plain.edges == checked.edges
     assert 0 < plain.progress.accepted == checked.progress.accepted
-    assert checked._tables.evaluator.loads > 10 if isinstance(checked, EdgeWalk) else True
+    assert checked._engine.loads > 10 if isinstance(checked, EdgeWalk) else True
 
 
 def test_a_walk_is_over_the_edges_of_a_simple_graph() -> None:

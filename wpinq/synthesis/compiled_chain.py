@@ -39,21 +39,11 @@ class CompiledChain:
     def __init__(self, targets: Sequence[Target], walk: Swaps | EdgeMoves, edges: Any, seed: int) -> None:
         self._rule = walk
         self._goals = [target.goal for target in targets]
-        self._walk: SwapWalk | EdgeWalk
-        if isinstance(walk, Swaps):
-            self._walk = SwapWalk(
-                self._goals, walk.source, edges, symmetric=walk.symmetric, seed=seed, closing=walk.closing
-            )
-        else:
-            self._walk = EdgeWalk(
-                self._goals,
-                walk.source,
-                edges,
-                walk.nodes,
-                symmetric=walk.symmetric,
-                seed=seed,
-                changing=walk.changing,
-            )
+        self._kind, self._given, own = _arguments(walk)
+        self._options = {"symmetric": walk.symmetric, **own}
+        self._walk: SwapWalk | EdgeWalk = self._kind(
+            self._goals, walk.source, edges, *self._given, seed=seed, **self._options
+        )
         self.note = "the compiled engine, a chunk a call"
 
     def run(self, steps: int, power: float) -> WalkProgress:
@@ -83,10 +73,11 @@ class CompiledChain:
         return self._walk.state()
 
     def restore(self, state: ChainState) -> None:
-        source, symmetric = self._rule.source, self._rule.symmetric
-        if isinstance(self._rule, Swaps):
-            self._walk = SwapWalk.restore(self._goals, source, state, symmetric=symmetric, closing=self._rule.closing)
-        else:
-            self._walk = EdgeWalk.restore(
-                self._goals, source, state, self._rule.nodes, symmetric=symmetric, changing=self._rule.changing
-            )
+        self._walk = self._kind.restore(self._goals, self._rule.source, state, *self._given, **self._options)
+
+
+def _arguments(walk: Swaps | EdgeMoves) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """What does a walk, `SwapWalk` or `EdgeWalk`, and what it takes besides what both take."""
+    if isinstance(walk, Swaps):
+        return SwapWalk, (), {"closing": walk.closing}
+    return EdgeWalk, (walk.nodes,), {"changing": walk.changing}

@@ -6,7 +6,7 @@ the candidate as it is. Over Fractions that holds exactly; over floats up to dri
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from wpinq.engines.incremental.journal import Journal
 from wpinq.engines.incremental.kernels import Kernel, kernel, settle
@@ -49,7 +49,6 @@ class Evaluator:
         self._order = list(topological(plans))
         self._arithmetic = arithmetic
         self._sources = {node.operator.source for node in self._order if isinstance(node.operator, Source)}
-        self._candidate: dict[str, Weights] = {name: {} for name in self._sources}
         self._load(candidate)
 
     @property
@@ -75,9 +74,7 @@ class Evaluator:
         changes : mapping
             For each source name, record to change of weight. Proposals add up until one of the two.
         """
-        for name in changes:
-            if name not in self._sources:
-                raise PlanError(f"no plan uses a source {name!r}; they use {', '.join(sorted(self._sources))}")
+        check_sources(changes, self._sources)
         moved: dict[bytes, Weights] = {}
         for node in self._order:
             operator = node.operator
@@ -111,7 +108,7 @@ class Evaluator:
             for node in self._order
             if not isinstance(node.operator, Source)
         }
-        self._candidate = {name: {} for name in self._sources}
+        self._candidate: dict[str, Weights] = {name: {} for name in self._sources}
         self._outputs: list[Weights] = [{} for _ in self._plans]
         number = self._arithmetic.number
         self.propose({name: {x: number(w) for x, w in weights.items()} for name, weights in candidate.items()})
@@ -123,3 +120,10 @@ class Evaluator:
         for record, weight in moved.items():
             self._journal.put(held, record, settle(held.get(record, 0) + weight))
         return moved
+
+
+def check_sources(changes: Iterable[str], known: Collection[str]) -> None:
+    """Refuse changes of a source that no plan uses."""
+    for name in changes:
+        if name not in known:
+            raise PlanError(f"no plan uses a source {name!r}; they use {', '.join(sorted(known))}")

@@ -26,11 +26,10 @@ from wpinq.engines.incremental.compiled.steps.formulas import (
     Expander,
     Expansion,
     Formula,
-    MinMax,
+    NamedWords,
     Norm,
     atoms_of,
     lookups_of,
-    rename,
     required,
     variables_of,
 )
@@ -63,38 +62,18 @@ class LocalExpander(Expander):
 
     def expand(self, step: Step) -> Expansion | None:
         if step in self.links.invariant:
-            variables = tuple(next(self._fresh) for _ in range(step.width))
-            return Expansion(Atom(step, variables), variables)
+            return self._leaf(step)
         if step in self.links.links:
             link = self.links.links[step]
             own = tuple(next(self._fresh) for _ in range(link.width))
             return Expansion(Atom(step, own), tuple(own[c] for c in link.columns))
-        if self.inlined and isinstance(step, MapStep) and step.permutation is not None:
-            below = self._child(step.inputs[0])
-            return Expansion(below.formula, tuple(below.variables[i] for i in step.permutation))
-        if self.inlined and isinstance(step, JoinStep) and step.permutation is not None:
-            formula, joined = self._product(step, *(self._child(below) for below in step.inputs))
-            return Expansion(formula, tuple(joined[i] for i in step.permutation))
         return super().expand(step)
 
     def _extreme(self, step: ExtremeStep, left: Expansion, right: Expansion) -> tuple[Formula, tuple[int, ...]]:
         for side in (left, right):
             if not variables_of(side.formula) <= set(side.variables):
                 raise OutOfReach("a minimum or maximum of a sum")
-        same: dict[int, int] = {}
-
-        def follow(variable: int) -> int:
-            while variable in same:
-                variable = same[variable]
-            return variable
-
-        for one, other in zip(left.variables, right.variables, strict=True):
-            a, b = follow(one), follow(other)
-            if a != b:
-                same[b] = a
-        both = step.smaller and all(self.nonnegative[below] for below in step.inputs)
-        formula = MinMax(rename(left.formula, same), rename(right.formula, same), step.smaller, both)
-        return formula, tuple(follow(v) for v in left.variables)
+        return super()._extreme(step, left, right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,34 +81,16 @@ class Summand:
     """`Σ share · formula` over all records, each counted at the words that it makes."""
 
     formula: Formula
-    words: Callable[[Writer, dict[int, str]], list[str]]
+    words: NamedWords
     share: float
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeTerm:
-    """A sum over directed edges (u, v)."""
+class ShapeTerm:
+    """A sum over directed edges (u, v), over triangles in every order, or over wedges, the middle vertex second."""
 
     summand: Summand
-    ends: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class TriangleTerm:
-    """A sum over triangles, their vertices in every order."""
-
-    summand: Summand
-    vertices: tuple[int, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Wedge:
-    """One way to sum over the common neighbours of a pair (x, y): which variables are the pair and the middle."""
-
-    summand: Summand
-    first: int
-    middle: int
-    last: int
+    vertices: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +103,7 @@ class PairTerm:
     summand: Summand
     held: Atom
     ends: tuple[int, int]
-    wedge: Wedge
+    wedge: ShapeTerm
 
 
 class Decomposition:
@@ -151,9 +112,7 @@ class Decomposition:
     def __init__(self, steps: Steps, links: Links, root: Step, inlined: bool) -> None:
         self.expander = LocalExpander(steps, links, inlined)
         self.links, self.dictionary = links, steps.dictionary
-        self.terms: list[EdgeTerm | TriangleTerm | PairTerm] = [
-            self._term(each) for each in self._sums(root, lambda writer, words: list(words), 1.0)
-        ]
+        self.terms = [self._term(each) for each in self._sums(root, lambda writer, words: list(words), 1.0)]
 
     def is_link(self, atom: Atom) -> bool:
         """Whether an atom is a link."""
@@ -185,26 +144,17 @@ class Decomposition:
             raise OutOfReach(f"{step.name} is not linear")
 
     def _root(self, step: JoinStep | ExtremeStep, then: WordsOf, share: float) -> Summand:
-        formula, left, right = self.expander.root(step)
+        formula, words = self.expander.root(step)
+        return Summand(formula, lambda writer, names: then(writer, words(writer, names)), share)
 
-        def words(writer: Writer, names: dict[int, str]) -> list[str]:
-            if isinstance(step, ExtremeStep):
-                return then(writer, [names[v] for v in left])
-            writer.known = {}
-            return then(writer, step.write(writer, [names[v] for v in left], [names[v] for v in right]))
-
-        return Summand(formula, words, share)
-
-    def _term(self, each: Summand) -> EdgeTerm | TriangleTerm | PairTerm:
+    def _term(self, each: Summand) -> ShapeTerm | PairTerm:
         atoms = list(dict.fromkeys(atoms_of(each.formula)))
         held = [atom for atom in atoms if not self.is_link(atom) and not self.is_invariant(atom)]
         pairs, vertices = self.pattern(each.formula)
         if held:
             return self._pair_term(each, held, pairs, vertices)
-        if len(vertices) == 2 and len(pairs) == 1:
-            return EdgeTerm(each, (vertices[0], vertices[1]))
-        if len(vertices) == 3 and len(pairs) == 3:
-            return TriangleTerm(each, (vertices[0], vertices[1], vertices[2]))
+        if (len(vertices), len(pairs)) in ((2, 1), (3, 3)):
+            return ShapeTerm(each, tuple(vertices))
         raise OutOfReach("links of another shape")
 
     def pattern(self, formula: Formula) -> tuple[set[frozenset[int]], list[int]]:
@@ -239,14 +189,14 @@ class Decomposition:
         else:
             raise OutOfReach(f"{step.name} is not a sum over wedges")
 
-    def _wedge(self, each: Summand) -> Wedge:
+    def _wedge(self, each: Summand) -> ShapeTerm:
         pairs, vertices = self.pattern(each.formula)
         known = len(vertices) == 3 and all(
             self.is_link(atom) or self.is_invariant(atom) for atom in atoms_of(each.formula)
         )
         for first, middle, last in permutations(vertices) if known else ():
             if pairs == {frozenset((first, middle)), frozenset((middle, last))}:
-                return Wedge(each, first, middle, last)
+                return ShapeTerm(each, (first, middle, last))
         raise OutOfReach("a sum over another shape than wedges")
 
 

@@ -190,7 +190,7 @@ class FormulaWriter(Writer):
     def _norm(self, norm: Norm) -> str:
         if len(norm.variables) != 1 or norm.variables[0] not in self.vertices:
             raise OutOfReach("a norm that is not of a vertex")
-        number = self.registry.norms.index(norm.join)
+        number = self.registry.norms.index(norm.step)
         return self.bind(f"{INVERSES}[{number}, {self.vertices[norm.variables[0]]}]", "n")
 
 

@@ -11,11 +11,9 @@ from typing import Any
 
 from wpinq.engines.incremental.compiled.neighbours.decomposition import (
     Decomposition,
-    EdgeTerm,
     OutOfReach,
     PairTerm,
     Summand,
-    TriangleTerm,
     norms_of,
 )
 from wpinq.engines.incremental.compiled.neighbours.formula_code import FormulaWriter, depends_on
@@ -42,17 +40,17 @@ from wpinq.engines.incremental.compiled.steps.formulas import Atom, Norm, atoms_
 from wpinq.engines.incremental.compiled.steps.steps import SourceStep, Step, Steps
 
 
-def generate(steps: Steps, source: str, symmetric: bool) -> WalkCode | None:
-    """The walk over neighbour lists for some plans; None where one of them is out of its reach."""
+def generate(steps: Steps, source: str, symmetric: bool) -> WalkCode:
+    """The walk over neighbour lists for some plans; OutOfReach where it is no such walk for one of them."""
     sources = [step for step in steps.all if isinstance(step, SourceStep)]
     if [(step.source, step.width) for step in sources] != [(source, 2)]:
-        return None
+        raise OutOfReach("sources of another shape")
     generation = _Generation(steps, Links(steps.all, source, symmetric, steps.dictionary))
     try:
         for number, root in enumerate(steps.roots):
             generation.add(number, root)
-    except (OutOfReach, CannotCompile):
-        return None
+    except CannotCompile as reason:
+        raise OutOfReach(str(reason)) from None
     generation.code.finish()
     return generation.code
 
@@ -85,15 +83,13 @@ class _Generation:
     def _add(self, number: int, root: Step, inlined: bool) -> None:
         plan = Decomposition(self._steps, self._links, root, inlined)
         for term in plan.terms:
-            if isinstance(term, EdgeTerm):
-                vertices = dict(zip(term.ends, "uv", strict=True))
-                self.code.terms.edges += self._emitted(plan, vertices, number, term.summand)
-            elif isinstance(term, TriangleTerm):
-                for names in permutations("uvw"):
-                    vertices = dict(zip(term.vertices, names, strict=True))
-                    self.code.terms.triangles += self._emitted(plan, vertices, number, term.summand)
-            else:
+            if isinstance(term, PairTerm):
                 self._add_pair(plan, number, term)
+                continue
+            edge = len(term.vertices) == 2
+            lines = self.code.terms.edges if edge else self.code.terms.triangles
+            for names in ["uv"] if edge else permutations("uvw"):
+                lines += self._emitted(plan, dict(zip(term.vertices, names, strict=True)), number, term.summand)
 
     def _emitted(self, plan: Decomposition, vertices: dict[int, str], target: int, each: Summand) -> list[str]:
         """The lines that add one record's value to the output."""
@@ -134,7 +130,7 @@ class _Generation:
     def _weigh(self, plan: Decomposition, term: PairTerm, pair: int, needed: set[int], names: str) -> bool:
         """Write what a vertex v adds to the row of any pair x, y of its neighbours."""
         wedge = term.wedge
-        vertices = {wedge.first: names[0], wedge.last: names[1], wedge.middle: "v"}
+        vertices = dict(zip(wedge.vertices, (names[0], "v", names[1]), strict=True))
         writer, value = self._evaluated(plan, vertices, wedge.summand, ascending="xy")
         probe = writer.beside()
         words = wedge.summand.words(probe, writer.words)
@@ -201,7 +197,7 @@ class _Generation:
             raise OutOfReach("a norm that is not of the pair")
         lines: list[str] = []
         for side in (0, 1):
-            formula, key = plan.expander.side(norm.join, side)
+            formula, key = plan.expander.side(norm.step, side)
             named = {mine: vertices[theirs] for mine, theirs in zip(key, norm.variables, strict=True)}
             held = [a for a in dict.fromkeys(atoms_of(formula)) if not plan.is_link(a) and not plan.is_invariant(a)]
             if not held and isinstance(formula, Atom) and plan.is_link(formula):

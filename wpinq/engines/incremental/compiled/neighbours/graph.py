@@ -8,6 +8,7 @@ edges of another is the same to the last bit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,43 +25,29 @@ Edges = Sequence[tuple[Value, Value]] | NDArray[np.int64]
 Numbers = NDArray[np.uint32]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Vertices:
-    """The labels of vertices, numbered in order.
+    """The labels of vertices, of one type, numbered in order: sorted and distinct integers, or objects."""
 
-    Parameters
-    ----------
-    labels : sequence
-        The labels, sorted and distinct.
-    type_ : Type
-        Their type.
-    """
-
-    def __init__(self, labels: Sequence[Value] | NDArray[Any], type_: Type) -> None:
-        self.type = type_
-        self.labels = labels
+    labels: NDArray[Any]
+    type: Type
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def words(self, dictionary: Dictionary) -> Integers:
         """The words of each label."""
-        if isinstance(self.labels, np.ndarray):
+        if self.labels.dtype != object:
             return self.labels.reshape(-1, 1)
-        return np.ascontiguousarray(dictionary.encode_all(self.labels, self.type).reshape(len(self.labels), -1))
+        return dictionary.encode_all(self.labels.tolist(), self.type)
 
     def named(self, ends: Numbers) -> list[tuple[Value, Value]]:
         """Edges by label."""
-        if isinstance(self.labels, np.ndarray):
-            return [(a, b) for a, b in self.labels[ends].tolist()]
-        return [(self.labels[a], self.labels[b]) for a, b in ends.tolist()]
+        return [(a, b) for a, b in self.array(ends).tolist()]
 
     def array(self, ends: Numbers) -> NDArray[Any]:
         """Edges by label, as an array of shape (edges, 2): of integers where labels are, else of objects."""
-        if isinstance(self.labels, np.ndarray):
-            return np.asarray(self.labels[ends])
-        labels = np.empty(len(self.labels), dtype=object)
-        labels[:] = self.labels
-        return np.asarray(labels[ends])
+        return np.asarray(self.labels[ends])
 
 
 def numbered(edges: Edges, type_: Type, least: int, others: Sequence[Value] | None = None) -> tuple[Vertices, Numbers]:
@@ -79,13 +66,13 @@ def numbered(edges: Edges, type_: Type, least: int, others: Sequence[Value] | No
         more = np.asarray(() if others is None else others, dtype=np.int64)
         labels, dense = np.unique(np.concatenate([pairs.reshape(-1), more]), return_inverse=True)
         ends = dense.reshape(-1)[: pairs.size].reshape(-1, 2)
-        vertices = Vertices(labels, type_)
     else:
         held = [(a, b) for a, b in (edges.tolist() if isinstance(edges, np.ndarray) else edges)]
         names = sorted({end for edge in held for end in edge} | set(others or ()), key=order_key)
         places = {name: number for number, name in enumerate(names)}
         ends = np.array([(places[a], places[b]) for a, b in held], dtype=np.int64).reshape(-1, 2)
-        vertices = Vertices(names, type_)
+        labels = np.fromiter(names, dtype=object, count=len(names))
+    vertices = Vertices(labels, type_)
     one = ends.min(axis=1, initial=len(vertices)) * len(vertices) + ends.max(axis=1, initial=0)
     if len(ends) < least or len(np.unique(one)) < len(ends) or bool(np.any(ends[:, 0] == ends[:, 1])):
         least_text = {0: "", 1: "one edge or more, ", 2: "two edges or more, "}[least]
@@ -117,11 +104,11 @@ class Graph:
         self.neighbours[:] = np.roll(ends, len(self.edges))[order]
 
     @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """What the generated loops take: edges, starts, neighbours, ids, marks."""
-        return self.edges, self.starts, self.neighbours, self.ids, self.marks
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What the generated loops take, in order."""
+        return {name: getattr(self, name) for name in ("edges", "starts", "neighbours", "ids", "marks")}
 
     @property
     def memory(self) -> int:
         """The bytes of the arrays."""
-        return sum(array.nbytes for array in self.arrays)
+        return sum(array.nbytes for array in self.arrays.values())

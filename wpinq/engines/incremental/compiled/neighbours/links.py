@@ -88,13 +88,9 @@ class Links:
             made.order, made.memoizes = {X: 0, Y: 1}, False
             return made
 
-        if step.condition is not None:
-            try:
-                known = step.condition(writer(), words)
-            except CannotCompile:
-                return None
-            return {"True": [(words, 1.0)], "False": []}.get(known)
         try:
+            if step.condition is not None:
+                return {"True": [(words, 1.0)], "False": []}.get(step.condition(writer(), words))
             out = [tuple(text.strip("()") for text in image.words(writer(), words)) for image in step.images]
         except CannotCompile:
             return None
@@ -110,8 +106,8 @@ class Links:
         if isinstance(step, GroupStep) and (link := self.links.get(step.inputs[0])) is not None:
             keys = {link.columns[i] for i in step.key}
             writer = Writer(self._dictionary)
-            counts = step.group(writer, [f"k{i}" for i in range(len(step.key))]).count is not None
-            return counts and keys in ({0}, {1}) and link.symmetric and link.width == 2
+            counts_only = step.group(writer, [f"k{i}" for i in range(len(step.key))]).counts_only
+            return counts_only and keys in ({0}, {1}) and link.symmetric and link.width == 2
         return bool(step.inputs) and all(below in self.invariant for below in step.inputs)
 
 

@@ -12,8 +12,8 @@ from wpinq.engines.incremental.compiled.steps.steps import JoinStep
 def note_norms(plan: Decomposition, registry: Registry, formula: Formula) -> None:
     """Note the norms by vertex that a formula looks up; OutOfReach where one is not invariant."""
     for norm in norms_of(formula):
-        if len(norm.variables) == 1 and norm.join not in registry.norms:
-            _note(plan, registry, norm.join)
+        if len(norm.variables) == 1 and norm.step not in registry.norms:
+            _note(plan, registry, norm.step)
 
 
 def _note(plan: Decomposition, registry: Registry, join: JoinStep) -> None:

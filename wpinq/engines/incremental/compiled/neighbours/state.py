@@ -20,6 +20,7 @@ from wpinq.engines.incremental.compiled.routines.header import DUST
 from wpinq.engines.incremental.compiled.routines.machine import apart
 from wpinq.engines.incremental.compiled.routines.modules import import_module
 from wpinq.engines.incremental.compiled.steps.steps import Step, Steps
+from wpinq.engines.incremental.compiled.words.encoding import Rows
 from wpinq.engines.incremental.goals import Goal
 from wpinq.engines.incremental.loss import loss
 from wpinq.expr.values import Value
@@ -57,9 +58,7 @@ class NeighbourWalk:
         self._code, self._graph, self._steps = code, graph, steps
         self._goals, self._dictionary = goals, steps.dictionary
         self._labels = graph.vertices.words(steps.dictionary)
-        edges, starts, neighbours, ids, marks = graph.arrays
-        self._held: dict[str, NDArray[Any]] = {"edges": edges, "starts": starts, "neighbours": neighbours}
-        self._held |= {"ids": ids, "marks": marks, "labels": self._labels}
+        self._held: dict[str, NDArray[Any]] = {**graph.arrays, "labels": self._labels}
         self._invariant = self._evaluate_invariants(symmetric)
         self._tags = TagLists(code.registry.lists, self._invariant, self._labels)
         self._held |= self._tags.arrays
@@ -74,20 +73,15 @@ class NeighbourWalk:
 
     # --- set up -----------------------------------------------------------------------------------------------
 
-    def _evaluate_invariants(self, symmetric: bool) -> dict[Step, tuple[Integers, Floats]]:
-        """The words and weights of the records of invariant steps."""
+    def _evaluate_invariants(self, symmetric: bool) -> dict[Step, Rows]:
+        """The records of invariant steps."""
         steps = [held.step for held in self._code.registry.lists if isinstance(held, InvariantList)]
         steps += [self._steps.roots[number] for number in self._code.invariant]
         if any(step not in self._steps.nodes for step in steps):
             raise OutOfReach("an invariant step that stands for no part of the plan")
         outputs = Invariants(self._code.links, self._steps, self._graph, self._labels, symmetric)
-        found = {}
-        for step in dict.fromkeys(steps):
-            node = self._steps.nodes[step]
-            output = outputs.of(node)
-            words = self._dictionary.encode_all(list(output), node.type).reshape(len(output), step.width)
-            found[step] = words, np.array([*map(float, output.values())], dtype=np.float64)
-        return found
+        nodes = {step: self._steps.nodes[step] for step in steps}
+        return {step: self._dictionary.rows(outputs.of(node), node.type) for step, node in nodes.items()}
 
     def _compute_norms(self) -> None:
         count, degrees = len(self._graph.vertices), self._graph.degrees.astype(np.float64)
@@ -200,8 +194,8 @@ class NeighbourWalk:
             held["weights"][:, end] = held["weights"][:, at:end].sum(axis=1)
 
     def _aim(self, number: int, goal: Goal) -> None:
-        words, weights = self._output(number)
-        records = self._decoded(words, goal)
+        output = self._output(number)
+        records = self._dictionary.decode_all(output.words, goal.plan.type)
         goals = np.array([float(goal.values.get(record, 0.0)) for record in records])
         inside = np.array([record in goal.values for record in records], dtype=bool)
         prices = np.where(inside | goal.outside, float(goal.epsilon), 0.0)
@@ -209,13 +203,10 @@ class NeighbourWalk:
         missing = [float(value) for record, value in goal.values.items() if record not in known]
         self._elsewhere += goal.epsilon * float(np.sum(_losses(missing, goal.width)))
         if number in self._code.invariant:
-            self._elsewhere += float(np.sum(prices * _losses((weights - goals).tolist(), goal.width)))
+            self._elsewhere += float(np.sum(prices * _losses((output.weights - goals).tolist(), goal.width)))
         else:
             for name, value in (("goals", goals), ("prices", prices), ("widths", goal.width)):
                 self._held[name][self._spans[number]] = value
-
-    def _decoded(self, words: Integers, goal: Goal) -> list[Value]:
-        return [self._dictionary.decode(row, goal.plan.type) for row in words.tolist()]
 
     # --- the walk ---------------------------------------------------------------------------------------------
 
@@ -240,27 +231,26 @@ class NeighbourWalk:
         self._call("measure_losses", losses=losses)
         return float(np.sum(self._held["prices"] * losses)) + self._elsewhere
 
-    def _output(self, number: int) -> tuple[Integers, Floats]:
-        """The records of a plan's output and their weights."""
+    def _output(self, number: int) -> Rows:
+        """The records of a plan's output."""
         if number in self._code.invariant:
             return self._invariant[self._steps.roots[number]]
-        return self._records[number], self._held["current"][self._spans[number]]
+        return Rows(self._records[number], self._held["current"][self._spans[number]])
 
     @property
     def outputs(self) -> list[dict[Value, float]]:
         """The output of each plan."""
         found = []
         for number, goal in enumerate(self._goals):
-            words, weights = self._output(number)
-            held = zip(self._decoded(words, goal), weights.tolist(), strict=True)
+            output = self._output(number)
+            held = zip(self._dictionary.decode_all(output.words, goal.plan.type), output.weights.tolist(), strict=True)
             found.append({record: weight for record, weight in held if abs(weight) >= DUST})
         return found
 
     @property
     def memory(self) -> int:
         """The bytes of the arrays, the graph's aside."""
-        graph = {id(array) for array in self._graph.arrays}
-        return sum(array.nbytes for array in self._held.values() if id(array) not in graph)
+        return sum(array.nbytes for name, array in self._held.items() if name not in self._graph.arrays)
 
 
 def _losses(differences: Sequence[float], width: float) -> Floats:

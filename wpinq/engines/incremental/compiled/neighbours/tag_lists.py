@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.arrays import Floats, Integers
+from wpinq.arrays import Integers
 from wpinq.engines.incremental.compiled.neighbours.formula_code import InvariantList
 from wpinq.engines.incremental.compiled.steps.steps import Step
+from wpinq.engines.incremental.compiled.words.encoding import Rows
 
 
 class TagLists:
@@ -19,9 +20,7 @@ class TagLists:
     `words` has those of the tags of each list; a list that is a number holds the tags of rows, which come later.
     """
 
-    def __init__(
-        self, lists: Sequence[InvariantList | int], records: Mapping[Step, tuple[Integers, Floats]], labels: Integers
-    ) -> None:
+    def __init__(self, lists: Sequence[InvariantList | int], records: Mapping[Step, Rows], labels: Integers) -> None:
         self._order = np.argsort(labels[:, 0], kind="stable")
         self._labels = labels[self._order, 0]
         count = len(labels)
@@ -32,13 +31,13 @@ class TagLists:
         for number, held in enumerate(lists):
             known: Integers = np.zeros((0, 1), dtype=np.int64)
             if isinstance(held, InvariantList):
-                words, weights = records[held.step]
-                vertex, inside = self._vertices_of(words[:, held.column])
-                known, numbers = distinct(np.delete(words[inside], held.column, axis=1))
+                rows = records[held.step]
+                vertex, inside = self._vertices_of(rows.words[:, held.column])
+                known, numbers = distinct(np.delete(rows.words[inside], held.column, axis=1))
                 order = np.lexsort((numbers, vertex[inside]))  # whatever the order of evaluation was
                 places[number] = used + np.concatenate([[0], np.cumsum(np.bincount(vertex[inside], minlength=count))])
                 tags.append(numbers[order].astype(np.uint32))
-                amounts.append(weights[inside][order])
+                amounts.append(rows.weights[inside][order])
                 used += len(numbers)
             self.words.append(known)
         self.arrays: dict[str, NDArray[Any]] = {"places": places, "tags": np.concatenate(tags)}

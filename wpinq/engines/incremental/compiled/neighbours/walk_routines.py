@@ -52,13 +52,9 @@ PLACES, TAGS, AMOUNTS = _array("places", UINT64_ROWS), _array("tags", UINT32S), 
 SIZES, WORDS, INVERSES = _array("sizes", INT64S), _array("words", INT64_ROWS), _array("inverses", FLOAT64_ROWS)
 # the rows of edges, and what vertices add to them
 ROWS, FRESH, SPARE = (_array(each, FLOAT64_ROWS) for each in ("rows", "fresh", "spare"))
-WEIGHTS, SHARES, ROW_STARTS = (
-    _array("weights", FLOAT64_ROWS),
-    _array("shares", FLOAT64_ROWS),
-    _array("row_starts", INT64S),
-)
-EVENTS, EDGE_STAMPS = _array("events", INT64_ROWS), _array("edge_stamps", UINT32S)
-HELD_EDGES = _array("held_edges", UINT64S)
+WEIGHTS, SHARES = _array("weights", FLOAT64_ROWS), _array("shares", FLOAT64_ROWS)
+ROW_STARTS, EVENTS = _array("row_starts", INT64S), _array("events", INT64_ROWS)
+EDGE_STAMPS, HELD_EDGES = _array("edge_stamps", UINT32S), _array("held_edges", UINT64S)
 # outputs, and what a swap adds to them
 MAPS, OFFSETS, ACC_AT = (_array(each, INT64S) for each in ("maps", "offsets", "acc_at"))
 ACC, DELTA, CURRENT = (_array(each, FLOAT64S) for each in ("acc", "delta", "current"))

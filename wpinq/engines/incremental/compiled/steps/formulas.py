@@ -14,7 +14,7 @@ then fixes both records needs no table of norms: `a·b/(|a| + |b|)`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -27,6 +27,7 @@ from wpinq.engines.incremental.compiled.steps.steps import (
     Step,
     Steps,
 )
+from wpinq.engines.incremental.compiled.words.code import Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Atom:
 class Norm:
     """The norm of a key of a join."""
 
-    join: JoinStep
+    step: JoinStep
     variables: tuple[int, ...]
 
 
@@ -84,6 +85,8 @@ class MinMax:
 
 Formula = Atom | Paired | Guard | MinMax
 Lookup = Atom | Norm
+NamedWords = Callable[[Writer, dict[int, str]], list[str]]
+"""Writes the words of a record, from the name of each variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,12 @@ class Expansion:
 
 
 class Expander:
-    """Expands the steps of one plan under assumptions."""
+    """Expands the steps of one plan under assumptions.
+
+    `inlined` is whether a step that drops columns expands too: see `LocalExpander`.
+    """
+
+    inlined = False
 
     def __init__(self, steps: Steps, assumptions: Assumptions) -> None:
         self.assumptions, self._nodes = assumptions, steps.nodes
@@ -130,16 +138,20 @@ class Expander:
         """Whether a GroupBy gives one record for each key."""
         return isinstance(step, GroupStep) and self.constant[step.inputs[0]]
 
-    def root(self, step: Step) -> tuple[Formula, tuple[int, ...], tuple[int, ...]]:
-        """The formula of a Join or extreme whose output is passed on, and the variables of either input's words."""
+    def root(self, step: JoinStep | ExtremeStep) -> tuple[Formula, NamedWords]:
+        """The formula of a Join or extreme whose output is passed on, and what writes the words of the output."""
         left, right = (self._child(below) for below in step.inputs)
-        if isinstance(step, JoinStep):
-            formula, renamed = self._product(step, left, right)
-            cut = len(left.variables)
-            return formula, renamed[:cut], renamed[cut:]
-        assert isinstance(step, ExtremeStep)
-        formula, variables = self._extreme(step, left, right)
-        return formula, variables, variables
+        if isinstance(step, ExtremeStep):
+            formula, variables = self._extreme(step, left, right)
+            return formula, lambda writer, names: [names[v] for v in variables]
+        formula, joined = self._product(step, left, right)
+
+        def words(writer: Writer, names: dict[int, str]) -> list[str]:
+            given = [names[v] for v in joined]
+            writer.known = {}
+            return step.write(writer, given[: len(left.variables)], given[len(left.variables) :])
+
+        return formula, words
 
     def side(self, join: JoinStep, side: int) -> tuple[Formula, tuple[int, ...]]:
         """The formula of one input of a join, and the variables of its key."""
@@ -153,33 +165,28 @@ class Expander:
         if isinstance(step, MapStep) and step.condition is not None:
             below = self._child(step.inputs[0])
             return Expansion(Guard(below.formula, step, below.variables), below.variables)
-        if isinstance(step, MapStep) and _keeps_all(step):
-            assert step.permutation is not None
+        if isinstance(step, MapStep) and step.permutation is not None and (self.inlined or _keeps_all(step)):
             below = self._child(step.inputs[0])
             return Expansion(below.formula, tuple(below.variables[i] for i in step.permutation))
         if isinstance(step, JoinStep) and step.permutation is not None:
             formula, joined = self._product(step, *(self._child(below) for below in step.inputs))
             variables = tuple(joined[i] for i in step.permutation)
             kept = len(set(variables)) == len(variables) and set(variables) >= variables_of(formula)
-            return Expansion(formula, variables) if kept else None
+            return Expansion(formula, variables) if self.inlined or kept else None
         if isinstance(step, ExtremeStep) and step.smaller and all(self.nonnegative[below] for below in step.inputs):
             formula, variables = self._extreme(step, *(self._child(below) for below in step.inputs))
             return Expansion(formula, variables)
         return None
 
     def _child(self, step: Step) -> Expansion:
-        expanded = self.expand(step)
-        if expanded is None:
-            variables = tuple(next(self._fresh) for _ in range(step.width))
-            expanded = Expansion(Atom(step, variables), variables)
-        return expanded
+        return self.expand(step) or self._leaf(step)
+
+    def _leaf(self, step: Step) -> Expansion:
+        variables = tuple(next(self._fresh) for _ in range(step.width))
+        return Expansion(Atom(step, variables), variables)
 
     def _product(self, step: JoinStep, left: Expansion, right: Expansion) -> tuple[Formula, tuple[int, ...]]:
-        same: dict[int, int] = {}
-        for i, j in zip(*step.keys, strict=True):
-            a, b = (_follow(same, v) for v in (left.variables[i], right.variables[j]))
-            if a != b:
-                same[b] = a
+        same = _alike((left.variables[i], right.variables[j]) for i, j in zip(*step.keys, strict=True))
         first, second = rename(left.formula, same), rename(right.formula, same)
         key = tuple(_follow(same, left.variables[i]) for i in step.keys[0])
         fixed = self._fixed(key, (first, second))
@@ -202,14 +209,25 @@ class Expander:
         return fixed
 
     def _extreme(self, step: ExtremeStep, left: Expansion, right: Expansion) -> tuple[Formula, tuple[int, ...]]:
-        same = dict(zip(right.variables, left.variables, strict=True))
+        same = _alike(zip(left.variables, right.variables, strict=True))
         both = step.smaller and all(self.nonnegative[below] for below in step.inputs)
-        return MinMax(left.formula, rename(right.formula, same), step.smaller, both), left.variables
+        formula = MinMax(rename(left.formula, same), rename(right.formula, same), step.smaller, both)
+        return formula, tuple(_follow(same, v) for v in left.variables)
 
 
 def _keeps_all(step: MapStep) -> bool:
     permutation = step.permutation
     return permutation is not None and sorted(permutation) == list(range(step.inputs[0].width))
+
+
+def _alike(pairs: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Each variable of pairs that are one by another, until none is left to follow."""
+    same: dict[int, int] = {}
+    for one, other in pairs:
+        a, b = _follow(same, one), _follow(same, other)
+        if a != b:
+            same[b] = a
+    return same
 
 
 def _follow(same: dict[int, int], variable: int) -> int:

@@ -2,91 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from wpinq.engines.incremental.compiled.refusal import CannotCompile
 from wpinq.engines.incremental.compiled.routines.calculation import mix, mix_too, plus
 from wpinq.engines.incremental.compiled.routines.routine import call
 from wpinq.engines.incremental.compiled.routines.store import clear, gathering
 from wpinq.engines.incremental.compiled.words.code import ScalarCode, ValueCode, Writer, from_words, to_words
 from wpinq.engines.incremental.compiled.words.encoding import width
-from wpinq.engines.incremental.compiled.words.expressions import emit
+from wpinq.engines.incremental.compiled.words.expressions import emit, shaped
 from wpinq.engines.incremental.compiled.words.memo import Memo, group_looked_up, memo_of
 from wpinq.expr.compile import compile_lambda
-from wpinq.expr.nodes import Call, Expr, Lambda, walk
-from wpinq.expr.types import FLOAT, STR, ListOf
+from wpinq.expr.nodes import Call, Lambda, walk
+from wpinq.expr.types import FLOAT, Type
 
 _RUNNING = ("length", "sum_list", "min_list", "max_list")
 """The reducers of a list that can be kept up record by record."""
 
 
 class Group:
-    """A group that grows record by record, and the reductions of it that an expression asks for."""
+    """A group that grows record by record, and the reductions of it that a reducer asks for, as code.
 
-    def __init__(self, writer: Writer, reduce: Lambda) -> None:
+    `record` is the type of the records, whose words may have a key's after them; `key` has the words of the group's.
+    """
+
+    def __init__(self, reduce: Lambda, record: Type, writer: Writer, key: Sequence[str]) -> None:
         self.writer, self.reduce = writer, reduce.core
+        self.type, self.record, self.key = reduce.type, record, key
         (self.parameter,) = self.reduce.parameters
         self.held: list[tuple[Call, Lambda | None, str]] = []
         for node in walk(self.reduce.body):
             if isinstance(node, Call) and node.name in _RUNNING:
-                if self._is_group(node.arguments[0]):
-                    self.held.append((node, None, writer.name("g")))
-                elif (function := self._of_group(node.arguments[0])) is not None:
+                over, function = node.arguments[0], None
+                if isinstance(over, Call) and over.name == "map":
+                    over, mapped = over.arguments
+                    assert isinstance(mapped, Lambda)
+                    function = mapped
+                if over == self.parameter:
                     self.held.append((node, function, writer.name("g")))
-        self.memo = None if self._runs() else self._whole()
+        self.memo: Memo | None = None if self._runs() else self._whole()
 
     def _whole(self) -> Memo:
         """The reducer as a function of the group, where a part of it has no running form."""
         if not self.writer.memoizes:
             raise CannotCompile("the reducer has no running form")
-        type_ = self.parameter.type
-        assert isinstance(type_, ListOf)
-        return memo_of(
-            self.writer.dictionary,
-            ("group", self.reduce.digest),
-            (type_,),
-            self.reduce.type,
-            compile_lambda(self.reduce),
-            type_.element,
-        )
+        key, reduce = ("group", self.reduce.digest), compile_lambda(self.reduce)
+        return memo_of(self.writer.dictionary, key, (self.parameter.type,), self.reduce.type, reduce, self.record)
 
     def _runs(self) -> bool:
         """Whether all of it can be kept up record by record."""
-        probe = Writer(self.writer.dictionary)
-        probe.memoizes = False
+        writer, self.writer, self.memo = self.writer, Writer(self.writer.dictionary), None
+        self.writer.memoizes = False
         try:
-            self._check()
-            for node, function, _ in self.held:
-                probe.known = {}
-                assert isinstance(self.parameter.type, ListOf)
-                element = self.parameter.type.element
-                value = from_words(element, [f"c{i}" for i in range(width(element))])
-                if function is not None:
-                    probe.known[function.parameters[0].digest] = value
-                    value = emit(probe, function.body)
-                if node.name != "length" and not isinstance(value, ScalarCode):
-                    raise CannotCompile(f"the reducer {node.name} of a record")
-            probe.known = {node.digest: from_words(node.type, ["c0", "c1"]) for node, _, _ in self.held}
-            emit(probe, self.reduce.body)
+            self.add([f"c{i}" for i in range(width(self.record))])
+            self.result()
         except CannotCompile:
             return False
+        finally:
+            self.writer = writer
         return True
-
-    def _is_group(self, expr: Expr) -> bool:
-        return expr.digest == self.parameter.digest
-
-    def _of_group(self, expr: Expr) -> Lambda | None:
-        """The function that an expression maps over the group."""
-        if isinstance(expr, Call) and expr.name == "map" and self._is_group(expr.arguments[0]):
-            function = expr.arguments[1]
-            assert isinstance(function, Lambda)
-            return function
-        return None
-
-    def _check(self) -> None:
-        for node, _, _ in self.held:
-            assert isinstance(node.arguments[0].type, ListOf)
-            element = node.arguments[0].type.element
-            if node.name != "length" and (element == STR or (node.name == "sum_list" and element == FLOAT)):
-                raise CannotCompile(f"the reducer {node.name} of {element} has no exact running form")
 
     def start(self) -> None:
         """Write what the reductions of an empty group are."""
@@ -97,9 +71,9 @@ class Group:
             zero = "0.0" if node.type == FLOAT else "False" if str(node.type) == "bool" else "0"
             self.writer.line(f"{name} = {zero}", f"{name}_high = 0", f"{name}_any = False")
 
-    def add(self, record: ValueCode) -> None:
+    def add(self, words: Sequence[str]) -> None:
         """Write how they change as a record joins the group."""
-        writer = self.writer
+        writer, record = self.writer, from_words(self.record, words[: width(self.record)])
         if self.memo is not None:
             self._join(self.memo, record)
             return
@@ -113,8 +87,9 @@ class Group:
                 writer.known[function.parameters[0].digest] = record
                 value = emit(writer, function.body)
                 writer.known = known
-            if not isinstance(value, ScalarCode):
-                raise CannotCompile(f"the reducer {node.name} of a record")
+            inexact = ("str", "float") if node.name == "sum_list" else ("str",)
+            if not isinstance(value, ScalarCode) or value.kind in inexact:
+                raise CannotCompile(f"the reducer {node.name} has no exact running form")
             with writer.block(f"if {value.present or 'True'}:"):
                 if node.name == "sum_list":  # in two halves, so that no intermediate sum overflows
                     writer.line(f"{name} += {value.text} & 4294967295", f"{name}_high += {value.text} >> 32")
@@ -140,12 +115,15 @@ class Group:
         return self.memo is None and all(node.name == "length" for node, _, _ in self.held)
 
     def count(self, number: str) -> None:
-        """Write what the reductions are of a group of so many records."""
+        """Write what the reductions are of a group of so many records, where it `counts_only`."""
         for _, _, name in self.held:
             self.writer.line(f"{name} = {number}")
 
-    def result(self) -> ValueCode:
-        """Write the value of the reducer on the group as it is."""
+    def result(self) -> list[str]:
+        """Write the record of the group as it is: the words of its key, and the reducer's value."""
+        return [*self.key, *to_words(shaped(self._value(), self.type), self.type)]
+
+    def _value(self) -> ValueCode:
         writer = self.writer
         if self.memo is not None:
             return from_words(self.memo.value, group_looked_up(writer, self.memo))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
@@ -21,16 +22,17 @@ from wpinq.plan.operators import SelectMany, Shave
 
 def select_many(steps: Steps, name: str, operator: SelectMany, wanted: Type, type_: Type, below: Step) -> Step:
     """The step of a SelectMany: of images where its list is written out, else of a loop."""
-    size, images, scratch = width(wanted), _images(operator, wanted, type_), None
+    trial, words = Writer(steps.dictionary), [f"c{i}" for i in range(below.width)]
+    images = _images(operator, wanted, type_)
     if images:
-        write = partial(_write_images, images)
-    elif lists.is_weighted(operator.function):
-        scratch = f"SCRATCH_{len(steps.all)}"
-        write = partial(_write_merged, operator, wanted, type_, scratch)
-    else:
-        write = partial(_write_counted, operator, wanted, type_)
-    write(Writer(steps.dictionary), [f"c{i}" for i in range(below.width)], "w", lambda words, weight: None)
-    return steps.add(MapStep, name, size, (below,), write=write, scratch=scratch, images=images)
+        for image in images:
+            image.words(trial, words)
+        return steps.add(MapStep, name, width(wanted), (below,), images=images)
+    scratch = f"SCRATCH_{len(steps.all)}" if lists.is_weighted(operator.function) else None
+    loop = _Loop(operator, wanted, type_)
+    write = loop.write_counted if scratch is None else partial(loop.write_merged, scratch)
+    write(trial, words, "w", lambda out, weight: None)
+    return steps.add(MapStep, name, width(wanted), (below,), loop=write, scratch=scratch)
 
 
 def _images(operator: SelectMany, wanted: Type, type_: Type) -> tuple[Image, ...]:
@@ -57,76 +59,57 @@ def _images(operator: SelectMany, wanted: Type, type_: Type) -> tuple[Image, ...
     return tuple(Image(partial(image, item), float(weight / norm)) for item, weight in known if weight > 0)
 
 
-def _write_images(
-    images: tuple[Image, ...], writer: Writer, words: Sequence[str], weight: str, sink: EmitRecord
-) -> None:
-    for image in images:
-        sink(image.words(writer, words), weight if image.share == 1.0 else f"{weight} * {image.share!r}")
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """A SelectMany as loops over the elements of its list: from records of one type, records that fit another."""
 
+    operator: SelectMany
+    wanted: Type
+    type: Type
 
-def _elements(
-    operator: SelectMany,
-    wanted: Type,
-    type_: Type,
-    writer: Writer,
-    words: Sequence[str],
-    body: Callable[[list[str], str], None],
-) -> None:
-    """Write the loop over the elements that a record may have: their words and weights."""
-    function, bound, weighted = operator.function.core, operator.bound, lists.is_weighted(operator.function)
-    writer.known[function.parameters[0].digest] = code.from_words(type_, words)
-    taken, writer.most = writer.bind("0", "n"), bound
+    def write_counted(self, writer: Writer, words: Sequence[str], weight: str, sink: EmitRecord) -> None:
+        # two walks: the norm must be known before the first element is passed on
+        total = writer.bind("0.0", "t")
+        self._elements(writer, words, lambda out, w: writer.line(f"{total} += 1.0"))
+        share = writer.bind(f"{weight} / max(1.0, {total})")
+        self._elements(writer, words, lambda out, w: sink(out, share))
 
-    def element(item: lists.ListElement) -> None:
-        with writer.block(f"if {taken} < {bound}:"):
-            writer.line(f"{taken} += 1")
-            if weighted:
-                record, weight = lists.weighted_parts(writer, item)
-                with writer.block(f"if {weight.present or 'True'}:"):
-                    body(code.to_words(record, wanted), weight.text)
-            else:
-                body(code.to_words(shaped(lists.value_of(writer, item), wanted), wanted), "1.0")
+    def write_merged(self, scratch: str, writer: Writer, words: Sequence[str], weight: str, sink: EmitRecord) -> None:
+        # scaled by the largest weight, so that no sum overflows; repeats meet in a scratch table
+        top, size = writer.bind("1.0", "t"), width(self.wanted)
 
-    known = dict(writer.known)
-    lists.loop(writer, function.body, element)
-    writer.known = known
+        def gather(out: list[str], w: str) -> None:
+            writer.line(call(gathering(size), scratch, *out, f"{w} / {top}"))
 
+        self._elements(writer, words, lambda out, w: writer.line(f"{top} = max({top}, abs({w}))"))
+        self._elements(writer, words, gather)
+        norm = writer.bind(f"max(1.0 / {top}, {call(gathered_norm, scratch, str(size))})")
+        row = writer.name("r")
+        with writer.block(f"for {row} in range(1, 1 + load(state, {scratch} + COUNT)):"):
+            base = writer.bind(f"load(state, {scratch} + ROWS) + {row} * load(state, {scratch} + STRIDE)")
+            out = [writer.bind(f"load(state, {base} + {i})") for i in range(size)]
+            sink(out, f"{weight} * (as_float(load(state, {base} + {size})) / {norm})")
+        writer.line(call(clear, scratch))
 
-def _write_counted(
-    operator: SelectMany, wanted: Type, type_: Type, writer: Writer, words: Sequence[str], weight: str, sink: EmitRecord
-) -> None:
-    # two walks: the norm must be known before the first element is passed on
-    total = writer.bind("0.0", "t")
-    _elements(operator, wanted, type_, writer, words, lambda out, w: writer.line(f"{total} += 1.0"))
-    share = writer.bind(f"{weight} / max(1.0, {total})")
-    _elements(operator, wanted, type_, writer, words, lambda out, w: sink(out, share))
+    def _elements(self, writer: Writer, words: Sequence[str], body: Callable[[list[str], str], None]) -> None:
+        """Write the loop over the elements that a record may have: their words and weights."""
+        function, bound = self.operator.function.core, self.operator.bound
+        writer.known[function.parameters[0].digest] = code.from_words(self.type, words)
+        taken, writer.most = writer.bind("0", "n"), bound
 
+        def element(item: lists.ListElement) -> None:
+            with writer.block(f"if {taken} < {bound}:"):
+                writer.line(f"{taken} += 1")
+                if lists.is_weighted(self.operator.function):
+                    record, weight = lists.weighted_parts(writer, item)
+                    with writer.block(f"if {weight.present or 'True'}:"):
+                        body(code.to_words(record, self.wanted), weight.text)
+                else:
+                    body(code.to_words(shaped(lists.value_of(writer, item), self.wanted), self.wanted), "1.0")
 
-def _write_merged(
-    operator: SelectMany,
-    wanted: Type,
-    type_: Type,
-    scratch: str,
-    writer: Writer,
-    words: Sequence[str],
-    weight: str,
-    sink: EmitRecord,
-) -> None:
-    # scaled by the largest weight, so that no sum overflows; repeats meet in a scratch table
-    top, size = writer.bind("1.0", "t"), width(wanted)
-
-    def gather(out: list[str], w: str) -> None:
-        writer.line(call(gathering(size), scratch, *out, f"{w} / {top}"))
-
-    _elements(operator, wanted, type_, writer, words, lambda out, w: writer.line(f"{top} = max({top}, abs({w}))"))
-    _elements(operator, wanted, type_, writer, words, gather)
-    norm = writer.bind(f"max(1.0 / {top}, {call(gathered_norm, scratch, str(size))})")
-    row = writer.name("r")
-    with writer.block(f"for {row} in range(1, 1 + load(state, {scratch} + COUNT)):"):
-        base = writer.bind(f"load(state, {scratch} + ROWS) + {row} * load(state, {scratch} + STRIDE)")
-        out = [writer.bind(f"load(state, {base} + {i})") for i in range(size)]
-        sink(out, f"{weight} * (as_float(load(state, {base} + {size})) / {norm})")
-    writer.line(call(clear, scratch))
+        known = dict(writer.known)
+        lists.loop(writer, function.body, element)
+        writer.known = known
 
 
 def shave(steps: Steps, name: str, operator: Shave, type_: Type, below: Step) -> Step:

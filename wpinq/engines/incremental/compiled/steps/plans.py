@@ -7,18 +7,17 @@ column numbers, and what a step does to columns without computing (Where, a perm
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from wpinq.engines.incremental.compiled.refusal import CannotCompile
 from wpinq.engines.incremental.compiled.steps.groups import Group
 from wpinq.engines.incremental.compiled.steps.list_steps import select_many, shave
 from wpinq.engines.incremental.compiled.steps.steps import (
-    EmitRecord,
     ExtremeStep,
     GroupStep,
     Image,
     JoinStep,
     MapStep,
-    Running,
     SourceStep,
     Step,
     Steps,
@@ -103,14 +102,11 @@ def _probe(steps: Steps, size: int, compute: Callable[[Writer, list[str]], list[
 
 
 def _map(steps: Steps, name: str, below: Step, compute: Callable[[Writer, Sequence[str]], list[str]]) -> Step:
-    def write(writer: Writer, words: Sequence[str], weight: str, sink: EmitRecord) -> None:
-        sink(compute(writer, words), weight)
-
     permutation = _probe(steps, below.width, compute)
     size = len(compute(Writer(steps.dictionary), [f"c{i}" for i in range(below.width)]))
     if permutation == tuple(range(below.width)):
         return below
-    return steps.add(MapStep, name, size, (below,), write=write, permutation=permutation, images=(Image(compute, 1.0),))
+    return steps.add(MapStep, name, size, (below,), permutation=permutation, images=(Image(compute, 1.0),))
 
 
 def _select(steps: Steps, name: str, function: Lambda, type_: Type, below: Step) -> Step:
@@ -137,16 +133,13 @@ def _filter(steps: Steps, name: str, operator: Where | Partition, type_: Type, b
         part = code.constant(writer, operator.part.value, operator.part.type)
         return same(writer, _call(writer, operator.key, record), part)
 
-    def write(writer: Writer, words: Sequence[str], weight: str, sink: EmitRecord) -> None:
-        with writer.block(f"if {condition(writer, words)}:"):
-            sink(words, weight)
-
     condition(Writer(steps.dictionary), [f"c{i}" for i in range(below.width)])
-    return steps.add(MapStep, name, below.width, (below,), write=write, condition=condition)
+    return steps.add(MapStep, name, below.width, (below,), condition=condition)
 
 
 def _join(steps: Steps, name: str, operator: Join, wanted: Type, types: list[Type], inputs: list[Step]) -> Step:
-    common = _common_key(operator.left_key.type, operator.right_key.type)
+    common = unify(_unnamed(operator.left_key.type), _unnamed(operator.right_key.type))
+    assert common is not None
     keyed = [
         _with_key(steps, name, step, key, type_, common)
         for step, key, type_ in zip(inputs, (operator.left_key, operator.right_key), types, strict=True)
@@ -165,12 +158,6 @@ def _join(steps: Steps, name: str, operator: Join, wanted: Type, types: list[Typ
     return steps.add(
         JoinStep, name, width(wanted), (left, right), keys=(left_key, right_key), write=write, permutation=permutation
     )
-
-
-def _common_key(left: Type, right: Type) -> Type:
-    common = unify(_unnamed(left), _unnamed(right))
-    assert common is not None
-    return common
 
 
 def _unnamed(type_: Type) -> Type:
@@ -197,21 +184,7 @@ def _with_key(
 
 def _group(steps: Steps, name: str, operator: GroupBy, type_: Type, below: Step) -> Step:
     keyed, key = _with_key(steps, name, below, operator.key, type_, operator.key.type)
-
-    def group(writer: Writer, key_words: Sequence[str]) -> Running:
-        state = Group(writer, operator.reduce)
-        reduced = operator.reduce.type
-
-        def result() -> list[str]:
-            return [*key_words, *code.to_words(shaped(state.result(), reduced), reduced)]
-
-        def add(words: Sequence[str]) -> None:
-            state.add(code.from_words(type_, words[: below.width]))
-
-        return Running(state.start, add, result, state.count if state.counts_only else None)
-
-    running = group(Writer(steps.dictionary), [f"k{i}" for i in range(len(key))])
-    running.start()
-    running.add([f"c{i}" for i in range(keyed.width)])
-    size = len(running.result())
-    return steps.add(GroupStep, name, size, (keyed,), key=key, group=group)
+    group = partial(Group, operator.reduce, type_)
+    trial = group(Writer(steps.dictionary), [f"k{i}" for i in range(len(key))])
+    trial.add([f"c{i}" for i in range(keyed.width)])
+    return steps.add(GroupStep, name, len(trial.result()), (keyed,), key=key, group=group)

@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from wpinq.engines.incremental.compiled.steps.groups import Group
 from wpinq.engines.incremental.compiled.words.code import Writer
 from wpinq.engines.incremental.compiled.words.encoding import Dictionary
 from wpinq.plan.node import Node
 
 EmitRecord = Callable[[Sequence[str], str], None]
 """Takes the words of an output record and the code of its weight, and writes what is done with them."""
+
+WriteLoop = Callable[[Writer, Sequence[str], str, EmitRecord], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +46,17 @@ class SourceStep(Step):
 class MapStep(Step):
     """Linear in the weights: each record gives outputs of its own.
 
-    `write(writer, words, weight, sink)`. A filter keeps its records; a permutation says which input word each
-    output word is. `images` are the outputs of a record, where every record has as many, of the same shares of its
-    weight. `scratch` is the table in which outputs of a record, of weights of any sign, are added up before their norm
-    is taken.
+    A filter has a condition, and keeps its records; a permutation says which input word each output word is. `images`
+    are the outputs of a record, where every record has as many, of the same shares of its weight. Any other step has
+    `loop(writer, words, weight, sink)`, which writes what passes a record's outputs to the sink. `scratch` is the table
+    in which outputs of a record, of weights of any sign, are added up before their norm is taken.
     """
 
-    write: Callable[[Writer, Sequence[str], str, EmitRecord], None]
     condition: Callable[[Writer, Sequence[str]], str] | None = None
     permutation: tuple[int, ...] | None = None
     scratch: str | None = None
     images: tuple[Image, ...] = ()
+    loop: WriteLoop | None = None
 
 
 @dataclass(eq=False)
@@ -88,25 +91,12 @@ class ShaveStep(Step):
     loop: Callable[[Writer, Sequence[str], Callable[[str, str], None]], None] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
-    """Code for a group that grows: at its start, as a record joins, and the output's words for it as it is.
-
-    `count` makes it a group of so many records at once, where the reducer asks for nothing but their number.
-    """
-
-    start: Callable[[], None]
-    add: Callable[[Sequence[str]], None]
-    result: Callable[[], list[str]]
-    count: Callable[[str], None] | None
-
-
 @dataclass(eq=False)
 class GroupStep(Step):
     """Prefixes of the records of a key, reduced. The key's words come first in the output."""
 
     key: tuple[int, ...]
-    group: Callable[[Writer, Sequence[str]], Running]
+    group: Callable[[Writer, Sequence[str]], Group]
 
 
 @dataclass

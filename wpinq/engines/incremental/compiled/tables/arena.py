@@ -19,6 +19,7 @@ from wpinq.engines.incremental.compiled.routines.store import (
     remove,
     row_at,
 )
+from wpinq.engines.incremental.compiled.words.encoding import Rows
 from wpinq.errors import PlanError
 
 FIRST_ROWS = 64
@@ -101,27 +102,24 @@ class Arena:
 
     def __init__(self, tables: HashTables) -> None:
         self.tables = tables
-        self.words: Integers = np.zeros(0, dtype=np.int64)
+        self._headers = layout.HEADERS + layout.HEADER_WORDS * len(tables.all)
+        self.words: Integers = np.zeros(self._headers, dtype=np.int64)
         self._rows = {table.header: FIRST_ROWS for table in tables.all}
         self._log = FIRST_LOG
         self._lay_out()
 
     def _lay_out(self) -> None:
-        headers = layout.HEADERS + layout.HEADER_WORDS * len(self.tables.all)
+        old, headers = self.words, self._headers
+        if old[layout.LOG] != old[layout.LOG_START]:
+            raise AssertionError("the array is laid out between proposals only")
         size = headers + self._log
         places = {}
         for table in self.tables.all:
             rows = self._rows[table.header]
             places[table.header] = size, size + 2 * rows
             size += 2 * rows + rows * table.stride
-        old, self.words = self.words, np.zeros(size, dtype=np.int64)
-        words = self.words
-        if len(old):
-            words[:headers] = old[:headers]
-        log_start = int(old[layout.LOG_START]) if len(old) else headers
-        log_used = int(old[layout.LOG]) - log_start if len(old) else 0
-        if log_used:
-            raise AssertionError("the array is laid out between proposals only")
+        words = self.words = np.zeros(size, dtype=np.int64)
+        words[:headers] = old[:headers]
         words[layout.LOG] = words[layout.LOG_START] = headers
         words[layout.LOG_END] = headers + self._log - 1
         for table in self.tables.all:
@@ -129,16 +127,13 @@ class Arena:
 
     def _move(self, table: HashTable, old: Integers, slots: int, rows: int) -> None:
         words, h, capacity = self.words, table.header, self._rows[table.header]
-        if len(old):
-            used, old_slots = int(old[h + layout.CAP]), int(old[h + layout.SLOTS])
-            old_rows = int(old[h + layout.ROWS])
-            words[rows : rows + used * table.stride] = old[old_rows : old_rows + used * table.stride]
-            filled = old[old_slots : old_slots + 2 * used]
-            filled = filled[filled != 0]
-            if used == capacity:
-                words[slots : slots + 2 * used] = old[old_slots : old_slots + 2 * used]
-            elif table.logged:
-                _rehash(words[slots : slots + 2 * capacity], filled)
+        used, old_slots, old_rows = (int(old[h + each]) for each in (layout.CAP, layout.SLOTS, layout.ROWS))
+        words[rows : rows + used * table.stride] = old[old_rows : old_rows + used * table.stride]
+        filled = old[old_slots : old_slots + 2 * used]
+        if used == capacity:
+            words[slots : slots + 2 * used] = filled
+        elif table.logged:
+            _rehash(words[slots : slots + 2 * capacity], filled[filled != 0])
         words[h + layout.SLOTS], words[h + layout.MASK] = slots, 2 * capacity - 1
         words[h + layout.ROWS], words[h + layout.STRIDE] = rows, table.stride
         words[h + layout.CAP] = capacity
@@ -161,20 +156,25 @@ class Arena:
         """How many records a table holds."""
         return int(self.words[table.header + layout.LIVE])
 
-    def gathered(self, table: HashTable) -> Integers:
-        """The rows of a table that gathers, a copy, in order."""
+    def gathered(self, table: HashTable) -> Rows:
+        """The records of a table that gathers, a copy, in order."""
         count, start = int(self.words[table.header + layout.COUNT]), int(self.words[table.header + layout.ROWS])
         block = self.words[start : start + (count + 1) * table.stride].reshape(-1, table.stride)
-        return np.array(block[1:], dtype=np.int64)
+        return _split(block[1:], table)
 
-    def rows(self, table: HashTable) -> Integers:
-        """The rows of a table, a copy, in no order."""
+    def rows(self, table: HashTable) -> Rows:
+        """The records of a table, a copy, in no order."""
         words, h = self.words, table.header
         slots = words[words[h + layout.SLOTS] :][: 2 * self._rows[h]]
         numbers = slots[slots != 0] & 0xFFFFFFFF
         start = int(words[h + layout.ROWS])
         block = words[start : start + self._rows[h] * table.stride].reshape(-1, table.stride)
-        return np.array(block[numbers], dtype=np.int64)
+        return _split(block[numbers], table)
+
+
+def _split(rows: Integers, table: HashTable) -> Rows:
+    """The records and weights in rows of a table: what else they hold is left out."""
+    return Rows(rows[:, : table.width].copy(), rows[:, table.width].copy().view(np.float64))
 
 
 def _rehash(slots: Integers, filled: Integers) -> None:

@@ -14,13 +14,11 @@ from wpinq.engines.incremental.compiled.routines import header as layout
 from wpinq.engines.incremental.compiled.routines.modules import import_module
 from wpinq.engines.incremental.compiled.steps.formulas import Assumptions
 from wpinq.engines.incremental.compiled.steps.plans import lower
-from wpinq.engines.incremental.compiled.tables.arena import HashTable
 from wpinq.engines.incremental.compiled.tables.driver import Driver, RunChunk, SourceChanges
 from wpinq.engines.incremental.compiled.tables.generate import ExtraLoops, Generated, generate
 from wpinq.engines.incremental.compiled.words.encoding import Dictionary, Rows
-from wpinq.engines.incremental.evaluator import Datasets
+from wpinq.engines.incremental.evaluator import Datasets, check_sources
 from wpinq.engines.incremental.goals import Goal
-from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.node import Node, sources
@@ -97,15 +95,16 @@ class CompiledEvaluator:
     @property
     def outputs(self) -> list[FloatWeights]:
         """The output of each plan on the candidate as it is, a pending proposal included."""
-        return [self._weights(table, plan) for table, plan in zip(self._generated.outputs, self._plans, strict=True)]
+        found = [
+            self._decoded(self._driver.arena.rows(table), plan.type)
+            for table, plan in zip(self._generated.outputs, self._plans, strict=True)
+        ]
+        return [{record: weight for record, weight in output.items() if weight != 0} for output in found]
 
     @property
     def candidate(self) -> dict[str, FloatWeights]:
         """The candidate as it is, a pending proposal included."""
-        return {
-            name: self._decoded(self._driver.arena.rows(table), table, self._sources[name])
-            for name, (_, table, _) in self._generated.sources.items()
-        }
+        return {name: self._decoded(rows, self._sources[name]) for name, rows in self._held().items()}
 
     @property
     def state_size(self) -> int:
@@ -141,13 +140,13 @@ class CompiledEvaluator:
         changes : mapping
             For each source name, record to change of weight. Proposals add up until one of the two.
         """
-        self._check_names(changes)
+        check_sources(changes, self._sources)
         self._apply(self._driver.changes({name: self._rows(name, records) for name, records in changes.items()}))
         if self._moved is not None:
             return self._moved
         answers = []
         for table, plan in zip(self._generated.changes, self._plans, strict=True):
-            moved = self._decoded(self._driver.arena.gathered(table), table, plan.type)
+            moved = self._decoded(self._driver.arena.gathered(table), plan.type)
             answers.append({record: weight for record, weight in moved.items() if abs(weight) >= layout.DUST})
         return answers
 
@@ -194,7 +193,7 @@ class CompiledEvaluator:
     # --- loading ----------------------------------------------------------------------------------------------
 
     def _compile(self, candidate: Datasets | Mapping[str, Rows]) -> None:
-        self._check_names(candidate)
+        check_sources(candidate, self._sources)
         self._steps = lower(self._plans, self._dictionary)
         rows = {name: self._rows(name, records) for name, records in candidate.items()}
         weights = np.concatenate([np.zeros(0), *(held.weights[held.weights != 0] for held in rows.values())])
@@ -218,8 +217,7 @@ class CompiledEvaluator:
         self._driver = Driver(self._generated, self._module, self._dictionary, self._goals)
         self._loads += 1
         for position, (plan, goal) in enumerate(zip(self._plans, self._goals, strict=True)):
-            words = self._dictionary.encode_all(list(goal.values), plan.type)
-            self._driver.pin(position, words, np.array([*map(float, goal.values.values())]))
+            self._driver.pin(position, self._dictionary.rows(goal.values, plan.type))
         if self._driver.load(self._driver.changes(candidate)):
             self._weaken(candidate)
 
@@ -259,11 +257,7 @@ class CompiledEvaluator:
 
     def _held(self) -> dict[str, Rows]:
         """The candidate as it is, a pending proposal included, as words."""
-        found = {}
-        for name, (_, table, _) in self._generated.sources.items():
-            rows = self._driver.arena.rows(table)
-            found[name] = Rows(rows[:, : table.width].copy(), rows[:, table.width].copy().view(np.float64))
-        return found
+        return {name: self._driver.arena.rows(table) for name, (_, table, _) in self._generated.sources.items()}
 
     def _changed(self, held: Mapping[str, Rows], pending: Sequence[SourceChanges]) -> dict[str, Rows]:
         """The candidate with changes, as words."""
@@ -282,23 +276,7 @@ class CompiledEvaluator:
     # --- words ------------------------------------------------------------------------------------------------
 
     def _rows(self, name: str, records: Mapping[Value, float] | Rows) -> Rows:
-        if isinstance(records, Rows):
-            return records
-        weights = np.array([*map(float, records.values())], dtype=np.float64)
-        return Rows(self._dictionary.encode_all(list(records), self._sources[name]), weights)
+        return records if isinstance(records, Rows) else self._dictionary.rows(records, self._sources[name])
 
-    def _weights(self, table: HashTable, plan: Node) -> FloatWeights:
-        found = self._decoded(self._driver.arena.rows(table), table, plan.type)
-        return {record: weight for record, weight in found.items() if weight != 0}
-
-    def _decoded(self, rows: Integers, table: HashTable, type_: Type) -> FloatWeights:
-        weights = rows[:, table.width].copy().view(np.float64)
-        return {
-            self._dictionary.decode(row[: table.width], type_): weight
-            for row, weight in zip(rows.tolist(), weights.tolist(), strict=True)
-        }
-
-    def _check_names(self, changes: Mapping[str, object]) -> None:
-        for name in changes:
-            if name not in self._sources:
-                raise PlanError(f"no plan uses a source {name!r}; they use {', '.join(sorted(self._sources))}")
+    def _decoded(self, rows: Rows, type_: Type) -> FloatWeights:
+        return dict(zip(self._dictionary.decode_all(rows.words, type_), rows.weights.tolist(), strict=True))

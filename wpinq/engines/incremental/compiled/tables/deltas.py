@@ -95,8 +95,7 @@ class _Place:
             self._walk(loops)
         if self.depth == 0 or self.delta.key is not None:
             return None
-        table = self.entry.step if isinstance(self.entry, Atom) else self.entry.join
-        return (table, isinstance(self.entry, Atom), *self.writer.lines)
+        return (type(self.entry), self.entry.step, *self.writer.lines)
 
     def finish_alone(self) -> None:
         """Write what is done at each record that `walk_alone` walks through."""
@@ -133,9 +132,8 @@ class _Place:
             if self._unknown(atom) == 0:
                 self._look_up(atom)
             else:
-                if (
-                    not left and not self.deferred
-                ):  # every record that is met counts: what is known already is looked up once
+                if not left and not self.deferred:
+                    # every record that is met counts: what is known already is looked up once
                     self._look_up_known(atom)
                 self._enumerate(atom, loops)
             self._guards(self.delta.formula)
@@ -198,15 +196,10 @@ class _Place:
     def _weigh(self, entry: Lookup, weight: str) -> None:
         """Note an entry's weights; where it is the very record that changes, those are what it was and will be."""
         mine = self.entry
-        twin = (
-            entry.step is mine.step
-            if isinstance(entry, Atom) and isinstance(mine, Atom)
-            else not isinstance(entry, Atom) and not isinstance(mine, Atom) and entry.join is mine.join
-        )
         if self.deferred:
             self.met.append((entry, weight))
             return
-        if not twin:
+        if (type(entry), entry.step) != (type(mine), mine.step):
             self.weights[entry] = weight, weight
             return
         pairs = zip(entry.variables, mine.variables, strict=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from wpinq.engines.incremental.compiled.routines.routine import INT64, INT64S, STATE, VOID, Routine
+from wpinq.engines.incremental.compiled.routines.routine import FLOAT64, INT64, INT64S, STATE, VOID, Routine
 from wpinq.engines.incremental.compiled.routines.store import words_of
-from wpinq.engines.incremental.compiled.steps.formulas import Assumptions, Atom, Expander, Formula, Lookup
+from wpinq.engines.incremental.compiled.steps.formulas import Assumptions, Atom, Expander, Formula, Lookup, NamedWords
 from wpinq.engines.incremental.compiled.steps.steps import GroupStep, JoinStep, Step, Steps
 from wpinq.engines.incremental.compiled.tables.arena import HashTable, HashTables
 from wpinq.engines.incremental.compiled.words.code import Writer
@@ -28,7 +28,7 @@ class Delta:
     number: int
     formula: Formula
     lookups: tuple[Lookup, ...]
-    words: Callable[[Writer, dict[int, str]], list[str]]
+    words: NamedWords
     consumer: Consumer
     change: str
     key: tuple[int, ...] | None = None
@@ -62,7 +62,7 @@ class Design:
 
     def table_of(self, lookup: Lookup) -> HashTable:
         """The table that an entry of a formula stands in."""
-        return (self.held[lookup.step] if isinstance(lookup, Atom) else self.norms[lookup.join])[0]
+        return (self.held[lookup.step] if isinstance(lookup, Atom) else self.norms[lookup.step])[0]
 
     def routine(
         self,
@@ -81,6 +81,5 @@ class Design:
     def emission(self, step: Step) -> Routine:
         """The routine that passes a change of a step's output on."""
         if step not in self.emissions:
-            arguments = {STATE: INT64S, **dict.fromkeys(words_of("c", step.width), INT64), "w": "float64"}
-            self.emissions[step] = Routine(f"emit_{step.number}", arguments)
+            self.emissions[step] = self.routine(f"emit_{step.number}", (), words_of("c", step.width), {"w": FLOAT64})
         return self.emissions[step]

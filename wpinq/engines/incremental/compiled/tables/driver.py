@@ -10,7 +10,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.engines.incremental.compiled.routines import header as layout
-from wpinq.engines.incremental.compiled.tables.arena import Arena, HashTable
+from wpinq.engines.incremental.compiled.tables.arena import Arena
 from wpinq.engines.incremental.compiled.tables.generate import Generated
 from wpinq.engines.incremental.compiled.words.encoding import Dictionary, Rows
 from wpinq.engines.incremental.compiled.words.memo import elements
@@ -85,10 +85,8 @@ class Driver:
         """Make changes, pending; 0, or the refusal, after which only `rollback` is of use."""
         while True:
             self._module.propose(self.arena.words, *changes)
-            status = int(self.arena.words[layout.STATUS])
-            if status in REFUSALS:
-                self.arena.words[layout.STATUS] = 0
-                return status
+            if refusal := self._refusal():
+                return refusal
             if not self._grown():
                 self.pending.append(changes)
                 return 0
@@ -107,10 +105,8 @@ class Driver:
         """Run steps until `tallies` counts so many: 0, or the refusal of a step, which is not made."""
         while tallies[2] < end:
             run(self._module, self.arena.words, end - int(tallies[2]))
-            status = int(self.arena.words[layout.STATUS])
-            if status in REFUSALS:
-                self.arena.words[layout.STATUS] = 0
-                return status
+            if refusal := self._refusal():
+                return refusal
             self._grown()
         return 0
 
@@ -125,13 +121,12 @@ class Driver:
         yield
         self.arena.words[layout.UNCHECKED] = 0
 
-    def pin(self, position: int, words: Integers, values: Floats) -> None:
+    def pin(self, position: int, targets: Rows) -> None:
         """Give records of an output their targets."""
-        for start in range(0, len(values), BATCH):
+        for start in range(0, len(targets.weights), BATCH):
+            batch = slice(start, start + BATCH)
             while True:
-                self._module.pin(
-                    self.arena.words, position, words[start : start + BATCH], values[start : start + BATCH]
-                )
+                self._module.pin(self.arena.words, position, targets.words[batch], targets.weights[batch])
                 if not self._grown():
                     break
             self.commit()
@@ -139,7 +134,15 @@ class Driver:
         each = layout.PARAMETERS_EACH
         at = layout.PARAMETERS + each * position
         price, _, width = self.arena.words[at : at + each].view(np.float64)
-        first[0] += price * np.sum([loss(value, width) for value in values.tolist()])
+        first[0] += price * np.sum([loss(value, width) for value in targets.weights.tolist()])
+
+    def _refusal(self) -> int:
+        """The refusal that the module left, which is taken from it; 0 where there is none."""
+        status = int(self.arena.words[layout.STATUS])
+        if status not in REFUSALS:
+            return 0
+        self.arena.words[layout.STATUS] = 0
+        return status
 
     def _grown(self) -> bool:
         """Whether something was full or missing: what is pending is done again then, with it."""
@@ -167,25 +170,15 @@ class Driver:
         dictionary = self._dictionary
         missed: dict[int, list[Sequence[int]]] = {memo.number: [] for memo, _, _ in self._generated.memos}
         for memo, _, missing in self._generated.memos:
-            for row in self.arena.gathered(missing)[:, : missing.width].tolist():
+            for row in self.arena.gathered(missing).words.tolist():
                 missed[memo.number].append(row)
                 for follower, key in elements(dictionary, memo, row):
                     missed[follower.number].append(key)
-        for memo, table, _ in self._generated.memos:
-            if missed[memo.number]:
-                learnt = memo.learn(missed[memo.number], dictionary)
-                self._note(memo.number, table, [key for key, _ in learnt], [value for _, value in learnt])
-
-    def _note(self, number: int, table: HashTable, keys: list[list[int]], values: list[list[int]]) -> None:
-        held = np.array(keys, dtype=np.int64), np.array(values, dtype=np.int64)
-        while True:
-            self._module.learn(self.arena.words, number, *held)
-            self.commit()
-            status = int(self.arena.words[layout.STATUS])
-            if status == 0:
-                return
-            self.arena.words[layout.STATUS] = 0
-            if status == layout.LOG_FULL:
-                self.arena.grow_log()
-            else:
-                self.arena.grow(table.header)
+        for memo, _, _ in self._generated.memos:
+            learnt = memo.learn(missed[memo.number], dictionary)
+            full = bool(learnt)
+            while full:
+                keys, values = (np.array(part, dtype=np.int64) for part in zip(*learnt, strict=True))
+                self._module.learn(self.arena.words, memo.number, keys, values)
+                self.commit()  # what there was room for
+                full = self._grown()

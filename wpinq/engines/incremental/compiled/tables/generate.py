@@ -8,14 +8,13 @@ in whatever order: so norms stay as they were while records change, and change a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from wpinq.engines.incremental.compiled.routines.header import CONSTANTS
 from wpinq.engines.incremental.compiled.routines.routine import Routine, call, module_text
-from wpinq.engines.incremental.compiled.steps.formulas import Assumptions, Atom, Formula, lookups_of
+from wpinq.engines.incremental.compiled.steps.formulas import Assumptions, Atom, Formula, NamedWords, lookups_of
 from wpinq.engines.incremental.compiled.steps.steps import (
     ExtremeStep,
     GroupStep,
@@ -93,7 +92,7 @@ def generate(steps: Steps, assumptions: Assumptions, extra: ExtraLoops | None) -
         more = extra.routines(kept, moved, changes, process)
     entries(design, process, memos)
     constants = {**CONSTANTS, **{table.name: table.header for table in design.tables.all}}
-    text = module_text([*design.routines, *design.emissions.values(), *more], constants)
+    text = module_text([*design.routines, *more], constants)
     return Generated(text, design.tables, sources, outputs, changes, memos)
 
 
@@ -150,15 +149,8 @@ class _Needs:
             self._root(step)
 
     def _root(self, step: JoinStep | ExtremeStep) -> None:
-        formula, left, right = self._design.expander.root(step)
-
-        def words(writer: Writer, names: dict[int, str]) -> list[str]:
-            if isinstance(step, JoinStep):
-                return step.write(writer, [names[v] for v in left], [names[v] for v in right])
-            return [names[v] for v in left]
-
         consumer = partial(_called, self._design.emission(step))
-        self._delta(formula, words, consumer, "new_value - old_value", None)
+        self._delta(*self._design.expander.root(step), consumer, "new_value - old_value", None)
 
     def _norm(self, join: JoinStep) -> None:
         """The table of a join's norms."""
@@ -175,19 +167,14 @@ class _Needs:
             self._delta(formula, words, moved.gather, "abs(new_value) - abs(old_value)", key)
 
     def _delta(
-        self,
-        formula: Formula,
-        words: Callable[[Writer, dict[int, str]], list[str]],
-        consumer: Consumer,
-        change: str,
-        key: tuple[int, ...] | None,
+        self, formula: Formula, words: NamedWords, consumer: Consumer, change: str, key: tuple[int, ...] | None
     ) -> None:
         lookups = tuple(dict.fromkeys(lookups_of(formula)))
         for lookup in lookups:
             if isinstance(lookup, Atom):
                 self.table(lookup.step)
             else:
-                self._norm(lookup.join)
+                self._norm(lookup.step)
         deltas = self._design.deltas
         deltas.append(Delta(len(deltas), formula, lookups, words, consumer, change, key))
 

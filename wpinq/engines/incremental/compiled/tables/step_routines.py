@@ -28,7 +28,13 @@ def map_routine(design: Design, step: MapStep) -> Routine:
     def sink(out: Sequence[str], weight: str) -> None:
         writer.line(call(design.emission(step), *out, weight))
 
-    step.write(writer, words, "w", sink)
+    if step.condition is not None:
+        with writer.block(f"if {step.condition(writer, words)}:"):
+            sink(words, "w")
+    if step.loop is not None:
+        step.loop(writer, words, "w", sink)
+    for image in step.images:
+        sink(image.words(writer, words), "w" if image.share == 1.0 else f"w * {image.share!r}")
     return design.routine(f"map_{step.number}", writer.lines, words, {"w": FLOAT64})
 
 
@@ -81,7 +87,7 @@ def group_routine(design: Design, step: GroupStep, table: HashTable) -> Routine:
     each_member("first = weight if n == 0 else first", "equal = equal and weight == first")
     writer.when("n == 0", "return")
     parts = step.group(writer, keys)
-    if parts.count is not None:
+    if parts.counts_only:
         with writer.block("if equal:"):
             parts.count("n")
             line(call(emission, *parts.result(), "sign * first / 2.0"), "return")

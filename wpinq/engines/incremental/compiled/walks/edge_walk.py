@@ -9,7 +9,6 @@ import numpy as np
 
 from wpinq.arrays import Integers
 from wpinq.engines.incremental.compiled.neighbours.graph import Edges, Numbers, numbered
-from wpinq.engines.incremental.compiled.tables.compiled_evaluator import FloatWeights
 from wpinq.engines.incremental.compiled.walks.graph_walk import GraphTables, GraphWalk, vertex_type
 from wpinq.engines.incremental.compiled.walks.table_loops import WalkLoops
 from wpinq.engines.incremental.goals import Goal
@@ -58,6 +57,8 @@ class EdgeWalk(GraphWalk):
     True
     """
 
+    _engine: GraphTables
+
     def __init__(
         self,
         goals: Sequence[Goal],
@@ -80,14 +81,9 @@ class EdgeWalk(GraphWalk):
         self._begin(numbers)
 
     @property
-    def outputs(self) -> list[FloatWeights]:
-        """The output of each plan on the graph as it is."""
-        return self._tables.outputs
-
-    @property
     def memory(self) -> int:
         """The bytes of the walk's arrays."""
-        return self._tables.memory + self._edges.nbytes
+        return self._engine.memory + self._edges.nbytes
 
     def resynchronize(self) -> None:
         """Evaluate afresh, which ends the drift of weights."""
@@ -98,23 +94,17 @@ class EdgeWalk(GraphWalk):
         self._tallies[3] = count
         self._edges = np.zeros((max(64, count + count // 4), 2), dtype=np.uint32)
         self._edges[:count] = numbers
-        loops = WalkLoops(self._source, swaps=False)
-        self._tables = GraphTables(
-            self._goals, loops, self._vertices, self._edges[:count], self._symmetric, self._virtual
-        )
+        self._engine = self._tables(WalkLoops(self._source, swaps=False), numbers)
 
     def _run(self, steps: int, power: float) -> None:
         def run(module: ModuleType, words: Integers, steps: int) -> None:
-            fixed = (self._tables.labels, self._seeds, self._tallies, int(self._symmetric))
+            fixed = (self._engine.labels, self._seeds, self._tallies, int(self._symmetric))
             module.edge_chunk(words, self._edges, *fixed, steps, power, self._changing)
             if self._tallies[4]:  # no room for another edge
                 self._tallies[4] = 0
                 self._edges = np.concatenate([self._edges, np.zeros_like(self._edges)])
 
-        self._tables.evaluator.walk(run, self._tallies, steps)
-
-    def _score(self) -> float:
-        return self._tables.score
+        self._engine.walk(run, self._tallies, steps)
 
     def _numbers(self) -> Numbers:
         return self._edges[: int(self._tallies[3])].copy()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from wpinq.arrays import Integers
 from wpinq.engines.incremental.compiled.neighbours.graph import Numbers, Vertices
+from wpinq.engines.incremental.compiled.neighbours.state import NeighbourWalk
 from wpinq.engines.incremental.compiled.routines.machine import apart
 from wpinq.engines.incremental.compiled.tables.compiled_evaluator import CompiledEvaluator, FloatWeights
 from wpinq.engines.incremental.compiled.walks.table_loops import WalkLoops
@@ -52,8 +53,43 @@ MOST_STEPS = 1 << 30
 """Of one call: loops number steps in 32 bits."""
 
 
+class GraphTables(CompiledEvaluator):
+    """A compiled evaluator whose candidate is a graph."""
+
+    def __init__(
+        self,
+        goals: Sequence[Goal],
+        loops: WalkLoops,
+        vertices: Vertices,
+        edges: Numbers,
+        symmetric: bool,
+        virtual: bool,
+    ) -> None:
+        dictionary = Dictionary()
+        self.labels = vertices.words(dictionary)
+        pairs = np.sort(edges, axis=1)
+        if symmetric:
+            pairs = np.concatenate([pairs, pairs[:, ::-1]])
+        words: Integers = self.labels[pairs].reshape(len(pairs), 2 * self.labels.shape[1])
+        super().__init__(
+            [goal.plan for goal in goals],
+            {loops.source: Rows(words, np.ones(len(words)))},
+            virtual=virtual,
+            walk=loops,
+            dictionary=dictionary,
+            goals=goals,
+        )
+
+    @property
+    def memory(self) -> int:
+        """The bytes of the arrays."""
+        return super().memory + self.labels.nbytes
+
+
 class GraphWalk(ABC):
-    """A walk over graphs: see `SwapWalk` and `EdgeWalk`."""
+    """A walk over graphs: see `SwapWalk` and `EdgeWalk`. `_engine` keeps the outputs up to date."""
+
+    _engine: GraphTables | NeighbourWalk
 
     def __init__(
         self, goals: Sequence[Goal], source: str, vertices: Vertices, symmetric: bool, virtual: bool, seed: int
@@ -78,7 +114,12 @@ class GraphWalk(ABC):
     def progress(self) -> WalkProgress:
         """The walk so far."""
         evaluated, accepted, done = self._tallies[:3].tolist()
-        return WalkProgress(done, evaluated, accepted, self._score())
+        return WalkProgress(done, evaluated, accepted, self._engine.score)
+
+    @property
+    def outputs(self) -> list[FloatWeights]:
+        """The output of each plan on the graph as it is."""
+        return self._engine.outputs
 
     @property
     def edges(self) -> list[tuple[Value, Value]]:
@@ -126,55 +167,12 @@ class GraphWalk(ABC):
     def resynchronize(self) -> None:
         """Evaluate afresh, which ends the drift of weights."""
 
+    def _tables(self, loops: WalkLoops, edges: Numbers) -> GraphTables:
+        return GraphTables(self._goals, loops, self._vertices, edges, self._symmetric, self._virtual)
+
     @abstractmethod
     def _run(self, steps: int, power: float) -> None: ...
 
     @abstractmethod
-    def _score(self) -> float: ...
-
-    @abstractmethod
     def _numbers(self) -> Numbers:
         """The edges by number."""
-
-
-class GraphTables:
-    """A `CompiledEvaluator` whose candidate is a graph."""
-
-    def __init__(
-        self,
-        goals: Sequence[Goal],
-        loops: WalkLoops,
-        vertices: Vertices,
-        edges: Numbers,
-        symmetric: bool,
-        virtual: bool,
-    ) -> None:
-        dictionary = Dictionary()
-        self.labels = vertices.words(dictionary)
-        pairs = np.sort(edges, axis=1)
-        if symmetric:
-            pairs = np.concatenate([pairs, pairs[:, ::-1]])
-        words: Integers = self.labels[pairs].reshape(len(pairs), 2 * self.labels.shape[1])
-        self.evaluator = CompiledEvaluator(
-            [goal.plan for goal in goals],
-            {loops.source: Rows(words, np.ones(len(words)))},
-            virtual=virtual,
-            walk=loops,
-            dictionary=dictionary,
-            goals=goals,
-        )
-
-    @property
-    def score(self) -> float:
-        """The score of the graph as it is."""
-        return self.evaluator.score
-
-    @property
-    def outputs(self) -> list[FloatWeights]:
-        """The output of each plan."""
-        return self.evaluator.outputs
-
-    @property
-    def memory(self) -> int:
-        """The bytes of the arrays."""
-        return self.evaluator.memory + self.labels.nbytes

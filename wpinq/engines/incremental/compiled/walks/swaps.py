@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import ModuleType
 
-import numpy as np
-from numpy.typing import NDArray
-
 from wpinq.arrays import Integers
 from wpinq.engines.incremental.compiled.neighbours.decomposition import OutOfReach
 from wpinq.engines.incremental.compiled.neighbours.generation import generate
 from wpinq.engines.incremental.compiled.neighbours.graph import Edges, Graph, Numbers, numbered
 from wpinq.engines.incremental.compiled.neighbours.state import NeighbourWalk
 from wpinq.engines.incremental.compiled.steps.plans import lower
-from wpinq.engines.incremental.compiled.tables.compiled_evaluator import FloatWeights
-from wpinq.engines.incremental.compiled.walks.graph_walk import GraphTables, GraphWalk, vertex_type
+from wpinq.engines.incremental.compiled.walks.graph_walk import GraphWalk, vertex_type
 from wpinq.engines.incremental.compiled.walks.table_loops import WalkLoops
 from wpinq.engines.incremental.compiled.words.encoding import Dictionary
 from wpinq.engines.incremental.goals import Goal
@@ -94,65 +90,46 @@ class SwapWalk(GraphWalk):
     @property
     def specialised(self) -> bool:
         """Whether the plan allowed the loop over neighbour lists (see `neighbours`); tables serve all others."""
-        return isinstance(self._walk, NeighbourWalk)
-
-    @property
-    def outputs(self) -> list[FloatWeights]:
-        """The output of each plan on the graph as it is."""
-        return self._walk.outputs
+        return isinstance(self._engine, NeighbourWalk)
 
     @property
     def memory(self) -> int:
         """The bytes of the walk's arrays."""
-        return self._graph.memory + self._walk.memory
+        return self._graph.memory + self._engine.memory
 
     def resynchronize(self) -> None:
         """Evaluate afresh, which ends the drift of weights. Neighbour lists follow the order of the edges again."""
-        if isinstance(self._walk, NeighbourWalk):
-            self._walk.resynchronize()
+        if isinstance(self._engine, NeighbourWalk):
+            self._engine.resynchronize()
         else:
             self._begin(self._graph.edges)
 
     def _begin(self, numbers: Numbers) -> None:
         self._graph = Graph(self._vertices, numbers)
-        self._walk = self._neighbours() or _SwapTables(
-            self._goals, self._source, self._graph, self._symmetric, self._virtual
-        )
+        self._engine = self._neighbours() or self._tables(WalkLoops(self._source, swaps=True), numbers)
 
     def _neighbours(self) -> NeighbourWalk | None:
         if not self._virtual:
             return None
         dictionary = Dictionary()
         steps = lower([goal.plan for goal in self._goals], dictionary)
-        code = generate(steps, self._source, self._symmetric)
-        if code is None:
-            return None
         try:
+            code = generate(steps, self._source, self._symmetric)
             return NeighbourWalk(code, steps, self._goals, self._symmetric, self._graph)
         except OutOfReach:
             return None
 
     def _run(self, steps: int, power: float) -> None:
-        self._walk.run(self._seeds, self._tallies, steps, power, self._closing)
+        engine = self._engine
+        if isinstance(engine, NeighbourWalk):
+            engine.run(self._seeds, self._tallies, steps, power, self._closing)
+            return
+        fixed = (engine.labels, self._seeds, self._tallies, int(self._symmetric))
 
-    def _score(self) -> float:
-        return self._walk.score
+        def run(module: ModuleType, words: Integers, steps: int) -> None:
+            module.swap_chunk(*self._graph.arrays.values(), words, *fixed, steps, power, self._closing)
+
+        engine.walk(run, self._tallies, steps)
 
     def _numbers(self) -> Numbers:
         return self._graph.edges
-
-
-class _SwapTables(GraphTables):
-    """A walk over tables."""
-
-    def __init__(self, goals: Sequence[Goal], source: str, graph: Graph, symmetric: bool, virtual: bool) -> None:
-        super().__init__(goals, WalkLoops(source, swaps=True), graph.vertices, graph.edges, symmetric, virtual)
-        self._graph, self._symmetric = graph, symmetric
-
-    def run(self, seeds: NDArray[np.uint64], tallies: Integers, steps: int, power: float, closing: float) -> None:
-        fixed = (self.labels, seeds, tallies, int(self._symmetric))
-
-        def chunk(module: ModuleType, words: Integers, steps: int) -> None:
-            module.swap_chunk(*self._graph.arrays, words, *fixed, steps, power, closing)
-
-        self.evaluator.walk(chunk, tallies, steps)

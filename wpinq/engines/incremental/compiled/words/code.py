@@ -129,7 +129,7 @@ def _from_words(type_: Type, words: Iterator[str]) -> ValueCode:
     flag = next(words) if type_.nullable else None
     present = f"({flag} != 0)" if flag is not None else None
     if type_ == NULL:
-        return ScalarCode("null", "0", "False")
+        return absent("null")
     if isinstance(type_, TupleOf):
         return RecordCode(tuple(_from_words(element, words) for element in type_.elements), present, flag)
     word = next(words)
@@ -154,9 +154,7 @@ def _to_words(value: ValueCode, type_: Type, within: str | None, words: list[str
     if type_ == NULL:
         return
     if isinstance(type_, TupleOf):
-        parts = (
-            value.parts if isinstance(value, RecordCode) else [ScalarCode("null", "0", "False")] * len(type_.elements)
-        )
+        parts = value.parts if isinstance(value, RecordCode) else [absent("null")] * len(type_.elements)
         for part, element in zip(parts, type_.elements, strict=True):
             _to_words(part, element, present, words)
         return
@@ -204,10 +202,9 @@ def nothing(type_: Type) -> ValueCode:
     """Null, in the shape of a type."""
     if isinstance(type_, TupleOf):
         return RecordCode(tuple(nothing(element) for element in type_.elements), "False")
-    kind = kind_of(type_)
+    return absent(kind_of(type_))
+
+
+def absent(kind: str) -> ScalarCode:
+    """A scalar of the kind that is not there."""
     return ScalarCode(kind, _NOTHING[kind], "False")
-
-
-def filler(kind: str) -> str:
-    """Code of the kind that stands where there is nothing."""
-    return _NOTHING[kind]

@@ -8,16 +8,17 @@ words are 0. So two records of one type are equal exactly when their words are.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wpinq.arrays import Floats, Integers
 from wpinq.engines.incremental.compiled.refusal import CannotCompile
 from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, TupleOf, Type
 from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import Weight
 
 
 def width(type_: Type) -> int:
@@ -42,8 +43,8 @@ def width(type_: Type) -> int:
 class Rows:
     """Records of one type as words, a row each, and their weights."""
 
-    words: NDArray[np.int64]
-    weights: NDArray[np.float64]
+    words: Integers
+    weights: Floats
 
 
 class Dictionary:
@@ -69,7 +70,11 @@ class Dictionary:
         self._encode(value, type_, words)
         return words
 
-    def encode_all(self, records: Sequence[Value], type_: Type) -> NDArray[np.int64]:
+    def rows(self, weights: Mapping[Value, Weight], type_: Type) -> Rows:
+        """Records and their weights as words."""
+        return Rows(self.encode_all(list(weights), type_), np.array([*map(float, weights.values())], dtype=np.float64))
+
+    def encode_all(self, records: Sequence[Value], type_: Type) -> Integers:
         """The words of records, a row each."""
         parts = type_.elements if isinstance(type_, TupleOf) and not type_.nullable else ()
         if parts and all(part == INT and not part.nullable for part in parts):  # as they are: a million in a second
@@ -95,7 +100,16 @@ class Dictionary:
 
     def decode(self, words: Sequence[int], type_: Type) -> Value:
         """The record of these words."""
-        return self._decode(iter(words), type_)
+        return self.decode_side_by_side(words, [type_])[0]
+
+    def decode_side_by_side(self, words: Sequence[int], types: Sequence[Type]) -> list[Value]:
+        """The records of these words, one of each type."""
+        left = iter(words)
+        return [self._decode(left, type_) for type_ in types]
+
+    def decode_all(self, words: Integers, type_: Type) -> list[Value]:
+        """The records of rows of words."""
+        return [self.decode(row, type_) for row in words.tolist()]
 
     def _decode(self, words: Iterator[int], type_: Type) -> Value:
         present = not type_.nullable or next(words) != 0

@@ -17,9 +17,9 @@ from wpinq.engines.incremental.compiled.words.code import (
     ScalarCode,
     ValueCode,
     Writer,
+    absent,
     both,
     constant,
-    filler,
     from_words,
     nothing,
     to_words,
@@ -91,7 +91,7 @@ def _strict(writer: Writer, kind: str, arguments: list[ValueCode], value: str, f
     """A scalar that is there where the arguments are and `fits` holds. `{0}`, `{1}` stand for them."""
     terms = _scalars(arguments)
     if any(term.kind == "null" for term in terms):
-        return ScalarCode(kind, filler(kind), "False")
+        return absent(kind)
     texts = [term.text for term in terms]
     present = reduce(both, [term.present for term in terms], None)
     if fits is not None:
@@ -180,7 +180,7 @@ def _less(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
 
 @_rule("and")
 def _and(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
-    a, b = (ScalarCode("bool", "False", "False") if term.kind == "null" else term for term in _scalars(arguments))
+    a, b = (absent("bool") if term.kind == "null" else term for term in _scalars(arguments))
     p, q = a.present or "True", b.present or "True"
     value = writer.bind(all_of([p, a.text, q, b.text]))
     if a.present is None and b.present is None:
@@ -234,7 +234,7 @@ def _choose(writer: Writer, condition: str, yes: ValueCode, no: ValueCode) -> Va
 def _null_like(value: ValueCode) -> ValueCode:
     if isinstance(value, RecordCode):
         return RecordCode(tuple(_null_like(part) for part in value.parts), "False")
-    return ScalarCode(value.kind, filler(value.kind), "False")
+    return absent(value.kind)
 
 
 @_rule("is_null")
@@ -247,7 +247,7 @@ def _is_null(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCod
 def _to_int(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     (value,) = _scalars(arguments)
     if value.kind in ("int", "null"):
-        return value if value.kind == "int" else ScalarCode("int", "0", "False")
+        return value if value.kind == "int" else absent("int")
     if value.kind == "bool":
         return _strict(writer, "int", arguments, "(1 if {0} else 0)")
     if value.kind == "float":
@@ -260,7 +260,7 @@ def _to_int(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode
 def _to_float(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     (value,) = _scalars(arguments)
     if value.kind in ("float", "null"):
-        return value if value.kind == "float" else ScalarCode("float", "0.0", "False")
+        return value if value.kind == "float" else absent("float")
     if value.kind == "int":
         return _strict(writer, "float", arguments, "float({0})")
     raise CannotCompile("a string is cast to float")

@@ -54,7 +54,7 @@ class Memo:
     @property
     def key_width(self) -> int:
         """The words that its table is looked up by."""
-        return GROUP_KEY if self.member is not None else sum(width(type_) for type_ in self.arguments)
+        return GROUP_KEY if self.member is not None else sum(map(width, self.arguments))
 
     @property
     def missing_width(self) -> int:
@@ -63,27 +63,16 @@ class Memo:
 
     def learn(self, rows: Sequence[Sequence[int]], dictionary: Dictionary) -> list[tuple[list[int], list[int]]]:
         """The key and the value's words of what is missing."""
-        if self.member is None:
-            return [(list(row), self._encoded(self._arguments(row, dictionary), dictionary)) for row in rows]
+        found: list[tuple[list[int], list[Value]]] = []
         groups: dict[tuple[int, ...], list[Value]] = {}
         for row in rows:
-            member = dictionary.decode(row[GROUP_KEY:], self.member)
-            groups.setdefault(tuple(row[:GROUP_KEY]), []).append(member)
-        return [
-            (list(key), self._encoded([tuple(sorted(members, key=order_key))], dictionary))
-            for key, members in groups.items()
-        ]
-
-    def _arguments(self, row: Sequence[int], dictionary: Dictionary) -> list[Value]:
-        found, start = [], 0
-        for type_ in self.arguments:
-            size = width(type_)
-            found.append(dictionary.decode(row[start : start + size], type_))
-            start += size
-        return found
-
-    def _encoded(self, arguments: Sequence[Value], dictionary: Dictionary) -> list[int]:
-        return dictionary.encode(self.compute(*arguments), self.value)
+            if self.member is None:
+                found.append((list(row), dictionary.decode_side_by_side(row, self.arguments)))
+            else:
+                member = dictionary.decode(row[GROUP_KEY:], self.member)
+                groups.setdefault(tuple(row[:GROUP_KEY]), []).append(member)
+        found += [(list(key), [tuple(sorted(members, key=order_key))]) for key, members in groups.items()]
+        return [(key, dictionary.encode(self.compute(*arguments), self.value)) for key, arguments in found]
 
 
 def memo_of(
