@@ -67,7 +67,7 @@ class Reference(Engine):
     def __init__(self, memory_limit: str | None = None, threads: int | None = None) -> None:
         if memory_limit is not None or threads is not None:
             raise PlanError('the engine "reference" has no memory_limit and no threads; engine="duckdb" has both')
-        self._last: tuple[Node, Mapping[str, Any], Weights] | None = None
+        self._last: tuple[Node, str, Mapping[str, Any], Weights] | None = None
 
     @staticmethod
     def check(root: Node) -> None:
@@ -85,12 +85,13 @@ class Reference(Engine):
         if keys is None:
             return evaluate(root, data, arithmetic, on_step)
         last = self._last
-        if last is None or last[0] != root or any(last[1].get(name) is not held for name, held in data.items()):
-            last = self._last = root, dict(data), evaluate(root, data, arithmetic, on_step)
-        return at_keys(last[2], keys)
+        known = last is not None and last[:2] == (root, arithmetic.name)
+        if last is None or not known or any(last[2].get(name) is not held for name, held in data.items()):
+            last = self._last = root, arithmetic.name, dict(data), evaluate(root, data, arithmetic, on_step)
+        return at_keys(last[3], keys)
 
     def forget(self, name: str) -> None:
-        if self._last is not None and name in self._last[1]:
+        if self._last is not None and name in self._last[2]:
             self._last = None
 
     def close(self) -> None:

@@ -94,6 +94,8 @@ def _carry_out(
     """Do to accounts, measurements and parts what an entry says; an error where they do not allow it."""
     if kind == "open account":
         values = (source, content["schema"], content["unit"], content["unit_weight"], amount, 0)
+        if not all(isinstance(value, str) for value in values[:4]):
+            raise TypeError("an account is declared in text")
         query = "INSERT INTO accounts (name, schema, unit, unit_weight, budget, spent) VALUES (?, ?, ?, ?, ?, ?)"
         changed = connection.execute(query, values).rowcount
     elif kind == "set budget":

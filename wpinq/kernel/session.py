@@ -173,6 +173,8 @@ class Session:
         self._engine.forget(name)
 
     def _read(self, declared: Source, data: object) -> Mapping[Value, float] | EngineDataset:
+        if isinstance(data, EngineDataset):  # only what this engine adopts itself
+            raise SessionError("data are offered as they are: the engine makes its own form of them")
         offered, facts = self._engine.adopt(data), frozenset(declared.facts)
         return self._engine.keep(
             read_source(offered, declared.record, unit_weight=declared.unit_weight, cap=declared.cap, facts=facts)

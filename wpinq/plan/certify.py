@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 
 from wpinq.errors import PlanError
 from wpinq.plan.arithmetic import SUM_ROUNDOFFS, UNIT_ROUNDOFF
@@ -75,7 +76,7 @@ class Certificate:
     >>> import wpinq as wp
     >>> items = wp.source("items", group=int, facts=["unit_weights"])
     >>> certificate = certify(items.group_by(lambda r: r.group, lambda g: wp.count(g)).plan)
-    >>> certificate.uses, certificate.lattice, certificate.output.nonnegative
+    >>> dict(certificate.uses), certificate.lattice, certificate.output.nonnegative
     ({'items': 1}, Fraction(1, 2), True)
     """
 
@@ -85,12 +86,13 @@ class Certificate:
     @cached_property
     def sources(self) -> Mapping[str, Source]:
         """The declarations of its sources by name; PlanError when one name is declared in two ways."""
-        return sources([self.root])
+        return MappingProxyType(sources([self.root]))
 
     @cached_property
     def uses(self) -> Mapping[str, int]:
         """How often the plan uses each source: what one unit of change there can move the output by."""
-        return {name: int(count) for name, count in demand([(self.root, Fraction(1))]).sources.items()}
+        counts = demand([(self.root, Fraction(1))]).sources
+        return MappingProxyType({name: int(count) for name, count in counts.items()})
 
     @cached_property
     def steps(self) -> Mapping[bytes, CertifiedStep]:
@@ -98,7 +100,8 @@ class Certificate:
 
         PlanError where a step's mass has no bound to work with, or its operator leaves undone what is needed here.
         """
-        return upward(self.root, lambda node, inputs: _step(node, inputs, self.paths[node.digest], self.positive))
+        found = upward(self.root, lambda node, inputs: _step(node, inputs, self.paths[node.digest], self.positive))
+        return MappingProxyType(found)
 
     @cached_property
     def paths(self) -> Mapping[bytes, int]:
@@ -107,7 +110,7 @@ class Certificate:
         for node in reversed(list(topological([self.root]))):
             for child in node.inputs:
                 counts[child.digest] = counts.get(child.digest, 0) + counts[node.digest]
-        return counts
+        return MappingProxyType(counts)
 
     @property
     def output(self) -> CertifiedStep:

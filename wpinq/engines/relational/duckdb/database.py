@@ -216,9 +216,11 @@ class Database(RelationalEngine):
         return fetch_keys(connection, found, work.root.type, work.keys or ())
 
     def _load(self, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
+        self._compile_found.cache_clear()
         load(self._opened().connection, table, source, weights)
 
     def _drop(self, table: str) -> None:
+        self._compile_found.cache_clear()  # weights that were found in the data go with them
         self._opened().tables.forget(table)
 
 
