@@ -1,4 +1,4 @@
-"""Epsilon as an exact number: read, billed in nano-epsilon, and written.
+"""Epsilon as an exact number: read, and written.
 
 Budgets are sums of many small charges, and a promise about a sum must not depend on the order of rounding.
 So an epsilon is a `Fraction` from the moment it is read, and the ledger counts integers.

@@ -1,4 +1,4 @@
-"""What an operator is, the three families that carry most rules, and the registry.
+"""What an operator is, the families that carry most rules, and the registry.
 
 An operator is engine-free: a frozen dataclass with its name, its record type, its exact meaning, and what a
 certificate says of its output: stability, mass, rounding, sign, lattice, public domain. What a family cannot know of
