@@ -75,6 +75,13 @@ def test_answers_lie_at_their_keys_with_their_intervals() -> None:
     assert draws(axes)
 
 
+def test_answers_with_noise_on_a_lattice_have_the_intervals_of_that_noise() -> None:
+    units = wp.source("units", int, facts=["unit_weights"])
+    answers = wp.simulate(units.geometric_count(epsilon=0.5, over=[0, 1]), {"units": [0, 1]}, seed=1)
+    wanted = [[key, *answers.interval(key, 0.9)] for key in answers.keys]
+    np.testing.assert_allclose(bars(plot_answers(answers, confidence=0.9)), wanted)
+
+
 def test_keys_that_are_no_numbers_stand_side_by_side() -> None:
     answers = released(towns.noisy_count(1, over=["York", "Leeds", "$a_$b"]))
     axes = plot_answers(answers)

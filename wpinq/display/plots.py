@@ -14,7 +14,6 @@ from wpinq.expr.printing import write_constant
 from wpinq.expr.types import TupleOf
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import format_epsilon
-from wpinq.measure.laws import half_width
 from wpinq.measure.measurement import Choose, NoisyAverage
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def plot_answers(answers: Answers, confidence: float = 0.95, axes: Axes | None =
         raise AnswersError("a choice among candidates has no interval to draw: show answers.value")
     if not len(answers):
         raise AnswersError("there are no answers to draw: release some keys with over=…")
-    half = half_width(answers.scale, confidence)
+    half = sink.half_width(answers.scale, confidence)
     if isinstance(sink, NoisyAverage):
         keys: tuple[Any, ...] = ("average",)
         values = np.array([answers.value])
