@@ -94,7 +94,7 @@ def test_the_lattice_of_each_strategy_and_its_noise(name):
         assert known == Noise(float(2 * strategy.sensitivity), float(step * strategy.sensitivity))
         answers = wp.simulate(measurement, {source.plan.operator.source: data_for(source)}, seed=1)
         assert strategy.noise(answers).step == known.step
-        assert strategy.noise_scale(answers) == pytest.approx(known.scale, rel=1e-12)
+        assert strategy.noise(answers).scale == pytest.approx(known.scale, rel=1e-12)
     laplace = strategy.measure(source, Fraction(1, 2))
     assert laplace.sink == NoisyCount()
     assert strategy.noise(epsilon=laplace) == strategy.noise(epsilon=0.5) == Noise(float(2 * strategy.sensitivity))

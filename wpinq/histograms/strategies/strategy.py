@@ -113,10 +113,6 @@ class Strategy(ABC):
         known = answers if isinstance(answers, Answers) else epsilon
         return noise_of(known, self.sensitivity, self.keys if isinstance(known, Measurement) else None)
 
-    def noise_scale(self, answers: Any, epsilon: object = None) -> float:
-        """The b of `exp(−|noise|/b)` in `answers_of(answers)`, on a lattice too: of Answers, or sensitivity over ε."""
-        return self.noise(answers, epsilon).scale
-
     def answers_of(self, answers: Any) -> Floats:
         """Released weights as answers to the strategy's queries: times the sensitivity. A vector stays as it is."""
         if not isinstance(answers, Answers):
