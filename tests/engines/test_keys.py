@@ -109,7 +109,7 @@ def test_one_key_after_another_takes_one_evaluation(engine: str) -> None:
 def test_the_last_result_stays_whatever_its_size_and_goes_with_its_data(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warm_tables, "KEPT_VALUES", 0)
+    monkeypatch.setattr(warm_tables, "KEPT_SHARE", 0)
     data = {"edges": {(i % 7, i): 1.0 + i / 3 for i in range(40)}}
 
     def tables() -> list[str]:

@@ -72,11 +72,17 @@ class Compiled:
 
 @lru_cache(maxsize=128)
 def compile_plan(
-    root: Node, rewrites: tuple[Rewrite, ...] = REWRITES, equal: Equal = frozenset(), dialect: Dialect = DUCKDB
+    root: Node,
+    rewrites: tuple[Rewrite, ...] = REWRITES,
+    equal: Equal = frozenset(),
+    dialect: Dialect = DUCKDB,
+    shared: frozenset[bytes] = frozenset(),
 ) -> Compiled:
-    """The program that evaluates a plan: a function of the plan, and of which tables have equal weights.
+    """The program that evaluates a plan: a function of the plan, of which tables have equal weights, and of what is shared.
 
-    Knowing that of a table changes no statement up to the one that makes it.
+    Knowing of a table that its weights are equal changes no statement up to the one that makes it. Steps that are
+    shared with other plans, by digest, are stored as partial sums where that changes no weight: see
+    `Script.partly_summed`.
 
     Examples
     --------
@@ -88,7 +94,7 @@ def compile_plan(
     """
     script = Script(Emitter(dialect), rewrites, equal=equal)
     try:
-        return _compile(root, script)
+        return _compile(root, script, shared)
     except Unsupported as gap:
         reason = f"{script.step}: {gap}"
     raise PlanError(reason)
@@ -104,6 +110,11 @@ def _table(source: str) -> str:
     return f"source_{source}" if plain else f"sourcex_{source.encode().hex()}"
 
 
+def source_tables(root: Node) -> dict[str, str]:
+    """The tables that the sources of a plan must stand in, by name of the source."""
+    return {name: _table(name) for name in sources([root])}
+
+
 def _facts(root: Node, equal: Equal) -> Callable[[Node], Relation]:
     """What the plan says of the dataset at a node, as a relation without blocks: its type, its mass and its sign."""
     above = {table for table, weight in equal if weight > 0}
@@ -112,24 +123,24 @@ def _facts(root: Node, equal: Equal) -> Callable[[Node], Relation]:
     return lambda node: Relation((), node.type, certain[node.digest].mass, certain[node.digest].nonnegative)
 
 
-def _compile(root: Node, script: Script) -> Compiled:
+def _compile(root: Node, script: Script, shared: frozenset[bytes]) -> Compiled:
     said = _facts(root, script.equal)
     order = list(topological([root]))
     uses = Counter(child.digest for node in order for child in node.inputs)
-    tables: dict[str, str] = {}
     steps: list[tuple[str, int]] = []
     relations: dict[bytes, Relation] = {}
     for node in order:
         script.step = node.operator.name
         steps.append((script.step, len(script.statements)))
         if isinstance(node.operator, Source):
-            name = tables.setdefault(node.operator.source, _table(node.operator.source))
-            relation = _source(script, node.operator, name, said(node))
+            relation = _source(script, node.operator, _table(node.operator.source), said(node))
         else:
             inputs = [relations[child.digest] for child in node.inputs]
             relation = relation_of(node.operator, script, inputs, said(node))
         if script.rewritten(Reuse(relation, uses[node.digest])).stored:
             relation = script.stored(relation)
+        if node.digest in shared:
+            relation = script.partly_summed(relation)
         relations[node.digest] = relation
     result = relations[root.digest]
     script.step = root.operator.name
@@ -139,7 +150,7 @@ def _compile(root: Node, script: Script) -> Compiled:
     sorts = script.emitter.dialect.sorts and not has_lists(result.type)
     keys = [f"{name} NULLS FIRST" for name in column_names(result.type)] if sorts else []
     return Compiled(
-        tables,
+        source_tables(root),
         tuple(script.statements),
         output,
         f" ORDER BY {', '.join(keys)}" if keys else "",

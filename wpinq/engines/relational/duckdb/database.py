@@ -11,10 +11,11 @@ from functools import lru_cache
 from itertools import count
 from typing import Any
 
-from wpinq.engines.relational.compiler import compile_anew, compile_plan
+from wpinq.engines.relational.compiler import source_tables
 from wpinq.engines.relational.duckdb.instance import Instance, check_options
 from wpinq.engines.relational.duckdb.loading import fetch, fetch_keys, load
 from wpinq.engines.relational.nesting import check_nesting
+from wpinq.engines.relational.programs import Plan, Programs
 from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.running import RelationalEngine, check_given, run
 from wpinq.engines.relational.sql.script import Rewrite
@@ -65,7 +66,7 @@ class Database(RelationalEngine):
         super().__init__()
         self._options = (memory_limit, threads)
         self._instance: Instance | None = None
-        self._compile_found = lru_cache(maxsize=128)(compile_anew)  # with weights of the data: goes with them
+        self._programs = Programs()  # with weights of the data: they go with them
         _databases.add(self)
 
     @staticmethod
@@ -173,7 +174,7 @@ class Database(RelationalEngine):
 
     def _shut(self, abandoned: bool = False) -> None:
         self._held.clear()
-        self._compile_found.cache_clear()
+        self._programs.clear()
         if self._instance is not None:
             (self._instance.abandon if abandoned else self._instance.close)()
             self._instance = None
@@ -202,11 +203,11 @@ class Database(RelationalEngine):
 
     def _run(self, instance: Instance, work: _Work) -> Weights:
         connection, tables, of_plan = instance.connection, instance.tables, (work.root, work.rewrites)
-        for name, table in compile_plan(*of_plan).sources.items():
+        for name, table in source_tables(work.root).items():
             self._hold(table, work.declared[name], work.data[name])
         found = None if work.keys is None else tables.result(of_plan)
         if found is None:
-            compiled = run(*of_plan, tables, work.announcer(), compile_found=self._compile_found)
+            compiled = run(Plan(work.root, work.rewrites), tables, work.announcer(), self._programs)
             if work.keys is None:
                 whole = fetch(connection, compiled.query, compiled.type)
                 tables.release(compiled.reads)
@@ -216,11 +217,11 @@ class Database(RelationalEngine):
         return fetch_keys(connection, found, work.root.type, work.keys or ())
 
     def _load(self, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
-        self._compile_found.cache_clear()
+        self._programs.clear()
         load(self._opened().connection, table, source, weights)
 
     def _drop(self, table: str) -> None:
-        self._compile_found.cache_clear()  # weights that were found in the data go with them
+        self._programs.clear()  # weights that were found in the data go with them
         self._opened().tables.forget(table)
 
 

@@ -1,17 +1,19 @@
-"""The tables that statements make in DuckDB, small ones kept for the next plan over the same data.
+"""The tables that statements make in DuckDB, kept for the next plan over the same data while there is room.
 
 The name of such a table is the digest of its query and of all that it comes from (see `script.Script.table`).
 While its sources stand in their tables unchanged, the table of that name is what the statement would make: equal
 rows, equal bits. So a statement that several plans have in common, or one plan asked twice, is run once. A table goes
-with the first of its sources that goes.
+with the first of its sources that goes. What was found of its weights stays as long as these do, so that what is made
+of it can be found when it is gone itself.
 
 Results, outputs that are asked for key by key, are tables like others, except that the last one stays whatever its
-size.
+size. So does, while plans are evaluated together, what those read that are still to come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import re
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,18 +22,20 @@ from wpinq.engines.relational.compiler import Compiled
 from wpinq.engines.relational.rewrites.equal_weights import weights_sql
 from wpinq.engines.relational.sql.script import SqlStatement, table_name
 
-_NUMBERS = frozenset(("BIGINT", "DOUBLE", "BOOLEAN", "HUGEINT", "INTEGER"))
-"""The types of columns of which a value takes 16 bytes at most. A table with any other is not kept."""
+_WIDTHS = {"BIGINT": 8, "DOUBLE": 8, "BOOLEAN": 1, "HUGEINT": 16, "INTEGER": 4}
+"""The bytes of a value, by the type of its column. A table with any other is not kept, for it may be of any size."""
 
-KEPT_VALUES = 2**21
-"""How many values are kept at most, rows times columns, in tables that no running plan reads: 32 MB."""
+KEPT_SHARE = 1 / 4
+"""How much of the memory limit tables take at most that no running plan reads."""
+
+_SIZE = re.compile(r"([\d.]+)\s*([KMGTP]?)i?B|([\d.]+) bytes")
 
 
 @dataclass(slots=True)
 class _WarmTable:
     sources: frozenset[str]
-    values: int | None
-    """Rows times columns; None where it is not to be kept."""
+    size: int | None
+    """In bytes; None where it is not to be kept."""
 
 
 @dataclass(slots=True)
@@ -42,6 +46,8 @@ class WarmTables:
     ----------
     connection : duckdb.DuckDBPyConnection
         To where they stand.
+    wanted : callable
+        Whether a table is to stay that no running plan reads.
     tables : dict of str to _WarmTable
         All of them.
     idle : dict of str to None
@@ -55,36 +61,46 @@ class WarmTables:
     """
 
     connection: Any
+    wanted: Callable[[str], bool] = lambda table: False
     tables: dict[str, _WarmTable] = field(default_factory=dict)
     idle: dict[str, None] = field(default_factory=dict)
     found: dict[str, WeightRange] = field(default_factory=dict)
     results: dict[Hashable, tuple[str, str]] = field(default_factory=dict)
     last: str = ""
+    _below: dict[str, frozenset[str]] = field(default_factory=dict)  # the sources of every table that was ever made
+    _limit: int | None = None
+
+    def stands(self, table: str) -> bool:
+        """Whether a table is there from before; it is idle no more."""
+        if table in self.tables:
+            self.idle.pop(table, None)
+        return table in self.tables
 
     def create(self, statement: SqlStatement, shared: bool) -> None:
         """Run one statement of a program, unless its table is there."""
-        name, tables = statement.creates, self.tables
-        if name in tables:
-            self.idle.pop(name, None)
+        name = statement.creates
+        if self.stands(name):
             return
         (rows,) = self.connection.execute(statement.sql).fetchone()
-        above = (tables[read].sources if read in tables else frozenset((read,)) for read in statement.reads)
-        tables[name] = _WarmTable(frozenset[str]().union(*above), self._values(name, rows))
+        self._below[name] = frozenset[str]().union(
+            *(self._below.get(read, frozenset((read,))) for read in statement.reads)
+        )
+        self.tables[name] = _WarmTable(self._below[name], self._size(name, rows))
 
     def drop(self, table: str) -> None:
-        """A table is read no more: it is kept while there is room, those used last before others."""
-        if table == self.last:
-            return
-        if self.tables[table].values is None:
-            self._remove(table)
-        else:
+        """A table is read no more: it is kept while it is wanted or there is room, those used last before others."""
+        if table != self.last:
             self.idle[table] = None
-        total = sum(self.tables[name].values or 0 for name in self.idle)
+            self.trim()
+
+    def trim(self) -> None:
+        """Let go of what nothing keeps."""
+        total = sum(self.tables[name].size or 0 for name in self.idle)
         for name in list(self.idle):
-            if total <= KEPT_VALUES:
-                break
-            total -= self.tables[name].values or 0
-            self._remove(name)
+            size = self.tables[name].size
+            if (size is None or total > self.room) and not self.wanted(name):
+                total -= size or 0
+                self._remove(name)
 
     def release(self, tables: Sequence[str]) -> None:
         """The query of an output was run, or is not to be: it reads these no more."""
@@ -94,14 +110,16 @@ class WarmTables:
 
     def forget(self, source: str) -> None:
         """Drop the table of a source, and before it what was made of that."""
-        for name in [name for name, table in self.tables.items() if source in table.sources]:
+        for name in [name for name, sources in self._below.items() if source in sources]:
             self._remove(name)
+            self.found.pop(name, None)
+            del self._below[name]
         self._remove(source)
+        self.found.pop(source, None)
 
     def _remove(self, table: str) -> None:
         self.tables.pop(table, None)
         self.idle.pop(table, None)
-        self.found.pop(table, None)
         self.results = {of_plan: held for of_plan, held in self.results.items() if held[1] != table}
         self.connection.execute(f"DROP TABLE IF EXISTS {table}")
 
@@ -140,10 +158,34 @@ class WarmTables:
             self.found[table] = (least, greatest)
         return self.found[table]
 
-    def _values(self, table: str, rows: int) -> int | None:
-        if rows > KEPT_VALUES:
-            return None
+    # --- room ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def room(self) -> int:
+        """How many bytes idle tables may take."""
+        if self._limit is None:
+            (limit,) = self.connection.execute("SELECT current_setting('memory_limit')").fetchone()
+            self._limit = bytes_of(limit)
+        return int(KEPT_SHARE * self._limit)
+
+    def _size(self, table: str, rows: int) -> int | None:
+        if rows == 0:
+            return 0
         columns = self.connection.execute(f"SELECT * FROM {table} LIMIT 0").description
-        values = rows * len(columns)
-        numbers = all(str(type_) in _NUMBERS for _, type_, *_ in columns)
-        return values if numbers and values <= KEPT_VALUES else None
+        widths = [_WIDTHS.get(str(type_)) for _, type_, *_ in columns]
+        return None if None in widths else rows * sum(width or 0 for width in widths)
+
+
+def bytes_of(size: str) -> int:
+    """How many bytes a size is, as DuckDB writes it.
+
+    Examples
+    --------
+    >>> bytes_of("1.5 GiB"), bytes_of("512 bytes"), bytes_of("0 bytes")
+    (1610612736, 512, 0)
+    """
+    found = _SIZE.fullmatch(size.strip())
+    if found is None:
+        return 0  # what cannot be read leaves room for nothing
+    number, unit, plain = found.groups()
+    return int(float(plain or number) * 1024 ** " KMGTP".index(unit or " "))

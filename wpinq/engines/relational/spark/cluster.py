@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 from wpinq.dataset import EngineDataset, WeightRange
 from wpinq.engines.contract import Sides
-from wpinq.engines.relational.compiler import Compiled, compile_plan
+from wpinq.engines.relational.compiler import Compiled, compile_plan, source_tables
 from wpinq.engines.relational.nesting import check_nesting
+from wpinq.engines.relational.programs import Plan, Programs
 from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.running import RelationalEngine, check_given, run
 from wpinq.engines.relational.spark.fetching import fetch_all, fetch_keys, fetch_sides
@@ -202,7 +203,7 @@ class SparkDatabase(RelationalEngine):
     ) -> T:
         declared = check_given(self.name, root, data, arithmetic)
         self.check(root)
-        tables = compile_plan(root, rewrites, dialect=SPARK).sources
+        tables = source_tables(root)
 
         def attempt() -> T | None:
             spark = self.open().session
@@ -212,7 +213,7 @@ class SparkDatabase(RelationalEngine):
                 for name, table in tables.items():
                     self._hold(table, declared[name], data[name])
                 with SparkViews(spark, self._weights) as views:
-                    output = fetch(spark, run(root, rewrites, views, on_step, SPARK))
+                    output = fetch(spark, run(Plan(root, rewrites), views, on_step, Programs(SPARK)))
             except PlanError:
                 raise  # of the caps: it names the source
             except Exception:  # Spark's own say what the data are

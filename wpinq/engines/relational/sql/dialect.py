@@ -137,7 +137,8 @@ class Dialect:
         places = [f"{{{i}}}" for i in range(int(part))]
         if stem == "struct":
             return self.struct({f"f{i}": place for i, place in enumerate(places)} or {"f": "TRUE"})
-        return self.grid_sum(places) if stem == "grid_sum" else self.list_of(places)
+        written = {"grid_sum": self.grid_sum, "grid_part": self.grid_part}.get(stem, self.list_of)
+        return written(places)
 
     def own(self, text: str) -> str:
         """A rule's own text, written for DuckDB."""
@@ -149,7 +150,15 @@ class Dialect:
 
     def grid_sum(self, values: Sequence[str]) -> str:
         """The sum of one or several values a row, on the grid of `sums`."""
-        return f"CAST(sum({' + '.join(f'CAST({value} AS HUGEINT)' for value in values)}) AS DOUBLE)"
+        return f"CAST({self.grid_part(values)} AS DOUBLE)"
+
+    def grid_part(self, values: Sequence[str]) -> str:
+        """The same sum as an integer, of which several are added up by `grid_whole`."""
+        return f"sum({' + '.join(f'CAST({value} AS HUGEINT)' for value in values)})"
+
+    def grid_whole(self, part: str) -> str:
+        """The sum of integers on the grid, as a float."""
+        return f"CAST(sum({part}) AS DOUBLE)"
 
     def list_of(self, items: Sequence[str]) -> str:
         """A list."""
