@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from importlib import import_module
 from itertools import accumulate
@@ -60,6 +61,15 @@ class Engine(ABC):
     def open(self) -> object:
         """Get ready before the first evaluation, so that what is wrong with the options shows."""
         return None
+
+    @contextmanager
+    def together(self, roots: Sequence[Node]) -> Iterator[None]:
+        """While it is open, these plans are to be evaluated, each once, in any order.
+
+        What they have in common may be made once and kept for the others. No weight depends on it, not in its last
+        bit: what a plan gives is a function of the plan and the data, whatever it is evaluated with.
+        """
+        yield
 
     @abstractmethod
     def evaluate(

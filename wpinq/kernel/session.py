@@ -236,8 +236,9 @@ class Session:
         if not orders:
             raise SessionError("nothing to release: give one measurement or several")
         self._check_engine(orders)
-        self._debit(orders)
-        released = [self._release(order) for order in orders]
+        new = self._debit(orders)
+        with self._engine.together([o.measurement.plan for o in orders if o.digest in new and o.measurement.domain]):
+            released = [self._release(order) for order in orders]
         return released[0] if isinstance(measurements, Measurement) else released
 
     def bill(self, measurements: Measurement | Sequence[Measurement]) -> Bill:
@@ -252,7 +253,7 @@ class Session:
             self._engine.check(order.measurement.plan)
         self._engine.open()
 
-    def _debit(self, orders: Sequence[Order]) -> None:
+    def _debit(self, orders: Sequence[Order]) -> frozenset[str]:
         by_digest = {order.digest: order for order in orders}
         versions = dict(pair for order in orders for pair in order.versions)
         units = {n: d.unit_weight for n, d in sources(order.measurement.plan for order in orders).items()}
@@ -265,7 +266,7 @@ class Session:
             asked = demand([(m.plan, m.epsilon) for m in bought], parts_of, scope)
             return Pricing({name: to_nano(owed * units[name]) for name, owed in asked.sources.items()}, asked.parts)
 
-        self._ledger.debit({digest: order.measurement.description for digest, order in by_digest.items()}, price)
+        return self._ledger.debit({digest: order.measurement.description for digest, order in by_digest.items()}, price)
 
     def _release(self, order: Order) -> Answers | Release:
         measurement = order.measurement

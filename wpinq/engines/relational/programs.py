@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ class Programs:
 
     def settled(self, plan: Plan, found: Found) -> Compiled:
         """The program of a plan with all weights that are known by now, of those that it leaves open."""
-        held = self._held.pop(plan, None) or _Settled(self._compiled(plan, frozenset()))
+        held = self._held.pop(plan, None) or self._begun(plan, _equal(found, found))
         while new := _equal(held.compiled.open, found) - held.equal - held.refused:
             # all that is known at once: a table that the program names later may be among them
             known = _equal(found, found) - held.refused
@@ -65,6 +66,11 @@ class Programs:
         while len(self._held) > HELD:
             self._held.popitem(last=False)
         return held.compiled
+
+    def _begun(self, plan: Plan, known: Equal) -> _Settled:
+        with contextlib.suppress(PlanError):
+            return _Settled(self._compiled(plan, known), known)
+        return _Settled(self._compiled(plan, frozenset()))
 
     def _compiled(self, plan: Plan, equal: Equal) -> Compiled:
         compile_ = compile_anew if equal else compile_plan

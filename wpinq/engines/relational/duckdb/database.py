@@ -9,15 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
+from types import MappingProxyType
 from typing import Any
 
 from wpinq.engines.relational.compiler import source_tables
 from wpinq.engines.relational.duckdb.instance import Instance, check_options
 from wpinq.engines.relational.duckdb.loading import fetch, fetch_keys, load
+from wpinq.engines.relational.engine import RelationalEngine, check_given
 from wpinq.engines.relational.nesting import check_nesting
 from wpinq.engines.relational.programs import Plan, Programs
 from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.running import RelationalEngine, check_given, run
+from wpinq.engines.relational.running import run
 from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.expr.values import Value
@@ -89,7 +91,7 @@ class Database(RelationalEngine):
         wpinq.errors.PlanError: the engine "duckdb" cannot run this plan: Join: the caps of its sides differ by ...
         """
         try:
-            Database.once(root, {name: {} for name in sources([root])}, keys=())
+            _drafts.evaluate(root, dict.fromkeys(sources([root]), _NOTHING), keys=())
             return
         except PlanError as error:
             reason = str(error)
@@ -103,11 +105,10 @@ class Database(RelationalEngine):
         root: Node,
         data: Mapping[str, Any],
         arithmetic: Arithmetic = FLOAT,
-        keys: Sequence[Value] | None = None,
     ) -> Weights:
         """The output of a plan on public data, of which nothing is kept: in one database for all of them."""
         try:
-            return _public.evaluate(root, data, arithmetic, keys=keys)
+            return _public.evaluate(root, data, arithmetic)
         finally:
             for name in data:
                 _public.forget(name)
@@ -170,6 +171,7 @@ class Database(RelationalEngine):
     def _opened(self, cautious: bool = False) -> Instance:
         if self._instance is None:
             self._instance = Instance(*self._options, cautious=cautious)
+            self._instance.tables.wanted = self._wanted
         return self._instance
 
     def _shut(self, abandoned: bool = False) -> None:
@@ -202,19 +204,38 @@ class Database(RelationalEngine):
         return output, fault
 
     def _run(self, instance: Instance, work: _Work) -> Weights:
-        connection, tables, of_plan = instance.connection, instance.tables, (work.root, work.rewrites)
+        connection, tables = instance.connection, instance.tables
         for name, table in source_tables(work.root).items():
             self._hold(table, work.declared[name], work.data[name])
-        found = None if work.keys is None else tables.result(of_plan)
+        of_plan = (work.root, work.rewrites)
+        batch = next((one for one in self._batches if work.rewrites is REWRITES and work.root in one), None)
+        found, compiled = None if work.keys is None else tables.result(of_plan), None
+        if batch is not None:
+            batch.begin(work.root)
         if found is None:
-            compiled = run(Plan(work.root, work.rewrites), tables, work.announcer(), self._programs)
+            plan = Plan(*of_plan) if batch is None else batch.plan(work.root)
+            compiled = run(plan, tables, work.announcer(), self._programs)
             if work.keys is None:
-                whole = fetch(connection, compiled.query, compiled.type)
-                tables.release(compiled.reads)
-                return whole
-            found = tables.keep_result(of_plan, compiled)
+                output = fetch(connection, compiled.query, compiled.type)
+            elif not work.keys:
+                connection.execute(compiled.output)
+                output = {}
+            elif batch is not None and tables.is_first(of_plan):
+                output = fetch_keys(connection, f"({compiled.output})", compiled.type, work.keys)
+            else:
+                found = tables.keep_result(of_plan, compiled)
+        if found is not None:
+            output = fetch_keys(connection, found, work.root.type, work.keys or ())
+        if batch is not None:
+            batch.end(self._programs, tables.found, tables.tables.__contains__)
+        if compiled is not None:
             tables.release(compiled.reads)
-        return fetch_keys(connection, found, work.root.type, work.keys or ())
+        tables.trim()
+        return output
+
+    def _apart(self) -> None:
+        if self._instance is not None:
+            self._instance.tables.trim()
 
     def _load(self, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
         self._programs.clear()
@@ -253,6 +274,11 @@ class _Work:
 
 _public = Database()
 """For public data: opening DuckDB takes longer than evaluating a small plan. Keeps no data."""
+
+_drafts = Database(threads=1)
+"""For no data at all, on which plans are checked: what one of them made is there for the next."""
+
+_NOTHING: Mapping[Value, float] = MappingProxyType({})
 
 
 def _left_behind() -> None:

@@ -28,6 +28,9 @@ _WIDTHS = {"BIGINT": 8, "DOUBLE": 8, "BOOLEAN": 1, "HUGEINT": 16, "INTEGER": 4}
 KEPT_SHARE = 1 / 4
 """How much of the memory limit tables take at most that no running plan reads."""
 
+KEPT_TABLES = 1024
+"""How many of them there are at most, empty ones too."""
+
 _SIZE = re.compile(r"([\d.]+)\s*([KMGTP]?)i?B|([\d.]+) bytes")
 
 
@@ -68,6 +71,7 @@ class WarmTables:
     results: dict[Hashable, tuple[str, str]] = field(default_factory=dict)
     last: str = ""
     _below: dict[str, frozenset[str]] = field(default_factory=dict)  # the sources of every table that was ever made
+    _asked: set[Hashable] = field(default_factory=set)
     _limit: int | None = None
 
     def stands(self, table: str) -> bool:
@@ -98,7 +102,7 @@ class WarmTables:
         total = sum(self.tables[name].size or 0 for name in self.idle)
         for name in list(self.idle):
             size = self.tables[name].size
-            if (size is None or total > self.room) and not self.wanted(name):
+            if (size is None or total > self.room or len(self.idle) > KEPT_TABLES) and not self.wanted(name):
                 total -= size or 0
                 self._remove(name)
 
@@ -116,6 +120,7 @@ class WarmTables:
             del self._below[name]
         self._remove(source)
         self.found.pop(source, None)
+        self._asked.clear()
 
     def _remove(self, table: str) -> None:
         self.tables.pop(table, None)
@@ -132,6 +137,12 @@ class WarmTables:
         read_from, table = self.results[of_plan]
         self._set_last(table)
         return read_from
+
+    def is_first(self, of_plan: Hashable) -> bool:
+        """Whether a plan is asked for the first time, and not worth storing yet."""
+        first = of_plan not in self._asked
+        self._asked.add(of_plan)
+        return first
 
     def keep_result(self, of_plan: Hashable, compiled: Compiled) -> str:
         """Store the output of a program whose tables were made, unless it is one of them; what to read it from."""

@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 from wpinq.dataset import EngineDataset, WeightRange
 from wpinq.engines.contract import Sides
 from wpinq.engines.relational.compiler import Compiled, compile_plan, source_tables
+from wpinq.engines.relational.engine import RelationalEngine, check_given
 from wpinq.engines.relational.nesting import check_nesting
 from wpinq.engines.relational.programs import Plan, Programs
 from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.running import RelationalEngine, check_given, run
+from wpinq.engines.relational.running import run
 from wpinq.engines.relational.spark.fetching import fetch_all, fetch_keys, fetch_sides
 from wpinq.engines.relational.spark.frames import frame_of, let_go
 from wpinq.engines.relational.spark.spark_sql import SPARK
