@@ -18,7 +18,7 @@ from wpinq.engines.relational.sql.emit import Emitter
 from wpinq.engines.relational.sql.script import Equal, Rewrite, Script, SqlStatement
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
-from wpinq.plan.certify import Certificate
+from wpinq.plan.certify import Certificate, certify
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
 
@@ -70,7 +70,6 @@ class Compiled:
         return [*((statement.step, statement.query) for statement in self.statements), (self.steps[-1][0], self.query)]
 
 
-@lru_cache(maxsize=128)
 def compile_plan(
     root: Node,
     rewrites: tuple[Rewrite, ...] = REWRITES,
@@ -92,6 +91,13 @@ def compile_plan(
     SELECT * FROM (SELECT a0."c0" AS c0, a0."w" AS w FROM source_numbers AS a0
     WHERE (a0."c0" < CAST(5 AS BIGINT))) WHERE w <> 0 ORDER BY c0 NULLS FIRST
     """
+    return _compiled(root, rewrites, equal, dialect, shared)
+
+
+def compile_anew(
+    root: Node, rewrites: tuple[Rewrite, ...], equal: Equal, dialect: Dialect, shared: frozenset[bytes]
+) -> Compiled:
+    """The same, remembered nowhere: a weight that was found in protected data must not outlive them."""
     script = Script(Emitter(dialect), rewrites, equal=equal)
     try:
         return _compile(root, script, shared)
@@ -100,8 +106,7 @@ def compile_plan(
     raise PlanError(reason)
 
 
-compile_anew = compile_plan.__wrapped__
-"""The same, remembered nowhere: a weight that was found in protected data must not outlive them."""
+_compiled = lru_cache(maxsize=512)(compile_anew)  # behind a function, so that all ways to call it are one
 
 
 def _table(source: str) -> str:
@@ -119,7 +124,8 @@ def _facts(root: Node, equal: Equal) -> Callable[[Node], Relation]:
     """What the plan says of the dataset at a node, as a relation without blocks: its type, its mass and its sign."""
     above = {table for table, weight in equal if weight > 0}
     positive = frozenset(name for name in sources([root]) if _table(name) in above)
-    certain = Certificate(root, positive).steps  # not a remembered one: which weights are positive was found in data
+    # not a remembered one where weights are positive that were found in data
+    certain = (Certificate(root, positive) if positive else certify(root)).steps
     return lambda node: Relation((), node.type, certain[node.digest].mass, certain[node.digest].nonnegative)
 
 

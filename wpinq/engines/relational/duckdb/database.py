@@ -225,7 +225,7 @@ class Database(RelationalEngine):
             else:
                 found = tables.keep_result(of_plan, compiled)
         if found is not None:
-            output = fetch_keys(connection, found, work.root.type, work.keys or ())
+            output = tables.at_keys(found, work.root.type, work.keys or ())
         if batch is not None:
             batch.end(self._programs, tables.found, tables.tables.__contains__)
         if compiled is not None:

@@ -17,6 +17,7 @@ from wpinq.plan.arithmetic import Weights
 from wpinq.plan.operators.source import Source
 
 _CHUNK = 20_000
+_FEW = 64
 
 
 def load(connection: Any, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
@@ -89,10 +90,13 @@ def _load_any(
             connection.execute(insert, [packed])
 
 
-def fetch(connection: Any, query: str, type_: Type, given: Sequence[Any] = ()) -> Weights:
-    """The output of a query with some parameters: record to weight, in canonical order."""
+def fetch(connection: Any, query: str, type_: Type, given: Sequence[Any] = (), few: bool = False) -> Weights:
+    """The output of a query with some parameters: record to weight, in canonical order if the query says so.
+
+    A few records are quicker row by row.
+    """
     connection.execute(query, given)
-    if not has_lists(type_):
+    if not few and not has_lists(type_):
         return _fetch_columns(connection, type_)
     read = reader(type_)
     result: Weights = {}
@@ -105,27 +109,35 @@ def fetch(connection: Any, query: str, type_: Type, given: Sequence[Any] = ()) -
 def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Value]) -> Weights:
     """The weights of some records in what a query may read from: a semi-join with a table of them.
 
-    Nulls are found as values are. One record, as a Release is asked for most, takes no join.
+    Nulls are found as values are. One record, as a Release is asked for most, takes no join, nor do a few that lie in
+    one column.
     """
     flatten = flattener(type_)
     records = [flatten(key) for key in keys if key is not None or type_.nullable]
     if not records:
         return {}
     names, types = column_names(type_), column_types(type_)
+    given: Sequence[Any]
     if len(records) == 1:
         found = [f"CAST(${i} AS {sql})" for i, sql in enumerate(types, 1)]
-        given, joined = records[0], "WHERE"
+        given, joined = records[0], f"WHERE {_same(names, found)}"
     else:
-        found = [f"k.{name}" for name in names]
         given = [list(column) for column in zip(*records, strict=True)]
-        table = ", ".join(
-            f"unnest(CAST(${i} AS {sql}[])) AS {name}"
-            for i, (name, sql) in enumerate(zip(names, types, strict=True), 1)
-        )
-        joined = f"SEMI JOIN (SELECT {table}) AS k ON"
-    on = " AND ".join(f"q.{name} IS NOT DISTINCT FROM {value}" for name, value in zip(names, found, strict=True))
-    query = f"SELECT q.* FROM {read_from} AS q {joined} {on or 'TRUE'}"
-    return at_keys(fetch(connection, query, type_, given), keys)
+        if len(names) == 1 and len(records) <= _FEW and isinstance(type_, Scalar) and None not in given[0]:
+            joined = f"WHERE list_contains(CAST($1 AS {types[0]}[]), q.{names[0]})"
+        else:
+            table = ", ".join(
+                f"unnest(CAST(${i} AS {sql}[])) AS {name}"
+                for i, (name, sql) in enumerate(zip(names, types, strict=True), 1)
+            )
+            joined = f"SEMI JOIN (SELECT {table}) AS k ON {_same(names, [f'k.{name}' for name in names])}"
+    query = f"SELECT q.* FROM {read_from} AS q {joined}"
+    return at_keys(fetch(connection, query, type_, given, len(records) <= _FEW), keys)
+
+
+def _same(names: Sequence[str], values: Sequence[str]) -> str:
+    pairs = zip(names, values, strict=True)
+    return " AND ".join(f"q.{name} IS NOT DISTINCT FROM {value}" for name, value in pairs) or "TRUE"
 
 
 def _fetch_columns(connection: Any, type_: Type) -> Weights:

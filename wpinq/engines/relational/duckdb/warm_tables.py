@@ -19,14 +19,21 @@ from typing import Any
 
 from wpinq.dataset import WeightRange
 from wpinq.engines.relational.compiler import Compiled
+from wpinq.engines.relational.duckdb.loading import fetch_keys
 from wpinq.engines.relational.rewrites.equal_weights import weights_sql
 from wpinq.engines.relational.sql.script import SqlStatement, table_name
+from wpinq.expr.types import Type
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import Weights
 
 _WIDTHS = {"BIGINT": 8, "DOUBLE": 8, "BOOLEAN": 1, "HUGEINT": 16, "INTEGER": 4}
 """The bytes of a value, by the type of its column. A table with any other is not kept, for it may be of any size."""
 
 KEPT_SHARE = 1 / 4
 """How much of the memory limit tables take at most that no running plan reads."""
+
+KEPT_KEYS = 1024
+"""The most keys that a result is remembered at."""
 
 KEPT_TABLES = 1024
 """How many of them there are at most, empty ones too."""
@@ -39,6 +46,26 @@ class _WarmTable:
     sources: frozenset[str]
     size: int | None
     """In bytes; None where it is not to be kept."""
+
+
+@dataclass(slots=True)
+class Result:
+    """An output that was asked for by keys.
+
+    Attributes
+    ----------
+    read_from, table : str
+        What to read it from, and the table that this reads.
+    keys : tuple
+        Those that it was last asked for; few.
+    weights : dict
+        What these weigh.
+    """
+
+    read_from: str
+    table: str
+    keys: tuple[Value, ...] = ()
+    weights: Weights = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -57,8 +84,8 @@ class WarmTables:
         Those that no running plan reads, in the order of their last use.
     found : dict of str to WeightRange
         The least and the greatest weight of tables, sources among them.
-    results : dict of tuple to (str, str)
-        For what was asked for by keys, what to read it from, and the table that this reads.
+    results : dict of tuple to Result
+        What was asked for by keys.
     last : str
         The table of the last of them.
     """
@@ -68,7 +95,7 @@ class WarmTables:
     tables: dict[str, _WarmTable] = field(default_factory=dict)
     idle: dict[str, None] = field(default_factory=dict)
     found: dict[str, WeightRange] = field(default_factory=dict)
-    results: dict[Hashable, tuple[str, str]] = field(default_factory=dict)
+    results: dict[Hashable, Result] = field(default_factory=dict)
     last: str = ""
     _below: dict[str, frozenset[str]] = field(default_factory=dict)  # the sources of every table that was ever made
     _asked: set[Hashable] = field(default_factory=set)
@@ -125,18 +152,17 @@ class WarmTables:
     def _remove(self, table: str) -> None:
         self.tables.pop(table, None)
         self.idle.pop(table, None)
-        self.results = {of_plan: held for of_plan, held in self.results.items() if held[1] != table}
+        self.results = {of_plan: held for of_plan, held in self.results.items() if held.table != table}
         self.connection.execute(f"DROP TABLE IF EXISTS {table}")
 
     # --- results ------------------------------------------------------------------------------------------------------
 
-    def result(self, of_plan: Hashable) -> str | None:
-        """What to read a result from, where it stands; it is now the last one."""
-        if of_plan not in self.results:
-            return None
-        read_from, table = self.results[of_plan]
-        self._set_last(table)
-        return read_from
+    def result(self, of_plan: Hashable) -> Result | None:
+        """A result, where it stands; it is now the last one."""
+        held = self.results.get(of_plan)
+        if held is not None:
+            self._set_last(held.table)
+        return held
 
     def is_first(self, of_plan: Hashable) -> bool:
         """Whether a plan is asked for the first time, and not worth storing yet."""
@@ -144,16 +170,26 @@ class WarmTables:
         self._asked.add(of_plan)
         return first
 
-    def keep_result(self, of_plan: Hashable, compiled: Compiled) -> str:
-        """Store the output of a program whose tables were made, unless it is one of them; what to read it from."""
+    def keep_result(self, of_plan: Hashable, compiled: Compiled) -> Result:
+        """Store the output of a program whose tables were made, unless it is one of them."""
         if compiled.table is None:
-            table = read_from = table_name(compiled.output)
-            self.create(SqlStatement(compiled.steps[-1][0], compiled.output, table, compiled.reads), True)
+            name = table_name(compiled.output)
+            self.create(SqlStatement(compiled.steps[-1][0], compiled.output, name, compiled.reads), True)
+            held = Result(name, name)
         else:
-            table, read_from = compiled.table, f"({compiled.output})"
-        self.results[of_plan] = read_from, table
-        self._set_last(table)
-        return read_from
+            held = Result(f"({compiled.output})", compiled.table)
+        self.results[of_plan] = held
+        self._set_last(held.table)
+        return held
+
+    def at_keys(self, result: Result, type_: Type, keys: Sequence[Value]) -> Weights:
+        """What some records weigh. The same few again, as a plan is asked for more than once, are remembered."""
+        if 1 < len(keys) <= KEPT_KEYS and result.keys == tuple(keys):
+            return dict(result.weights)
+        weights = fetch_keys(self.connection, result.read_from, type_, keys)
+        if 1 < len(keys) <= KEPT_KEYS:
+            result.keys, result.weights = tuple(keys), dict(weights)
+        return weights
 
     def _set_last(self, table: str) -> None:
         """Keep the table of a result whatever its size, and the one before no longer."""
