@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from wpinq.engines.relational.blocks.block import SqlTable
+from wpinq.engines.relational.blocks.block import SqlTable, grows
 from wpinq.engines.relational.blocks.relation import Relation, column_list, column_names, has_lists
 from wpinq.engines.relational.blocks.subjects import Reuse
 from wpinq.engines.relational.blocks.term import ONE
@@ -45,6 +45,8 @@ class Compiled:
         The type of the output's records.
     steps : tuple of (str, int)
         The operators in order, each with the number of statements that come before it.
+    grows : bool
+        Whether the query of the output joins tables to more rows than they have.
     open : frozenset of str
         The tables, sources among them, whose weights the program takes as any: see `rewrites.equal_weights`.
     """
@@ -57,6 +59,7 @@ class Compiled:
     reads: tuple[str, ...]
     type: Type
     steps: tuple[tuple[str, int], ...]
+    grows: bool
     open: frozenset[str]
 
     @property
@@ -164,6 +167,7 @@ def _compile(root: Node, script: Script, shared: frozenset[bytes]) -> Compiled:
         table.reads,
         result.type,
         tuple(steps),
+        result.parts is None and any(grows(block) for block in result.blocks),
         frozenset(script.open),
     )
 

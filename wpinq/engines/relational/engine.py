@@ -36,6 +36,9 @@ class RelationalEngine(Engine):
     @contextmanager
     def together(self, roots: Sequence[Node]) -> Iterator[None]:
         """What several of these plans make is made once: see `batch`."""
+        if len(set(roots)) < 2:
+            yield
+            return
         batch = Batch(roots)
         with self._lock:
             self._batches.append(batch)

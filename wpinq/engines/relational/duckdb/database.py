@@ -220,7 +220,7 @@ class Database(RelationalEngine):
             elif not work.keys:
                 connection.execute(compiled.output)
                 output = {}
-            elif batch is not None and tables.is_first(of_plan):
+            elif batch is not None and compiled.grows and tables.is_first(of_plan):
                 output = fetch_keys(connection, f"({compiled.output})", compiled.type, work.keys)
             else:
                 found = tables.keep_result(of_plan, compiled)

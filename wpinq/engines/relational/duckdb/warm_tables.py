@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wpinq.dataset import WeightRange
+from wpinq.engines.contract import at_keys
 from wpinq.engines.relational.compiler import Compiled
-from wpinq.engines.relational.duckdb.loading import fetch_keys
+from wpinq.engines.relational.duckdb.loading import fetch, fetch_keys
 from wpinq.engines.relational.rewrites.equal_weights import weights_sql
 from wpinq.engines.relational.sql.script import SqlStatement, table_name
 from wpinq.expr.types import Type
@@ -32,8 +33,12 @@ _WIDTHS = {"BIGINT": 8, "DOUBLE": 8, "BOOLEAN": 1, "HUGEINT": 16, "INTEGER": 4}
 KEPT_SHARE = 1 / 4
 """How much of the memory limit tables take at most that no running plan reads."""
 
-KEPT_KEYS = 1024
-"""The most keys that a result is remembered at."""
+KEPT_RECORDS = 2**14
+"""The most records of a result, or of the tables that it is read from, that is kept in Python: DuckDB takes longer to
+plan a query than to answer it."""
+
+RECORD_BYTES = 256
+"""About what a record takes there."""
 
 KEPT_TABLES = 1024
 """How many of them there are at most, empty ones too."""
@@ -44,6 +49,7 @@ _SIZE = re.compile(r"([\d.]+)\s*([KMGTP]?)i?B|([\d.]+) bytes")
 @dataclass(slots=True)
 class _WarmTable:
     sources: frozenset[str]
+    rows: int
     size: int | None
     """In bytes; None where it is not to be kept."""
 
@@ -54,18 +60,21 @@ class Result:
 
     Attributes
     ----------
-    read_from, table : str
-        What to read it from, and the table that this reads.
-    keys : tuple
-        Those that it was last asked for; few.
-    weights : dict
-        What these weigh.
+    sources : frozenset of str
+        The tables of the sources that it comes from.
+    table, read_from : str
+        The table that holds it, and what to read it from; empty where it is held outside of DuckDB alone.
+    asked : bool
+        Whether it was asked for before.
+    weights : dict or None
+        The whole of it, where it is small and was asked for more than once, or was small to begin with.
     """
 
-    read_from: str
-    table: str
-    keys: tuple[Value, ...] = ()
-    weights: Weights = field(default_factory=dict)
+    sources: frozenset[str]
+    table: str = ""
+    read_from: str = ""
+    asked: bool = False
+    weights: Weights | None = None
 
 
 @dataclass(slots=True)
@@ -113,10 +122,8 @@ class WarmTables:
         if self.stands(name):
             return
         (rows,) = self.connection.execute(statement.sql).fetchone()
-        self._below[name] = frozenset[str]().union(
-            *(self._below.get(read, frozenset((read,))) for read in statement.reads)
-        )
-        self.tables[name] = _WarmTable(self._below[name], self._size(name, rows))
+        self._below[name] = self._sources(statement.reads)
+        self.tables[name] = _WarmTable(self._below[name], rows, self._size(name, rows))
 
     def drop(self, table: str) -> None:
         """A table is read no more: it is kept while it is wanted or there is room, those used last before others."""
@@ -148,11 +155,12 @@ class WarmTables:
         self._remove(source)
         self.found.pop(source, None)
         self._asked.clear()
+        self.results = {plan: held for plan, held in self.results.items() if source not in held.sources}
 
     def _remove(self, table: str) -> None:
         self.tables.pop(table, None)
         self.idle.pop(table, None)
-        self.results = {of_plan: held for of_plan, held in self.results.items() if held.table != table}
+        self.results = {plan: held for plan, held in self.results.items() if held.table != table}
         self.connection.execute(f"DROP TABLE IF EXISTS {table}")
 
     # --- results ------------------------------------------------------------------------------------------------------
@@ -172,24 +180,50 @@ class WarmTables:
 
     def keep_result(self, of_plan: Hashable, compiled: Compiled) -> Result:
         """Store the output of a program whose tables were made, unless it is one of them."""
-        if compiled.table is None:
-            name = table_name(compiled.output)
-            self.create(SqlStatement(compiled.steps[-1][0], compiled.output, name, compiled.reads), True)
-            held = Result(name, name)
+        held = Result(self._sources(compiled.reads))
+        if not compiled.grows and all(self._is_small(table) for table in compiled.reads):
+            weights = fetch(
+                self.connection, f"SELECT * FROM ({compiled.output}) LIMIT {KEPT_RECORDS + 1}", compiled.type
+            )
+            held.weights = weights if len(weights) <= KEPT_RECORDS else None
+        if held.weights is not None:
+            pass
+        elif compiled.table is None:
+            held.table = held.read_from = table_name(compiled.output)
+            self.create(SqlStatement(compiled.steps[-1][0], compiled.output, held.table, compiled.reads), True)
         else:
-            held = Result(f"({compiled.output})", compiled.table)
+            held.table, held.read_from = compiled.table, f"({compiled.output})"
         self.results[of_plan] = held
         self._set_last(held.table)
+        self._trim_results()
         return held
 
     def at_keys(self, result: Result, type_: Type, keys: Sequence[Value]) -> Weights:
-        """What some records weigh. The same few again, as a plan is asked for more than once, are remembered."""
-        if 1 < len(keys) <= KEPT_KEYS and result.keys == tuple(keys):
-            return dict(result.weights)
-        weights = fetch_keys(self.connection, result.read_from, type_, keys)
-        if 1 < len(keys) <= KEPT_KEYS:
-            result.keys, result.weights = tuple(keys), dict(weights)
-        return weights
+        """What some records weigh. A small result is read once for all of the askings after the first."""
+        if result.asked and result.weights is None and self._is_small(result.table):
+            result.weights = fetch(self.connection, f"SELECT * FROM {result.read_from}", type_)
+            self._trim_results()
+        result.asked = True
+        if result.weights is not None:
+            return at_keys(result.weights, keys)
+        return fetch_keys(self.connection, result.read_from, type_, keys)
+
+    def _trim_results(self) -> None:
+        """Let go of the results in Python that were made first, where they take more than there is room for."""
+        total = sum(len(held.weights) for held in self.results.values() if held.weights)
+        for plan, held in list(self.results.items())[:-1]:
+            if total * RECORD_BYTES <= self.room:
+                break
+            if held.weights:
+                total -= len(held.weights)
+                del self.results[plan]
+
+    def _is_small(self, table: str) -> bool:
+        return table in self.tables and self.tables[table].rows <= KEPT_RECORDS
+
+    def _sources(self, reads: Sequence[str]) -> frozenset[str]:
+        """The sources that tables come from."""
+        return frozenset[str]().union(*(self._below.get(table, frozenset((table,))) for table in reads))
 
     def _set_last(self, table: str) -> None:
         """Keep the table of a result whatever its size, and the one before no longer."""
