@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from wpinq.engines.relational.blocks.block import SqlTable, grows
 from wpinq.engines.relational.blocks.relation import Relation, column_list, column_names, has_lists
+from wpinq.engines.relational.blocks.shape import column_types
 from wpinq.engines.relational.blocks.subjects import Reuse
 from wpinq.engines.relational.blocks.term import ONE
 from wpinq.engines.relational.rewrites import REWRITES
@@ -47,6 +48,8 @@ class Compiled:
         The operators in order, each with the number of statements that come before it.
     grows : bool
         Whether the query of the output joins tables to more rows than they have.
+    asked : bool
+        Whether it gives all weights of the records that are asked for, and needs to be told which.
     open : frozenset of str
         The tables, sources among them, whose weights the program takes as any: see `rewrites.equal_weights`.
     """
@@ -60,6 +63,7 @@ class Compiled:
     type: Type
     steps: tuple[tuple[str, int], ...]
     grows: bool
+    asked: bool
     open: frozenset[str]
 
     @property
@@ -79,12 +83,13 @@ def compile_plan(
     equal: Equal = frozenset(),
     dialect: Dialect = DUCKDB,
     shared: frozenset[bytes] = frozenset(),
+    asked: bool = False,
 ) -> Compiled:
     """The program that evaluates a plan: a function of the plan, of which tables have equal weights, and of what is shared.
 
     Knowing of a table that its weights are equal changes no statement up to the one that makes it. Steps that are
     shared with other plans, by digest, are stored as partial sums where that changes no weight: see
-    `Script.partly_summed`.
+    `Script.partly_summed`. Asked for keys, it makes no rows of other records where that helps: see `sql.asked`.
 
     Examples
     --------
@@ -94,16 +99,21 @@ def compile_plan(
     SELECT * FROM (SELECT a0."c0" AS c0, a0."w" AS w FROM source_numbers AS a0
     WHERE (a0."c0" < CAST(5 AS BIGINT))) WHERE w <> 0 ORDER BY c0 NULLS FIRST
     """
-    return _compiled(root, rewrites, equal, dialect, shared)
+    return _compiled(root, rewrites, equal, dialect, shared, asked)
 
 
 def compile_anew(
-    root: Node, rewrites: tuple[Rewrite, ...], equal: Equal, dialect: Dialect, shared: frozenset[bytes]
+    root: Node,
+    rewrites: tuple[Rewrite, ...],
+    equal: Equal,
+    dialect: Dialect,
+    shared: frozenset[bytes],
+    asked: bool,
 ) -> Compiled:
     """The same, remembered nowhere: a weight that was found in protected data must not outlive them."""
     script = Script(Emitter(dialect), rewrites, equal=equal)
     try:
-        return _compile(root, script, shared)
+        return _compile(root, script, shared, asked)
     except Unsupported as gap:
         reason = f"{script.step}: {gap}"
     raise PlanError(reason)
@@ -132,7 +142,7 @@ def _facts(root: Node, equal: Equal) -> Callable[[Node], Relation]:
     return lambda node: Relation((), node.type, certain[node.digest].mass, certain[node.digest].nonnegative)
 
 
-def _compile(root: Node, script: Script, shared: frozenset[bytes]) -> Compiled:
+def _compile(root: Node, script: Script, shared: frozenset[bytes], asked: bool) -> Compiled:
     said = _facts(root, script.equal)
     order = list(topological([root]))
     uses = Counter(child.digest for node in order for child in node.inputs)
@@ -154,6 +164,10 @@ def _compile(root: Node, script: Script, shared: frozenset[bytes]) -> Compiled:
     result = relations[root.digest]
     script.step = root.operator.name
     output, table = script.grouped(result)
+    grown = result.parts is None and any(grows(block) for block in result.blocks)
+    narrow = _narrowed(script, result) if asked and grown else None
+    if narrow is not None:
+        output, table = narrow
     if result.unique and result.table is None and result.blocks[0].weight.kind != "literal":
         output = f"SELECT * FROM ({output}) WHERE w <> 0"
     sorts = script.emitter.dialect.sorts and not has_lists(result.type)
@@ -167,9 +181,20 @@ def _compile(root: Node, script: Script, shared: frozenset[bytes]) -> Compiled:
         table.reads,
         result.type,
         tuple(steps),
-        result.parts is None and any(grows(block) for block in result.blocks),
+        grown,
+        narrow is not None,
         frozenset(script.open),
     )
+
+
+def _narrowed(script: Script, result: Relation) -> tuple[str, SqlTable] | None:
+    """The query of an output that is asked for keys, where they filter a table in each of its blocks."""
+    script.asked = column_types(result.type)
+    try:
+        found = script.grouped(result)
+    finally:
+        script.asked = ()
+    return found if script.narrow else None
 
 
 def _source(script: Script, operator: Source, name: str, output: Relation) -> Relation:

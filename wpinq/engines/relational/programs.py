@@ -24,11 +24,12 @@ HELD = 512
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan, the rewrites to make, and its steps that are shared with others, by digest."""
+    """A plan, the rewrites to make, its steps that are shared with others, by digest, and whether it is asked for keys."""
 
     root: Node
     rewrites: tuple[Rewrite, ...] = REWRITES
     shared: frozenset[bytes] = frozenset()
+    asked: bool = False
 
 
 class Programs:
@@ -74,7 +75,7 @@ class Programs:
 
     def _compiled(self, plan: Plan, equal: Equal) -> Compiled:
         compile_ = compile_anew if equal else compile_plan
-        return compile_(plan.root, plan.rewrites, equal, self._dialect, plan.shared)
+        return compile_(plan.root, plan.rewrites, equal, self._dialect, plan.shared, plan.asked)
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
@@ -17,7 +18,12 @@ from wpinq.plan.arithmetic import Weights
 from wpinq.plan.operators.source import Source
 
 _CHUNK = 20_000
-_FEW = 64
+FEW = 64
+"""Keys, for which a query is written in another way."""
+
+_ENDS = {"low": min, "high": max}
+_NARROWING = re.compile(r"\$(keys|low|high)(\d+)")
+_TEXT = re.compile(r"'[^']*'")
 
 
 def load(connection: Any, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
@@ -90,12 +96,12 @@ def _load_any(
             connection.execute(insert, [packed])
 
 
-def fetch(connection: Any, query: str, type_: Type, given: Sequence[Any] = (), few: bool = False) -> Weights:
+def fetch(connection: Any, query: str, type_: Type, given: Mapping[str, Any] | None = None, few: bool = False) -> Weights:
     """The output of a query with some parameters: record to weight, in canonical order if the query says so.
 
     A few records are quicker row by row.
     """
-    connection.execute(query, given)
+    connection.execute(query, given or None)
     if not few and not has_lists(type_):
         return _fetch_columns(connection, type_)
     read = reader(type_)
@@ -106,33 +112,36 @@ def fetch(connection: Any, query: str, type_: Type, given: Sequence[Any] = (), f
     return {record: result[record] for record in sorted(result, key=order_key)}
 
 
-def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Value]) -> Weights:
+def fetch_keys(
+    connection: Any, read_from: str, type_: Type, keys: Sequence[Value], narrowed: bool = False
+) -> Weights:
     """The weights of some records in what a query may read from: a semi-join with a table of them.
 
     Nulls are found as values are. One record, as a Release is asked for most, takes no join, nor do a few that lie in
-    one column.
+    one column. What is narrowed wants to be told the keys itself (see `sql.asked`).
     """
     flatten = flattener(type_)
     records = [flatten(key) for key in keys if key is not None or type_.nullable]
     if not records:
         return {}
     names, types = column_names(type_), column_types(type_)
-    given: Sequence[Any]
+    lists = {f"keys{i}": list(column) for i, column in enumerate(zip(*records, strict=True))}
+    given: dict[str, Any] = dict(lists)
     if len(records) == 1:
-        found = [f"CAST(${i} AS {sql})" for i, sql in enumerate(types, 1)]
-        given, joined = records[0], f"WHERE {_same(names, found)}"
+        given = {f"key{i}": value for i, value in enumerate(records[0])}
+        joined = f"WHERE {_same(names, [f'CAST(${name} AS {sql})' for name, sql in zip(given, types, strict=True)])}"
+    elif len(names) == 1 and len(records) <= FEW and isinstance(type_, Scalar) and None not in lists["keys0"]:
+        joined = f"WHERE list_contains(CAST($keys0 AS {types[0]}[]), q.{names[0]})"
     else:
-        given = [list(column) for column in zip(*records, strict=True)]
-        if len(names) == 1 and len(records) <= _FEW and isinstance(type_, Scalar) and None not in given[0]:
-            joined = f"WHERE list_contains(CAST($1 AS {types[0]}[]), q.{names[0]})"
-        else:
-            table = ", ".join(
-                f"unnest(CAST(${i} AS {sql}[])) AS {name}"
-                for i, (name, sql) in enumerate(zip(names, types, strict=True), 1)
-            )
-            joined = f"SEMI JOIN (SELECT {table}) AS k ON {_same(names, [f'k.{name}' for name in names])}"
+        columns = zip(lists, names, types, strict=True)
+        table = ", ".join(f"unnest(CAST(${given} AS {sql}[])) AS {name}" for given, name, sql in columns)
+        joined = f"SEMI JOIN (SELECT {table}) AS k ON {_same(names, [f'k.{name}' for name in names])}"
     query = f"SELECT q.* FROM {read_from} AS q {joined}"
-    return at_keys(fetch(connection, query, type_, given, len(records) <= _FEW), keys)
+    if narrowed:
+        for end, place in dict.fromkeys(_NARROWING.findall(_TEXT.sub("", read_from))):
+            values = [value for value in lists[f"keys{place}"] if value is not None]
+            given[end + place] = values if end == "keys" else _ENDS[end](values, default=None)
+    return at_keys(fetch(connection, query, type_, given, len(records) <= FEW), keys)
 
 
 def _same(names: Sequence[str], values: Sequence[str]) -> str:

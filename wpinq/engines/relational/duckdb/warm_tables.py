@@ -13,6 +13,7 @@ size. So does, while plans are evaluated together, what those read that are stil
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -107,7 +108,7 @@ class WarmTables:
     results: dict[Hashable, Result] = field(default_factory=dict)
     last: str = ""
     _below: dict[str, frozenset[str]] = field(default_factory=dict)  # the sources of every table that was ever made
-    _asked: set[Hashable] = field(default_factory=set)
+    _asked: Counter[Hashable] = field(default_factory=Counter)
     _limit: int | None = None
 
     def stands(self, table: str) -> bool:
@@ -172,11 +173,11 @@ class WarmTables:
             self._set_last(held.table)
         return held
 
-    def is_first(self, of_plan: Hashable) -> bool:
-        """Whether a plan is asked for the first time, and not worth storing yet."""
-        first = of_plan not in self._asked
-        self._asked.add(of_plan)
-        return first
+    def askings(self, of_plan: Hashable) -> int:
+        """How often a plan was asked for keys, this time not counted."""
+        before = self._asked[of_plan]
+        self._asked[of_plan] += 1
+        return before
 
     def keep_result(self, of_plan: Hashable, compiled: Compiled) -> Result:
         """Store the output of a program whose tables were made, unless it is one of them."""

@@ -87,6 +87,7 @@ _DUCKDB: dict[str, str] = {
     "collected": "{0}",
     "numbers_below": "range({0})",
     "first_item": "{0}[1]",
+    "among": "list_contains({0}, {1})",
     # the search for repeats takes the square of the length: not where there are none
     "places": "CASE WHEN list_unique({0}) = len({0}) THEN range(1, len({0}) + 1) "
     "ELSE list_transform({0}, lambda x: list_position({0}, x)) END",

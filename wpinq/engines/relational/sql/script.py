@@ -18,6 +18,7 @@ from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaves, 
 from wpinq.engines.relational.blocks.subjects import Addends, QueryRows, Total
 from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, column, literal, number
 from wpinq.engines.relational.sql import sums
+from wpinq.engines.relational.sql.asked import narrowed
 from wpinq.engines.relational.sql.emit import Emitter
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
@@ -65,6 +66,10 @@ class Script:
     step: str = ""
     equal: Equal = frozenset()
     open: set[str] = field(default_factory=set)
+    asked: Sequence[str] = ()
+    """The types of a record's columns while the query of an output is written that is asked for keys."""
+    narrow: bool = True
+    """Whether the keys filter a table of every block so far."""
     _tables: set[str] = field(default_factory=set)
     _aliases: int = 0
 
@@ -99,6 +104,10 @@ class Script:
         *shown, last = outputs
         block = replace(block, output=RecordShape(None, tuple(shown)), weight=last)
         blocks = self.rewritten(QueryRows((block,), started)).blocks
+        if self.asked:
+            found = [narrowed(self.emitter, one, self.asked) for one in blocks]
+            self.narrow = self.narrow and None not in found
+            blocks = tuple(one for one in found if one is not None)
         queries = [self.emitter.select(one, [*leaves(one.output), one.weight], names) for one in blocks]
         return " UNION ALL ".join(queries), reads(blocks)
 
