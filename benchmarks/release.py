@@ -1,13 +1,14 @@
 """What releases cost a session: batches that have work in common, keys asked one by one, and a small plan again.
 
-    python benchmarks/release.py [DATA] [--only batch dashboard keys fresh ...] [--graph ca-HepPh] [--large soc-Epinions1]
+    python benchmarks/release.py [DATA] [--only batch dashboard ...] [--graph ca-HepPh] [--large soc-Epinions1]
 
 DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. Each line is a process
-of its own. What is compared within one line is measured in turns in that process. Processor time is that of all threads.
+of its own. Processor time is that of all threads. In parentheses stands what was asked for.
 
 batch       16 filters over one TbD in one release, beside one of them in a session of its own
 dashboard   64 queries over the degrees of a graph in one release, a query
-keys        a Release of TbD asked for its first key, and for further ones; and of the degrees, key by key
+keys        a Release of TbD asked for its first key, and for further ones
+asked       a Release of degrees asked key by key
 fresh       the release of a known plan with a ledger file: Select over ten keys
 """
 
@@ -24,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +66,7 @@ def batch(edges: Sequence[tuple[int, int]], threads: int) -> dict[str, Any]:
     times = []
     for size in (1, 16):
         with open_session(edges, threads) as session:
-            plans = filters(size)
-            times.append(spent(lambda: session.release(plans))[0])
+            times.append(spent(partial(session.release, filters(size)))[0])
     one, many = times
     return {"one, s": one, "sixteen, s": many, "ratio (2)": many / one}
 

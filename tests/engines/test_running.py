@@ -9,8 +9,8 @@ import pytest
 import wpinq as wp
 from tests.support.relational import without
 from wpinq.engines.relational.compiler import compile_plan
-from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.programs import Plan, Programs
+from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.running import run
 from wpinq.engines.relational.sql.script import SqlStatement
 from wpinq.graphs import symmetrize, triangles_by_degree

@@ -1,8 +1,8 @@
 """Plans that are evaluated together: what they have in common is made once, and stays until the last that reads it.
 
-Each plan keeps its own program, so that its weights have the bits that they have when it is evaluated alone: they depend
-on the plan and on the data, never on the company. What that leaves to share is tables of equal names, and partial sums
-(`Script.partly_summed`), which are exact, of every step that several steps or outputs read.
+Each plan keeps its own program, so that its weights have the bits that they have when it is evaluated alone: they
+depend on the plan and on the data, never on the company. What that leaves to share is tables of equal names, and
+partial sums (`Script.partly_summed`), which are exact, of every step that several steps or outputs read.
 """
 
 from __future__ import annotations

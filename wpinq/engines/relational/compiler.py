@@ -14,6 +14,7 @@ from wpinq.engines.relational.blocks.subjects import Reuse
 from wpinq.engines.relational.blocks.term import ONE
 from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.rules.operators import relation_of
+from wpinq.engines.relational.sql.asked import can_narrow
 from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect, Unsupported
 from wpinq.engines.relational.sql.emit import Emitter
 from wpinq.engines.relational.sql.script import Equal, Rewrite, Script, SqlStatement
@@ -85,7 +86,7 @@ def compile_plan(
     shared: frozenset[bytes] = frozenset(),
     asked: bool = False,
 ) -> Compiled:
-    """The program that evaluates a plan: a function of the plan, of which tables have equal weights, and of what is shared.
+    """The program that evaluates a plan: a function of the plan, of which tables have equal weights, of what is shared.
 
     Knowing of a table that its weights are equal changes no statement up to the one that makes it. Steps that are
     shared with other plans, by digest, are stored as partial sums where that changes no weight: see
@@ -165,7 +166,7 @@ def _compile(root: Node, script: Script, shared: frozenset[bytes], asked: bool) 
     script.step = root.operator.name
     output, table = script.grouped(result)
     grown = result.parts is None and any(grows(block) for block in result.blocks)
-    narrow = _narrowed(script, result) if asked and grown else None
+    narrow = _narrowed(script, result) if asked and grown and can_narrow(result.blocks) else None
     if narrow is not None:
         output, table = narrow
     if result.unique and result.table is None and result.blocks[0].weight.kind != "literal":

@@ -35,7 +35,7 @@ class RelationalEngine(Engine):
 
     @contextmanager
     def together(self, roots: Sequence[Node]) -> Iterator[None]:
-        """What several of these plans make is made once: see `batch`."""
+        """What several of these plans make is made once, where tables outlast a plan: see `batch`. In Spark none do."""
         if len(set(roots)) < 2:
             yield
             return

@@ -24,7 +24,7 @@ HELD = 512
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan, the rewrites to make, its steps that are shared with others, by digest, and whether it is asked for keys."""
+    """A plan, the rewrites to make, its steps that others share, by digest, and whether it is asked for keys."""
 
     root: Node
     rewrites: tuple[Rewrite, ...] = REWRITES

@@ -6,16 +6,16 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from types import MappingProxyType
 from typing import Any
 
 from wpinq.engines.relational.compiler import source_tables
+from wpinq.engines.relational.duckdb.asking import ask
 from wpinq.engines.relational.duckdb.instance import Instance, check_options
-from wpinq.engines.relational.duckdb.loading import FEW, fetch, fetch_keys, load
-from wpinq.engines.relational.duckdb.warm_tables import WarmTables
+from wpinq.engines.relational.duckdb.loading import fetch, load
 from wpinq.engines.relational.engine import RelationalEngine, check_given
 from wpinq.engines.relational.nesting import check_nesting
 from wpinq.engines.relational.programs import Plan, Programs
@@ -29,9 +29,6 @@ from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 
 FAILED = 'the engine "duckdb" could not evaluate the plan, perhaps for want of memory; the reason cannot be shown'
-
-ASKINGS = 16
-"""How often a plan whose joins grow is asked for few keys before all of its output is stored."""
 
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
@@ -146,7 +143,7 @@ class Database(RelationalEngine):
         Parameters
         ----------
         root, data, arithmetic, on_step, keys
-            As the contract has them; only `FLOAT`. Asked for keys, it keeps the output in a table.
+            As the contract has them; only `FLOAT`. What it keeps when it is asked for keys: see `asking`.
         rewrites : tuple of Rewrite
             Which rewrites to make.
 
@@ -220,32 +217,10 @@ class Database(RelationalEngine):
             output = fetch(connection, compiled.query, compiled.type)
             tables.release(compiled.reads)
         else:
-            output = self._at_keys(tables, work, work.keys, plan, batch is not None)
+            output = ask(tables, self._programs, plan, work.keys, work.announcer(), batch is not None)
         if batch is not None:
             batch.end(self._programs, tables.found, tables.tables.__contains__)
             tables.trim()
-        return output
-
-    def _at_keys(self, tables: WarmTables, work: _Work, keys: Sequence[Value], plan: Plan, together: bool) -> Weights:
-        """What some records weigh: of a result that stands, of rows that the keys narrow, or of what is stored now.
-
-        Which of them is a function of the plan, and of how often it was asked for how many keys.
-        """
-        of_plan, type_ = (work.root, work.rewrites), work.root.type
-        result = tables.result(of_plan)
-        if result is not None:
-            return tables.at_keys(result, type_, keys)
-        before = tables.askings(of_plan)
-        few = 0 < len(keys) <= FEW and before < ASKINGS
-        compiled = run(replace(plan, asked=few), tables, work.announcer(), self._programs)
-        output: Weights = {}
-        if compiled.asked or (together and compiled.grows and before == 0):
-            output = fetch_keys(tables.connection, f"({compiled.output})", type_, keys, compiled.asked)
-        elif keys:
-            output = tables.at_keys(tables.keep_result(of_plan, compiled), type_, keys)
-        else:
-            tables.connection.execute(compiled.output)
-        tables.release(compiled.reads)
         return output
 
     def _apart(self) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
-from wpinq.engines.contract import at_keys
 from wpinq.engines.relational.blocks.relation import column_names, has_lists
 from wpinq.engines.relational.blocks.shape import column_types, flattener, reader
 from wpinq.engines.relational.sql.sums import check_norm
@@ -18,12 +16,6 @@ from wpinq.plan.arithmetic import Weights
 from wpinq.plan.operators.source import Source
 
 _CHUNK = 20_000
-FEW = 64
-"""Keys, for which a query is written in another way."""
-
-_ENDS = {"low": min, "high": max}
-_NARROWING = re.compile(r"\$(keys|low|high)(\d+)")
-_TEXT = re.compile(r"'[^']*'")
 
 
 def load(connection: Any, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
@@ -96,13 +88,10 @@ def _load_any(
             connection.execute(insert, [packed])
 
 
-def fetch(connection: Any, query: str, type_: Type, given: Mapping[str, Any] | None = None, few: bool = False) -> Weights:
-    """The output of a query with some parameters: record to weight, in canonical order if the query says so.
-
-    A few records are quicker row by row.
-    """
-    connection.execute(query, given or None)
-    if not few and not has_lists(type_):
+def fetch(connection: Any, query: str, type_: Type, given: Any = ()) -> Weights:
+    """The output of a query with some parameters, by place or by name: record to weight, in canonical order."""
+    connection.execute(query, given)
+    if not has_lists(type_):
         return _fetch_columns(connection, type_)
     read = reader(type_)
     result: Weights = {}
@@ -110,43 +99,6 @@ def fetch(connection: Any, query: str, type_: Type, given: Mapping[str, Any] | N
         for row in rows:
             result[read(row)] = row[-1]
     return {record: result[record] for record in sorted(result, key=order_key)}
-
-
-def fetch_keys(
-    connection: Any, read_from: str, type_: Type, keys: Sequence[Value], narrowed: bool = False
-) -> Weights:
-    """The weights of some records in what a query may read from: a semi-join with a table of them.
-
-    Nulls are found as values are. One record, as a Release is asked for most, takes no join, nor do a few that lie in
-    one column. What is narrowed wants to be told the keys itself (see `sql.asked`).
-    """
-    flatten = flattener(type_)
-    records = [flatten(key) for key in keys if key is not None or type_.nullable]
-    if not records:
-        return {}
-    names, types = column_names(type_), column_types(type_)
-    lists = {f"keys{i}": list(column) for i, column in enumerate(zip(*records, strict=True))}
-    given: dict[str, Any] = dict(lists)
-    if len(records) == 1:
-        given = {f"key{i}": value for i, value in enumerate(records[0])}
-        joined = f"WHERE {_same(names, [f'CAST(${name} AS {sql})' for name, sql in zip(given, types, strict=True)])}"
-    elif len(names) == 1 and len(records) <= FEW and isinstance(type_, Scalar) and None not in lists["keys0"]:
-        joined = f"WHERE list_contains(CAST($keys0 AS {types[0]}[]), q.{names[0]})"
-    else:
-        columns = zip(lists, names, types, strict=True)
-        table = ", ".join(f"unnest(CAST(${given} AS {sql}[])) AS {name}" for given, name, sql in columns)
-        joined = f"SEMI JOIN (SELECT {table}) AS k ON {_same(names, [f'k.{name}' for name in names])}"
-    query = f"SELECT q.* FROM {read_from} AS q {joined}"
-    if narrowed:
-        for end, place in dict.fromkeys(_NARROWING.findall(_TEXT.sub("", read_from))):
-            values = [value for value in lists[f"keys{place}"] if value is not None]
-            given[end + place] = values if end == "keys" else _ENDS[end](values, default=None)
-    return at_keys(fetch(connection, query, type_, given, len(records) <= FEW), keys)
-
-
-def _same(names: Sequence[str], values: Sequence[str]) -> str:
-    pairs = zip(names, values, strict=True)
-    return " AND ".join(f"q.{name} IS NOT DISTINCT FROM {value}" for name, value in pairs) or "TRUE"
 
 
 def _fetch_columns(connection: Any, type_: Type) -> Weights:

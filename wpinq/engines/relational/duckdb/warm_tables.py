@@ -21,7 +21,8 @@ from typing import Any
 from wpinq.dataset import WeightRange
 from wpinq.engines.contract import at_keys
 from wpinq.engines.relational.compiler import Compiled
-from wpinq.engines.relational.duckdb.loading import fetch, fetch_keys
+from wpinq.engines.relational.duckdb.fetching import fetch_keys
+from wpinq.engines.relational.duckdb.loading import fetch
 from wpinq.engines.relational.rewrites.equal_weights import weights_sql
 from wpinq.engines.relational.sql.script import SqlStatement, table_name
 from wpinq.expr.types import Type
@@ -187,12 +188,10 @@ class WarmTables:
                 self.connection, f"SELECT * FROM ({compiled.output}) LIMIT {KEPT_RECORDS + 1}", compiled.type
             )
             held.weights = weights if len(weights) <= KEPT_RECORDS else None
-        if held.weights is not None:
-            pass
-        elif compiled.table is None:
+        if held.weights is None and compiled.table is None:
             held.table = held.read_from = table_name(compiled.output)
             self.create(SqlStatement(compiled.steps[-1][0], compiled.output, held.table, compiled.reads), True)
-        else:
+        elif held.weights is None and compiled.table is not None:
             held.table, held.read_from = compiled.table, f"({compiled.output})"
         self.results[of_plan] = held
         self._set_last(held.table)

@@ -1,13 +1,13 @@
 """Keys that are asked for, pushed into the query of an output whose joins can grow.
 
-What the keys say of a record is said of the rows that make it, after every statement, and so above all norms, groups and
-pieces, but before rows are joined and added up. A row is left out only where its record is none that was asked for, so
-the rows of a record that is are all there, with the weights that they have in the whole output, and their sum, exact on
-its grid, is turned into the same float.
+What the keys say of a record is said of the rows that make it, after every statement, and so above all norms, groups
+and pieces, but before rows are joined and added up. A row is left out only where its record is none that was asked for,
+so the rows of a record that is are all there, with the weights that they have in the whole output, and their sum, exact
+on its grid, is turned into the same float.
 
 A column that lies in one table takes one of the values of the keys. From the least of some values being at least x
-follows that each of them is, and likewise for the greatest: so sorted degrees bound the degree of each vertex. What that
-leaves of a lookup filters the tables that look up there before they are joined.
+follows that each of them is, and likewise for the greatest: so sorted degrees bound the degree of each vertex. What
+that leaves of a lookup filters the tables that look up there before they are joined.
 
 The values are parameters of the query: `keys0`, all that the keys have in the first column, `low0` and `high0`.
 """
@@ -24,6 +24,11 @@ from wpinq.engines.relational.sql.emit import Emitter
 
 _ORDERED = frozenset(("BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN"))
 """The types whose values DuckDB and Python put in one order."""
+
+
+def can_narrow(blocks: Sequence[Block]) -> bool:
+    """Whether each of some blocks has a column of its record that could be narrowed."""
+    return all(any(columns(term) and not term.nullable for term in leaves(block.output)) for block in blocks)
 
 
 def narrowed(emitter: Emitter, block: Block, types: Sequence[str]) -> Block | None:

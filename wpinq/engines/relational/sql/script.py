@@ -165,12 +165,12 @@ class Script:
         if relation.parts is not None:
             total, (inner, read) = self._sum_of_parts(blocks, relation, relation.parts)
         else:
-            total = self._counted(blocks)
-            if total is None:
+            counted = self._counted(blocks)
+            if counted is None:
                 queries, weights = self._rows_to_sum(blocks)
                 total = sums.sum_sql(weights, relation.mass, self.emitter.dialect)
             else:
-                queries = [self.rows(block) for block in blocks]
+                total, queries = counted, [self.rows(block) for block in blocks]
             inner, read = _together(queries)
         chosen = [f"min({name}) AS {name}" if same else name for name, same in zip(names, constant, strict=True)]
         keys = [name for name, same in zip(names, constant, strict=True) if not same]
@@ -231,11 +231,9 @@ class Script:
 
     def _sum_of_parts(self, blocks: list[Block], relation: Relation, parts: PartialSums) -> tuple[str, Query]:
         """The sum over equal records, as it is taken over the rows of blocks, from their partial sums."""
-        total = self._counted(blocks, "sum(n)")
-        if total is None:
-            total, read = sums.sum_of_parts_sql("h", relation.mass, self.emitter.dialect), ("h",)
-        else:
-            read = tuple(name for name in parts.columns if name != "h")
+        counted = self._counted(blocks, "sum(n)")
+        read = [name for name in parts.columns if (name == "h") == (counted is None)]
+        total = counted or sums.sum_of_parts_sql("h", relation.mass, self.emitter.dialect)
         return total, self._parts(parts, relation, read)
 
     def _parts(self, parts: PartialSums, relation: Relation, columns: Sequence[str]) -> Query:
