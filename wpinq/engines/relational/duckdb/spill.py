@@ -2,10 +2,10 @@
 
 DuckDB would name the files that it spills to and write records into them in clear: whoever may read the folder, or
 finds it after `kill -9`, reads them. It encrypts them only with an extension that has to be downloaded. So it is given
-a file system here, which it calls instead of the operating system's, and on which what it takes for a file of some name
-is one that has none: `tempfile.TemporaryFile` makes it unlinked where the operating system can (O_TMPFILE), elsewhere it
-unlinks it before anything is written; nobody but its owner may open it (mode 0600), and nothing is left of it once the
-process ends, however it ends.
+a file system here, which it calls instead of the operating system's, and on which what it takes for a file of some
+name is one that has none: `tempfile.TemporaryFile` makes it unlinked where the operating system can (O_TMPFILE),
+elsewhere it unlinks it before anything is written; nobody but its owner may open it (mode 0600), and nothing is left
+of it once the process ends, however it ends.
 
 Threads of DuckDB wait for Python's global lock here while they hold DuckDB's own. So a statement that holds the global
 lock while it asks DuckDB for memory must not have other threads: see `connection`.
@@ -61,7 +61,7 @@ class SpillFiles(AbstractFileSystem):  # type: ignore[misc]
         if path not in self._files:
             if mode == "rb":
                 raise FileNotFoundError(path)
-            self._files[path] = tempfile.TemporaryFile(buffering=0, dir=self._folder)  # noqa: SIM115: `rm` closes it
+            self._files[path] = tempfile.TemporaryFile(buffering=0, dir=self._folder)  # noqa: SIM115
         return _Opened(self._files[path].fileno())
 
     def rm(self, path: str, recursive: bool = False) -> None:
