@@ -78,6 +78,12 @@ class Scan:
         """The columns of the records, with their names."""
         return ", ".join(f"{leaf} AS c{i}" for i, leaf in enumerate(self.leaves))
 
+    def rows(self) -> str:
+        """The query of the records, one a row of the source; an unfit row ends it with an error."""
+        unfit = any_of([condition for condition, _ in self.unfit])
+        fit = f" WHERE CASE WHEN {unfit} THEN error('unfit') ELSE true END" if self.unfit else ""
+        return f"SELECT {self.records} FROM {self.source}{fit}"
+
     def numbered(self) -> str:
         """The query of the positions and the records."""
         weight = ", w" if self.norm is not None else ""
@@ -102,11 +108,8 @@ def _attempt(connection: Any, scan: Scan, type_: Type) -> HeldColumns | None:
     import duckdb
 
     names = ", ".join(column_names(type_))
-    unfit = any_of([condition for condition, _ in scan.unfit])
-    fit = f"WHERE CASE WHEN {unfit} THEN error('unfit') ELSE true END" if scan.unfit else ""
     if scan.norm is None:
-        rows = f"SELECT {scan.records} FROM {scan.source} {fit}"
-        query = f"SELECT {names}, count(*)::DOUBLE AS w FROM ({rows}) GROUP BY {names}"
+        query = f"SELECT {names}, count(*)::DOUBLE AS w FROM ({scan.rows()}) GROUP BY {names}"
     else:
         query = f"SELECT {names}, w FROM {scan.source} WHERE w <> 0"
     held = None
