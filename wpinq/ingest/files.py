@@ -14,7 +14,7 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from operator import itemgetter
 from pathlib import Path
@@ -61,9 +61,7 @@ def _opened(path: Path, stack: ExitStack) -> Any:
         start = file.read(2)
         file.seek(0)
     except FileNotFoundError:
-        if _ADDRESS.match(str(path)):
-            raise SourceRejected("this is an address, not the path of a file: fetch it, and offer the path") from None
-        raise SourceRejected(f"there is no file {path}: check the path") from None
+        raise _missing(path, f"there is no file {path}: check the path") from None
     except IsADirectoryError:
         raise SourceRejected(f"{path} is a directory: name one file") from None
     except (OSError, ValueError):
@@ -82,6 +80,12 @@ def _opened(path: Path, stack: ExitStack) -> Any:
         raise SourceRejected(f"{path} is a damaged or truncated gzip file: fetch it again") from None
     plain.seek(0)
     return plain
+
+
+def _missing(path: Path, words: str) -> SourceRejected:
+    if _ADDRESS.match(str(path)):
+        words = "this is an address, not the path of a file: fetch it, and offer the path"
+    return SourceRejected(words)
 
 
 # --- parquet ----------------------------------------------------------------------------------------------------------
@@ -103,7 +107,7 @@ def parquet_files(path: Path) -> list[Path] | None:
     if glob.has_magic(str(path)) and not path.exists():
         matches = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
         if not matches:
-            raise SourceRejected(f"there is no file that matches {path}: check the pattern")
+            raise _missing(path, f"there is no file that matches {path}: check the pattern")
         return matches
     return [path]
 
@@ -212,31 +216,29 @@ def _lines(file: BinaryIO, path: Path) -> Iterator[list[str]]:
     """The rows of a csv file, from the header on; SourceRejected where it is none, with the number of rows before."""
     file.seek(0)
     text = io.TextIOWrapper(file, "utf-8-sig", newline="")
-    rows, number, reason = csv.reader(_without_zeros(text, path), strict=True), -1, ""
+    rows, number, is_csv, is_text = csv.reader(_without_zeros(text), strict=True), -1, True, True
     try:
         for row in rows:
             if row or number < 0:
                 yield row
                 number += 1
     except csv.Error:
-        reason = "quotes that csv does not allow, or an overlong field"
-    except UnicodeDecodeError:
-        raise _not_text(path) from None
+        is_csv = False
+    except UnicodeDecodeError:  # holds what it could not decode, and ends here
+        is_text = False
     finally:
         text.detach()
-    if reason:
-        reject(str(path), {max(number, 0): reason})
+    if not is_text:
+        raise SourceRejected(f"{path} is not UTF-8 text: convert it, or check that it is the right file")
+    if not is_csv:
+        reject(str(path), {max(number, 0): "quotes that csv does not allow, or an overlong field"})
 
 
-def _without_zeros(lines: Iterator[str], path: Path) -> Iterator[str]:
+def _without_zeros(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         if "\0" in line:
-            raise _not_text(path)
+            raise UnicodeDecodeError("utf-8", b"", 0, 0, "a zero character")
         yield line
-
-
-def _not_text(path: Path) -> SourceRejected:
-    return SourceRejected(f"{path} is not UTF-8 text: convert it, or check that it is the right file")
 
 
 def _stage_text(connection: Any, rows: Iterator[list[Any]], width: int, path: Path) -> Tally:

@@ -116,6 +116,13 @@ def read_source(
     return held
 
 
+def is_rows(data: object) -> bool:
+    """Whether data are rows or a mapping of Python's, and no table, file or cursor."""
+    if isinstance(data, Mapping):
+        return True
+    return not isinstance(data, (str, os.PathLike, EdgeList)) and library_of(data) is None and not is_cursor(data)
+
+
 def _scan(connection: Any, data: object, type_: Type, stack: ExitStack) -> Scan:
     if isinstance(data, str) and "\n" in data:
         raise SourceRejected("a str is the path of a file, never its content: offer the path, or rows")
