@@ -30,7 +30,7 @@ from wpinq.ingest.typed_columns import Layout
 
 _GZIP = b"\x1f\x8b"
 _PIECE = 2**20
-_SMALL = 2**26
+SMALL = 2**26
 """Bytes of files that are held in memory for sure."""
 _ROWS = 50_000
 
@@ -50,11 +50,11 @@ def read_bytes(path: Path) -> bytes:
         When there is no such file, it cannot be read, or it is a broken gzip file.
     """
     with ExitStack() as stack:
-        content: bytes = _opened(path, stack).read()
+        content: bytes = open_file(path, stack).read()
         return content
 
 
-def _opened(path: Path, stack: ExitStack) -> Any:
+def open_file(path: Path, stack: ExitStack) -> Any:
     """A file open for reading, decompressed into one without a name where it is gzip."""
     try:
         file = stack.enter_context(path.open("rb"))
@@ -118,7 +118,7 @@ def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type
 
     for file in files:
         with ExitStack() as briefly:
-            _opened(file, briefly)
+            open_file(file, briefly)
     listed = f"[{', '.join(quoted(link) for link in _links(files, stack))}]"
     schemas: list[list[tuple[Any, ...]]] = []
     with suppress(duckdb.Error):
@@ -135,7 +135,7 @@ def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type
     types = connection.sql(f"SELECT * FROM {source} LIMIT 0").types
     fields = [of_column(f"g{i}", types[i], kind) for i, kind in zip(places, layout.types, strict=True)]
     labels = [layout.label(i) for i in range(len(fields))]
-    small = sum(file.stat().st_size for file in files) <= _SMALL
+    small = sum(file.stat().st_size for file in files) <= SMALL
     return Scan.of_fields(str(path), source, fields, labels, small=small, unreadable=unsound)
 
 
@@ -181,13 +181,13 @@ def csv_scan(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Scan
     for kind in layout.types:
         if not readable_as_text(kind):
             raise SourceRejected(f"a csv file cannot hold a field of type {kind}: offer rows or a parquet file")
-    file = _opened(path, stack)
+    file = open_file(path, stack)
     plain = _is_plain(file)
     header, names = next(_lines(file, path), []), str(path)
     places = layout.pick(header, names)
     fields = [of_text(f"g{place}", kind) for place, kind in zip(places, layout.types, strict=True)]
     labels = [layout.label(i) for i in range(len(fields))]
-    small = os.fstat(file.fileno()).st_size <= _SMALL
+    small = os.fstat(file.fileno()).st_size <= SMALL
 
     def in_python() -> Scan:
         found = _stage_text(connection, _lines(file, path), len(header), path)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.columns.flat import column_names
-from wpinq.columns.held import HeldColumns, hold
+from wpinq.columns.held import HeldColumns, cleanly, hold
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import Canonical, Unfit, any_of
@@ -39,8 +39,12 @@ class Scan:
         What must not hold of a row, in the order of looking.
     small : bool
         Whether it is known that they fit into memory.
+    weight : str
+        What equal rows weigh together, as SQL.
     number : str
         The position of a row from 0, as SQL.
+    places : bool
+        Whether positions in this scan are what messages give; else they are those of `anew`.
     found : Tally
         What was unfit before they came to stand here.
     unreadable : str
@@ -56,7 +60,9 @@ class Scan:
     leaves: Sequence[str]
     unfit: Sequence[Unfit] = ()
     small: bool = True
+    weight: str = "count(*)::DOUBLE"
     number: str = "row_number() OVER () - 1"
+    places: bool = True
     found: Tally = field(default_factory=Tally)
     unreadable: str = "cannot be read: read it yourself to see why"
     anew: Callable[[], Scan] | None = None
@@ -109,7 +115,7 @@ def _attempt(connection: Any, scan: Scan, type_: Type) -> HeldColumns | None:
 
     names = ", ".join(column_names(type_))
     if scan.norm is None:
-        query = f"SELECT {names}, count(*)::DOUBLE AS w FROM ({scan.rows()}) GROUP BY {names}"
+        query = f"SELECT {names}, {scan.weight} AS w FROM ({scan.rows()}) GROUP BY {names}"
     else:
         query = f"SELECT {names}, w FROM {scan.source} WHERE w <> 0"
     held = None
@@ -147,7 +153,7 @@ def in_order(connection: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        connection.execute(f"SET preserve_insertion_order = {str(setting).lower()}")
+        cleanly(connection, f"SET preserve_insertion_order = {str(setting).lower()}")
 
 
 @contextlib.contextmanager
@@ -156,4 +162,4 @@ def staged(connection: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        connection.execute(f"DROP TABLE IF EXISTS {STAGED}")
+        cleanly(connection, f"DROP TABLE IF EXISTS {STAGED}")
