@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wpinq.columns.flat import column_names, column_types, flattener, reader
+from wpinq.columns.python_rows import fetch
 from wpinq.engines.contract import at_keys
-from wpinq.engines.relational.blocks.relation import column_names
-from wpinq.engines.relational.blocks.shape import column_types, flattener, reader
-from wpinq.engines.relational.duckdb.loading import fetch
 from wpinq.expr.types import Scalar, Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Weights

@@ -18,11 +18,11 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from wpinq.columns.python_rows import fetch
 from wpinq.dataset import WeightRange
 from wpinq.engines.contract import at_keys
 from wpinq.engines.relational.compiler import Compiled
 from wpinq.engines.relational.duckdb.fetching import fetch_keys
-from wpinq.engines.relational.duckdb.loading import fetch
 from wpinq.engines.relational.rewrites.equal_weights import weights_sql
 from wpinq.engines.relational.sql.script import SqlStatement, table_name
 from wpinq.expr.types import Type
@@ -149,12 +149,11 @@ class WarmTables:
                 self.drop(table)
 
     def forget(self, source: str) -> None:
-        """Drop the table of a source, and before it what was made of that."""
+        """Drop what was made of a source, which goes next."""
         for name in [name for name, sources in self._below.items() if source in sources]:
             self._remove(name)
             self.found.pop(name, None)
             del self._below[name]
-        self._remove(source)
         self.found.pop(source, None)
         self._asked.clear()
         self.results = {plan: held for plan, held in self.results.items() if source not in held.sources}
