@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,9 +49,9 @@ def spent(action: Callable[[], Any]) -> tuple[float, float]:
     return time.process_time() - worked, time.perf_counter() - started
 
 
-def open_session(edges: Sequence[tuple[int, int]], threads: int, ledger: str | None = None) -> wp.Session:
+def open_session(path: str, threads: int, ledger: str | None = None, most: int | None = None) -> wp.Session:
     session = wp.Session(ledger, threads=threads)
-    session.protect(EDGES, edges, budget=RICH)
+    session.protect(EDGES, read(path)[:most], budget=RICH)
     session.release(EDGES.select(lambda e: 0).noisy_count(0.1, over=[0]))  # the edges are loaded
     return session
 
@@ -62,29 +62,29 @@ def filters(count: int) -> list[wp.Measurement]:
     return [tbd.where(lambda t, i=i: t[0] > i).select(lambda t: 0).noisy_count(0.1, over=[0]) for i in range(count)]
 
 
-def batch(edges: Sequence[tuple[int, int]], threads: int) -> dict[str, Any]:
+def batch(path: str, threads: int) -> dict[str, Any]:
     times = []
     for size in (1, 16):
-        with open_session(edges, threads) as session:
+        with open_session(path, threads) as session:
             times.append(spent(partial(session.release, filters(size)))[0])
     one, many = times
     return {"one, s": one, "sixteen, s": many, "ratio (2)": many / one}
 
 
-def dashboard(edges: Sequence[tuple[int, int]], threads: int) -> dict[str, Any]:
+def dashboard(path: str, threads: int) -> dict[str, Any]:
     degrees = EDGES.group_by(lambda e: e.src, lambda group: wp.count(group)).select(lambda g: g[1])
     plans = []
     for i in range(32):
         plans.append(degrees.where(lambda d, i=i: d % 32 == i).noisy_count(0.1, over=range(100)))
         plans.append(degrees.where(lambda d, i=i: d > 5 * i).select(lambda d: 0).noisy_count(0.1, over=[0]))
-    with open_session(edges, threads) as session:
+    with open_session(path, threads) as session:
         worked, passed = spent(lambda: session.release(plans))
         again, _ = spent(lambda: session.release(plans, fresh=True))
     return {"ms a query (5)": 1000 * worked / 64, "wall": 1000 * passed / 64, "again": 1000 * again / 64}
 
 
-def keys(edges: Sequence[tuple[int, int]], threads: int) -> dict[str, Any]:
-    with open_session(edges, threads) as session:
+def keys(path: str, threads: int) -> dict[str, Any]:
+    with open_session(path, threads) as session:
         tbd = triangles_by_degree(EDGES)
         release = session.release(tbd.noisy_count(0.1))
         first, _ = spent(lambda: release[2, 2, 2])
@@ -93,8 +93,8 @@ def keys(edges: Sequence[tuple[int, int]], threads: int) -> dict[str, Any]:
     return {"first, s": first, "second": further[0], "median of 20": statistics.median(further), "peak GB": peak}
 
 
-def asked(edges: Sequence[tuple[int, int]], threads: int) -> dict[str, Any]:
-    with open_session(edges, threads) as session:
+def asked(path: str, threads: int) -> dict[str, Any]:
+    with open_session(path, threads) as session:
         degrees = EDGES.select(lambda e: e.src)
         release = session.release(degrees.noisy_count(0.1))
         release[0]
@@ -102,9 +102,9 @@ def asked(edges: Sequence[tuple[int, int]], threads: int) -> dict[str, Any]:
     return {"ms a key": 1000 * statistics.median(worked for worked, _ in further)}
 
 
-def fresh(edges: Sequence[tuple[int, int]], threads: int) -> dict[str, Any]:
+def fresh(path: str, threads: int) -> dict[str, Any]:
     measurement = EDGES.select(lambda e: e.src % 10).noisy_count(0.1, over=range(10))
-    with tempfile.TemporaryDirectory() as folder, open_session(edges[:100], threads, f"{folder}/ledger") as session:
+    with tempfile.TemporaryDirectory() as folder, open_session(path, threads, f"{folder}/ledger", 100) as session:
         session.release(measurement, fresh=True)
         found = [spent(lambda: session.release(measurement, fresh=True)) for _ in range(300)]
     worked, passed = ([1000 * one[i] for one in found] for i in (0, 1))
@@ -133,7 +133,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.line:
         measure = {name: measured for name, measured, _ in LINES}[given.line]
-        print(json.dumps(measure(read(given.path), given.threads)))
+        print(json.dumps(measure(given.path, given.threads)))
         return
     print(f"{given.threads} threads; load before: {os.getloadavg()[0]:.1f}")
     for name, _, large in LINES:

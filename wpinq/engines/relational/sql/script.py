@@ -26,7 +26,7 @@ from wpinq.expr.types import Type
 
 S = TypeVar("S")
 
-Query = tuple[str, tuple[str, ...]]
+RowsQuery = tuple[str, tuple[str, ...]]
 """A query, and the tables that it reads."""
 
 Equal = frozenset[tuple[str, float]]
@@ -182,7 +182,7 @@ class Script:
         """The sum over equal records from the number of their rows, where that can be told."""
         return self.rewritten(Total(blocks[0], blocks[0].output, count=count)).sql if len(blocks) == 1 else None
 
-    def _rows_to_sum(self, blocks: list[Block], numbers: bool = False) -> tuple[list[Query], list[str]]:
+    def _rows_to_sum(self, blocks: list[Block], numbers: bool = False) -> tuple[list[RowsQuery], list[str]]:
         """The queries of rows that are added up, and the columns of the weights that each of them adds.
 
         With `numbers`, a further column `n` says how many those are.
@@ -230,14 +230,14 @@ class Script:
         block = replace(block, weight=column(block.tables[0][0], held[-1], False))
         return replace(relation, partial=PartialSums(relation.blocks, block, held, relation.mass))
 
-    def _sum_of_parts(self, blocks: list[Block], relation: Relation, parts: PartialSums) -> tuple[str, Query]:
+    def _sum_of_parts(self, blocks: list[Block], relation: Relation, parts: PartialSums) -> tuple[str, RowsQuery]:
         """The sum over equal records, as it is taken over the rows of blocks, from their partial sums."""
         counted = self._counted(blocks, "sum(n)")
         read = [name for name in parts.columns if (name == "h") == (counted is None)]
         total = counted or sums.sum_of_parts_sql("h", relation.mass, self.emitter.dialect)
         return total, self._parts(parts, relation, read)
 
-    def _parts(self, parts: PartialSums, relation: Relation, columns: Sequence[str]) -> Query:
+    def _parts(self, parts: PartialSums, relation: Relation, columns: Sequence[str]) -> RowsQuery:
         """The query of partial sums: records, and some columns of the sums."""
         outputs = list(leaves(aligned(parts.block.output, relation.type)))
         added = [replace(parts.block.weight, text=name) for name in columns]
@@ -254,7 +254,7 @@ def _aligned(relation: Relation) -> list[Block]:
     return [replace(block, output=aligned(block.output, relation.type)) for block in relation.blocks]
 
 
-def _together(queries: Sequence[Query]) -> Query:
+def _together(queries: Sequence[RowsQuery]) -> RowsQuery:
     """The rows of some queries."""
     read = tuple(dict.fromkeys(table for _, tables in queries for table in tables))
     return " UNION ALL ".join(sql for sql, _ in queries), read
