@@ -13,7 +13,7 @@ from tests.support.plans import OPERATORS, random_case
 from wpinq.engines import reference
 from wpinq.engines.contract import at_keys, find_engine
 from wpinq.engines.reference import Reference
-from wpinq.engines.relational.duckdb import fetching, warm_tables
+from wpinq.engines.relational.duckdb import key_lookup, warm_tables
 from wpinq.engines.relational.duckdb.database import Database
 
 EDGES = wp.source("edges", src=int, dst=int)
@@ -82,7 +82,7 @@ def test_only_the_keys_asked_for_leave_the_database(database: Database, monkeypa
         fetched.append(weights)
         return at_keys(weights, keys)
 
-    monkeypatch.setattr(fetching, "at_keys", watched)
+    monkeypatch.setattr(key_lookup, "at_keys", watched)
     monkeypatch.setattr(warm_tables, "KEPT_RECORDS", 0)
     data = {"edges": {(i % 5, i): 1.0 for i in range(50)}}
     many = [3, *range(9, 200)]
@@ -93,7 +93,7 @@ def test_only_the_keys_asked_for_leave_the_database(database: Database, monkeypa
 
 def test_a_small_result_is_read_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(warm_tables, "fetch_keys", lambda *given: asked.append(1) or fetching.fetch_keys(*given))
+    monkeypatch.setattr(warm_tables, "fetch_keys", lambda *given: asked.append(1) or key_lookup.fetch_keys(*given))
     plan = EDGES.select(lambda e: e.src).plan
     for edges in ({(i % 5, i): 1.0 for i in range(50)}, {(i % 3, i): 1.0 for i in range(9)}):
         for key in range(4):

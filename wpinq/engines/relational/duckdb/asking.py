@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from wpinq.engines.relational.duckdb.fetching import FEW, fetch_keys, narrowing
+from wpinq.engines.relational.duckdb.key_lookup import FEW, fetch_keys, narrowing
 from wpinq.engines.relational.duckdb.warm_tables import WarmTables
 from wpinq.engines.relational.programs import Plan, Programs
 from wpinq.engines.relational.running import run

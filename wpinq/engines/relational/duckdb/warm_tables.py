@@ -22,7 +22,7 @@ from wpinq.columns.python_rows import fetch
 from wpinq.dataset import WeightRange
 from wpinq.engines.contract import at_keys
 from wpinq.engines.relational.compiler import Compiled
-from wpinq.engines.relational.duckdb.fetching import fetch_keys
+from wpinq.engines.relational.duckdb.key_lookup import fetch_keys
 from wpinq.engines.relational.rewrites.equal_weights import weights_sql
 from wpinq.engines.relational.sql.script import SqlStatement, table_name
 from wpinq.expr.types import Type
