@@ -86,7 +86,7 @@ def note_events(
     A pair is the vertex and another, with the side on which the neighbours of that one are marked. `other` is the
     vertex that the swap parts from the one that is won. `fresh` sums the new row.
     """
-    n, held = counts[1], counts[2]
+    n, held = np.uint64(counts[1]), np.uint64(counts[2])
     for k in range(starts[near], starts[near + ONE]):
         w = neighbours[k]
         for won_one in (False, True):
@@ -98,11 +98,11 @@ def note_events(
                 if edge_slots[e, 0] != mark:
                     edge_slots[e, 0], edge_slots[e, 1] = mark, held
                     held_edges[held] = e
-                    held += 1
+                    held += ONE
                 events[n, 0], events[n, 1], events[n, 2] = edge_slots[e, 1], far if from_near else near, won_one
-                n += 1
+                n += ONE
             if won_one:
-                for r in range(fresh.shape[1]):
+                for r in range(np.uint64(fresh.shape[1])):
                     fresh[won_side, r] += weights[w, r]
     counts[1], counts[2] = n, held
 
@@ -110,27 +110,27 @@ def note_events(
 @inlined
 def copy_rows(held: Int64, held_edges: Uint64s, rows: Float64Rows, spare: Float64Rows) -> None:
     """Copy the rows that have events, side by side."""
-    for n in range(held):
+    for n in range(np.uint64(held)):
         e = held_edges[n]
-        for r in range(rows.shape[1]):
+        for r in range(np.uint64(rows.shape[1])):
             spare[n, r] = rows[e, r]
 
 
 @inlined
 def change_rows(event_count: Int64, events: Uint32Rows, spare: Float64Rows, weights: Float64Rows) -> None:
     """Change the copies by the events."""
-    for n in range(event_count):
+    for n in range(np.uint64(event_count)):
         slot, v, sign = events[n, 0], events[n, 1], 1.0 if events[n, 2] else -1.0
-        for r in range(spare.shape[1]):
+        for r in range(np.uint64(spare.shape[1])):
             spare[slot, r] += sign * weights[v, r]
 
 
 @inlined
 def keep_rows(held: Int64, held_edges: Uint64s, rows: Float64Rows, spare: Float64Rows) -> None:
     """The swap is accepted: rows are what their copies are."""
-    for n in range(held):
+    for n in range(np.uint64(held)):
         e = held_edges[n]
-        for r in range(rows.shape[1]):
+        for r in range(np.uint64(rows.shape[1])):
             rows[e, r] = spare[n, r]
 
 
@@ -150,5 +150,5 @@ def sum_rows(
     for k in range(starts[v], starts[v + ONE]):
         w = neighbours[k]
         if marks[w, 0] == mark:
-            for r in range(rows.shape[1]):
+            for r in range(np.uint64(rows.shape[1])):
                 rows[edge, r] += weights[w, r]

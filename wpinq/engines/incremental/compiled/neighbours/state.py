@@ -179,10 +179,10 @@ class NeighbourWalk:
         events = 8 * int(self._graph.degrees.max(initial=0)) + 8
         touched = min(events, edges)
         held |= {
-            "weights": np.zeros((count, self._width)),
-            "rows": np.zeros((edges, self._width)),
+            "weights": apart(np.zeros((count, self._width))),
+            "rows": apart(np.zeros((edges, self._width))),
             "fresh": apart(np.zeros((2, self._width))),
-            "spare": np.zeros((touched, self._width)),
+            "spare": apart(np.zeros((touched, self._width))),
             "held_edges": np.zeros(touched, dtype=np.uint64),
             "edge_slots": np.zeros((edges, 2), dtype=np.uint32),
             "found": np.zeros((count, 2), dtype=np.uint32),
