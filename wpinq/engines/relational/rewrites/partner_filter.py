@@ -27,7 +27,7 @@ from wpinq.engines.relational.blocks.block import Block, SqlTable, few_terms, gr
 from wpinq.engines.relational.blocks.relation import Relation
 from wpinq.engines.relational.blocks.shape import aligned, coerce, leaves
 from wpinq.engines.relational.blocks.subjects import Minimum
-from wpinq.engines.relational.blocks.term import SqlTerm
+from wpinq.engines.relational.blocks.term import TRUE, SqlTerm
 from wpinq.engines.relational.sql.script import Script, numbered
 from wpinq.expr.types import Type
 
@@ -79,7 +79,12 @@ def _telling(side: Relation, records: list[list[SqlTerm]]) -> list[int]:
 
 
 def _values(script: Script, block: Block, terms: list[SqlTerm]) -> SqlTable:
-    """The values of some terms in the rows of a block, each once, stored."""
+    """The values of some terms in the rows of a block, each once: in its table, where they stand so there, or stored."""
+    table = block.tables[0][1]
+    if len(block.tables) == 1 and block.condition == TRUE and not table.reads:
+        held = [(term.text, term.nullable) for term in terms if term.kind == "column"]
+        if len(held) == len(terms) and any(key <= dict(held).keys() for key in table.keys):
+            return replace(table, columns=tuple(held))
     names = numbered("c", terms)
     rows, read = script.select(block, terms, names)
     listed = tuple((name, term.nullable) for name, term in zip(names, terms, strict=True))

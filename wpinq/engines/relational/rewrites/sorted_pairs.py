@@ -74,6 +74,10 @@ def _two(block: Block, choice: _Choice, one: tuple[SqlTerm, SqlTerm], other: tup
     first, second = choice.first, choice.second
     ways = (
         [same(chosen, first), same(left, second), choice.first_if],
-        [same(chosen, second), same(left, first), call("not", choice.first_if)],
+        [same(chosen, second), same(left, first), _negated(choice.first_if)],
     )
     return [replace(block, condition=both([*rest, *way])) for way in ways]
+
+
+def _negated(condition: SqlTerm) -> SqlTerm:
+    return condition.arguments[0] if condition.text == "not" else call("not", condition)
