@@ -133,10 +133,10 @@ def test_only_where_nothing_is_negative() -> None:
 
 def test_never_below_a_group() -> None:
     edges = source("a", "int", "nonnegative")
-    groups = [held for held in compile_plan(counted(edges).plan).queries if held[0] == "GroupBy"]
+    made = compile_plan(counted(edges).plan).statements
     query = counted(edges).select(lambda g: (g.key, g.val)).intersect(edges.select(lambda e: (e[0], e[1])))
-    assert groups
-    assert [held for held in compile_plan(query.plan).queries if held[0] == "GroupBy"] == groups
+    assert [statement.step for statement in made][:3] == ["Join", "GroupBy", "GroupBy"]
+    assert compile_plan(query.plan).statements[:3] == made[:3], "what is grouped is made of all rows"
 
 
 def test_closed_wedges_are_found_from_their_edges() -> None:

@@ -12,7 +12,6 @@ import numpy as np
 
 from wpinq.engines.incremental.compiled.routines.machine import ONE
 from wpinq.engines.incremental.compiled.routines.routine import (
-    Float64,
     Float64Rows,
     Float64s,
     Int64,
@@ -91,7 +90,8 @@ def note_events(
         w = neighbours[k]
         for won_one in (False, True):
             side, far = (won_side, won) if won_one else (lost_side, lost)
-            if marks[w, side] != mark or (won_one and (w == lost or w == other)):
+            there = marks[w, side] == mark and (not won_one or (w != lost and w != other))
+            if not there:
                 continue
             for from_near in (True, False):
                 e = ids[k] if from_near else found[w, side]

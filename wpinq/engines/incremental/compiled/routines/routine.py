@@ -55,6 +55,9 @@ from wpinq.engines.incremental.compiled.routines.intrinsics import (
 
 M32 = 0xFFFFFFFF
 ONE = np.uint64(1)
+"""
+
+DECLARING = """\
 compiler = Compiler(apart={apart})
 inner, inlined, entry = compiler.inner, compiler.inlined, compiler.entry
 """
@@ -196,4 +199,6 @@ def module_text(routines: Iterable[Routine], constants: Mapping[str, float], apa
         if routine.entry:
             visit(routine)
     values = "\n".join(f"{constant} = {value!r}" for constant, value in constants.items())
-    return "\n\n\n".join([f"{PRELUDE.format(apart=apart)}{values}", *(routine.text for routine in done)]) + "\n"
+    return (
+        "\n\n\n".join([f"{PRELUDE}{DECLARING.format(apart=apart)}{values}", *(routine.text for routine in done)]) + "\n"
+    )
