@@ -10,13 +10,16 @@ By how much of the record? Columns of a side that take few values whatever the d
 out of the filter, as long as there are others: hardly any record differs from the partner's in them alone, and each
 row of the filter would stand there once for each of them. What the filter lets through the minimum looks up as before.
 
-Needs: a side without negative rows, said by the certificate; of the partner's sign nothing. The partner is stored already,
-or no larger than its tables. Each record stands in the filter once, so no row is doubled.
+Needs: a side without negative rows, as the certificate says; of the partner's sign nothing. The partner is stored
+anyway, or no larger than its tables. Each record stands in the filter once, so no row is doubled.
 
-Weights: all rows of a record stay or go together, so what stays is summed over the same rows, on the same grid (`sums`),
-and has the bits that it had; what goes would have come out as `min(a, 0) = 0`, for a sum of weights that are not negative
-is not. The norms of a Join are made from its own inputs, unfiltered, below this; so is what a GroupBy or a Shave sees,
-for these take their input as it is.
+Weights: all rows of a record stay or go together. What stays is summed over the same rows, on the same grid (`sums`),
+and has the bits that it had. What goes would have come out as `min(a, 0) = 0`, for a sum of weights that are not
+negative is not either. The norms of a Join are made from its own inputs, unfiltered, below this; so is what a GroupBy
+or a Shave sees, for these take their input as it is.
+
+Before: `FROM (SELECT c0, sum(w) FROM A GROUP BY c0) AS a, B AS b WHERE a.c0 = b.c0`.
+After: `FROM (SELECT a.c0, sum(a.w) FROM A AS a, B AS b WHERE a.c0 = b.c0 GROUP BY a.c0) AS a, B AS b WHERE …`.
 """
 
 from __future__ import annotations
@@ -79,7 +82,7 @@ def _telling(side: Relation, records: list[list[SqlTerm]]) -> list[int]:
 
 
 def _values(script: Script, block: Block, terms: list[SqlTerm]) -> SqlTable:
-    """The values of some terms in the rows of a block, each once: in its table, where they stand so there, or stored."""
+    """The values of some terms in the rows of a block, each once: in its table, if they stand so there, or stored."""
     table = block.tables[0][1]
     if len(block.tables) == 1 and block.condition == TRUE and not table.reads:
         held = [(term.text, term.nullable) for term in terms if term.kind == "column"]

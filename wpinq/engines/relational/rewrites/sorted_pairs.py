@@ -1,8 +1,8 @@
 """A pair that is sorted to be looked up in a table is looked up in either order.
 
-`least(x, y) = p` and `greatest(x, y) = q`, with p and q of one table and x and y of two others, can only be seen to hold
-once both others are joined: the ends of a wedge a–b–c, looked up among undirected edges that stand there once. Either
-`x = p` and `y = q`, and y is not before x, or `x = q` and `y = p`, and it is: two blocks that exclude each other, in
+`least(x, y) = p` and `greatest(x, y) = q`, with p and q of one table and x and y of two others, can only be seen to
+hold once both others are joined: the ends of a wedge a–b–c, looked up among undirected edges that stand there once.
+Either `x = p` and `y = q`, and y is not before x, or `x = q` and `y = p`, and it is: two blocks that exclude each other, in
 each of which the table of the pair can be joined to one of the others before the second is there. So the wedges of an
 edge are found from the edge, as triangles are (`join_order_by_row`).
 
@@ -23,7 +23,7 @@ from wpinq.engines.relational.sql.script import Script
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
+class _EitherColumn:
     """One of two columns: the first where a condition holds, else the second."""
 
     first_if: SqlTerm
@@ -39,36 +39,38 @@ def look_up_either_way(script: Script, rows: QueryRows) -> QueryRows:
 
 
 def _either_way(block: Block) -> list[Block]:
-    held: dict[tuple[_Choice, str], tuple[SqlTerm, SqlTerm]] = {}
+    held: dict[tuple[_EitherColumn, str], tuple[SqlTerm, SqlTerm]] = {}
     for part in conjuncts(block.condition):
         for column, term in (part.arguments, part.arguments[::-1]) if equates(part) else ():
             choice = _choice(term) if column.kind == "column" else None
             if choice is None or column.scope in (choice.first.scope, choice.second.scope):
                 continue
-            other = held.get((_Choice(choice.first_if, choice.second, choice.first), column.scope))
+            other = held.get((_EitherColumn(choice.first_if, choice.second, choice.first), column.scope))
             if other is not None:
                 return _two(block, choice, (column, part), other)
             held[choice, column.scope] = (column, part)
     return [block]
 
 
-def _choice(term: SqlTerm) -> _Choice | None:
+def _choice(term: SqlTerm) -> _EitherColumn | None:
     """A term as a choice among columns of two tables that are never null."""
     if term.kind != "call" or term.nullable:
         return None
     if term.text == "where":
-        choice = _Choice(*term.arguments)
+        choice = _EitherColumn(*term.arguments)
     elif term.text in ("least", "greatest"):
         one, other = sorted(term.arguments, key=lambda argument: argument.digest)
         first, second = (one, other) if term.text == "least" else (other, one)
-        choice = _Choice(call("not", call("less", other, one)), first, second)
+        choice = _EitherColumn(call("not", call("less", other, one)), first, second)
     else:
         return None
     pair = (choice.first, choice.second)
     return choice if all(side.kind == "column" for side in pair) and pair[0].scope != pair[1].scope else None
 
 
-def _two(block: Block, choice: _Choice, one: tuple[SqlTerm, SqlTerm], other: tuple[SqlTerm, SqlTerm]) -> list[Block]:
+def _two(
+    block: Block, choice: _EitherColumn, one: tuple[SqlTerm, SqlTerm], other: tuple[SqlTerm, SqlTerm]
+) -> list[Block]:
     (chosen, said), (left, said_too) = one, other
     rest = [part for part in conjuncts(block.condition) if part not in (said, said_too)]
     first, second = choice.first, choice.second
