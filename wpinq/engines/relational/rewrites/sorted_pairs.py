@@ -2,9 +2,9 @@
 
 `least(x, y) = p` and `greatest(x, y) = q`, with p and q of one table and x and y of two others, can only be seen to
 hold once both others are joined: the ends of a wedge a–b–c, looked up among undirected edges that stand there once.
-Either `x = p` and `y = q`, and y is not before x, or `x = q` and `y = p`, and it is: two blocks that exclude each other, in
-each of which the table of the pair can be joined to one of the others before the second is there. So the wedges of an
-edge are found from the edge, as triangles are (`join_order_by_row`).
+Either `x = p` and `y = q`, and y is not before x, or `x = q` and `y = p`, and it is: two blocks that exclude each
+other, in each of which the table of the pair can be joined to one of the others before the second is there. So the
+wedges of an edge are found from the edge, as triangles are (`join_order_by_row`).
 
 Every choice of rows that satisfied the condition satisfies that of one of the two blocks, with the same values in all
 terms; records and weights keep their bits, whatever is summed is summed without regard to order, and the error bound
