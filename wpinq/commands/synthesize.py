@@ -20,6 +20,7 @@ from wpinq.display.plots import axes_or_new
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import SourceRejected
 from wpinq.graphs.synthesis.degrees import import_igraph
+from wpinq.graphs.synthesis.estimates.threads import import_threadpoolctl
 from wpinq.graphs.synthesis.folder import FittingOptions, holds_run, load_run
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, method_names
 from wpinq.graphs.synthesis.report import report
@@ -86,6 +87,7 @@ def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) ->
     report_file = options.report or _beside(options.out, ".json")
     _check_places(options, report_file)
     import_igraph()  # before anything is spent
+    import_threadpoolctl()
     if options.plots is not None:
         axes_or_new(None)
     try:
