@@ -185,7 +185,7 @@ ILL_TYPED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda e: wp.min(e.age), "min takes a list, or two values or more"),
     (lambda e: wp.min(e.tags, e.tags), "min of a list takes the list"),
     (lambda e: wp.max(e.age, e.name), "cannot order int and str"),
-    (lambda e: wp.max([(1, 2)]), "min and max take a list of int, float, bool or str"),
+    (lambda e: wp.max([(1, 2)]), "min and max take a list of scalars"),
     (lambda e: wp.sort(e), "sort takes a record whose fields have one type"),
     (lambda e: wp.sort((1,) * 9), "at most 8 fields"),
     (lambda e: wp.rotate(e.age), "expected a record, not int, in `rotate(e.age)`"),

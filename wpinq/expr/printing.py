@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 
+from wpinq.expr.logical_values import to_text
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable
-from wpinq.expr.types import ListOf, TupleOf, Type
+from wpinq.expr.types import CategoryOf, DecimalOf, ListOf, Logical, TupleOf, Type
 
 DEPTH_LIMIT = 100
 """How deep expressions may nest in text, read or printed."""
@@ -68,6 +69,9 @@ def write_constant(value: object, type_: Type | None = None) -> str:
         return f"[{', '.join(write_constant(item, type_.element) for item in value)}]"
     if value is None:
         return "null"
+    if isinstance(type_, Logical):
+        text = quote(to_text(value, type_))
+        return text if isinstance(type_, CategoryOf) else f"{'decimal' if isinstance(type_, DecimalOf) else type_}({text})"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

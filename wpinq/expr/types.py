@@ -7,6 +7,8 @@ whether a value may be null, and the most elements that a list can hold.
 
 from __future__ import annotations
 
+import datetime
+import json
 import types as python_types
 import typing
 from collections.abc import Iterable, Mapping
@@ -21,6 +23,10 @@ TYPE_DEPTH_LIMIT = 64
 """How deep records and lists may nest in one another."""
 VALUES_LIMIT = 20_000_000
 """The most values that one record may hold, by the bounds of its lists."""
+SCALE_LIMIT = 18
+"""The most decimals of a `decimal`: 64 bits hold 18 digits of any value."""
+CATEGORIES_LIMIT = 10_000
+"""The most values of a `category`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,31 @@ class Scalar(Type):
 
 
 @dataclass(frozen=True, slots=True)
+class Logical(Scalar):
+    """A scalar that means more than the `stored` one which stands for it: what engines see is an int or a str.
+
+    `date` counts days and `timestamp` microseconds since 1970 (UTC), `time` microseconds since midnight, `duration`
+    microseconds.
+    """
+
+    stored: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalOf(Logical):
+    """An exact number with so many decimals, as a 64-bit count of its last decimal."""
+
+    scale: int
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryOf(Logical):
+    """A string out of a few that the declaration lists: a public domain."""
+
+    listed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ListOf(Type):
     """A list of values of one type. `bound` is the most elements it can hold, or None when no plan says."""
 
@@ -110,8 +141,80 @@ FLOAT = Scalar("float")
 BOOL = Scalar("bool")
 STR = Scalar("str")
 NULL = Scalar("null", nullable=True)
+DATE = Logical("date", INT)
+TIMESTAMP = Logical("timestamp", INT)
+TIME = Logical("time", INT)
+DURATION = Logical("duration", INT)
 
-_ANNOTATIONS: dict[object, Type] = {int: INT, float: FLOAT, bool: BOOL, str: STR}
+_ANNOTATIONS: dict[object, Type] = {
+    int: INT,
+    float: FLOAT,
+    bool: BOOL,
+    str: STR,
+    datetime.date: DATE,
+    datetime.datetime: TIMESTAMP,
+    datetime.time: TIME,
+    datetime.timedelta: DURATION,
+}
+
+
+def decimal(scale: int) -> DecimalOf:
+    """The type of exact numbers with `scale` decimals, for declarations and casts.
+
+    Parameters
+    ----------
+    scale : int
+        From 0 to 18. Values are whole multiples of `10**-scale`, at most `2**63 - 1` of them.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> from decimal import Decimal
+    >>> sales = wp.source("sales", price=wp.decimal(2))
+    >>> wp.evaluate(sales.select(lambda s: s.price * 3), {"sales": [(Decimal("0.10"),)]})
+    WeightedDataset({Decimal('0.30'): 1.0})
+    """
+    if type(scale) is not int or not 0 <= scale <= SCALE_LIMIT:
+        raise ExpressionError(f"the scale of a decimal is an integer from 0 to {SCALE_LIMIT}: decimal(2) has cents")
+    return DecimalOf(f"decimal({scale})", INT, scale)
+
+
+def category(*values: str) -> CategoryOf:
+    """The type of strings out of a public list, for declarations and casts.
+
+    Parameters
+    ----------
+    *values : str
+        Each once; at most 10,000. They are public: part of the declaration, and the keys of a count without `over`.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> votes = wp.source("votes", colour=wp.category("red", "green"))
+    >>> votes.select(lambda v: v.colour).noisy_count(epsilon=1).domain
+    ('red', 'green')
+    """
+    sound = all(type(value) is str and not any(0xD800 <= ord(c) <= 0xDFFF for c in value) for value in values)
+    if not values or not sound or len(set(values)) != len(values) or len(values) > CATEGORIES_LIMIT:
+        raise ExpressionError(f"a category lists its strings, each once, at most {CATEGORIES_LIMIT:,} of them")
+    return CategoryOf(f"category({', '.join(map(json.dumps, values))})", STR, values)
+
+
+def physical(type_: Type) -> Type:
+    """The type of what engines hold: the same, with every logical type by the one that stands for it."""
+    if isinstance(type_, Logical):
+        return type_.stored.with_nullable(type_.nullable)
+    if isinstance(type_, ListOf):
+        element = physical(type_.element)
+        return type_ if element is type_.element else replace(type_, element=element)
+    if isinstance(type_, TupleOf):
+        elements = tuple(map(physical, type_.elements))
+        same = all(one is other for one, other in zip(elements, type_.elements, strict=True))
+        return type_ if same else replace(type_, elements=elements)
+    if isinstance(type_, Weighted):
+        record = physical(type_.record)
+        return type_ if record is type_.record else replace(type_, record=record)
+    return type_
 
 
 def is_number(type_: Type) -> bool:
@@ -209,8 +312,9 @@ def check_field_name(name: str) -> None:
 def type_from_annotation(annotation: object) -> Type:
     """The type that a Python annotation of a source schema means.
 
-    `int`, `float`, `bool`, `str`; `list[T]`; `tuple[T, …]` and mappings for nested records; `T | None` where
-    null is allowed; a `Type` stands for itself. Examples: `list[str]`, `int | None`, `{"src": int, "dst": int}`.
+    `int`, `float`, `bool`, `str`; `datetime.date`, `datetime.datetime`, `datetime.time`, `datetime.timedelta`;
+    `list[T]`; `tuple[T, …]` and mappings for nested records; `T | None` where null is allowed; a `Type`, as `decimal`
+    and `category` give, stands for itself. Examples: `list[str]`, `int | None`, `{"src": int, "dst": int}`.
     """
     if isinstance(annotation, Type) and is_record_type(annotation):
         return annotation
@@ -228,6 +332,7 @@ def type_from_annotation(annotation: object) -> Type:
         if len(rest) == 1:
             return type_from_annotation(rest[0]).with_nullable()
     raise ExpressionError(
-        f"{annotation!r} is not a record type: use int, float, bool, str, list[T], tuple[T, U], "
+        f"{annotation!r} is not a record type: use int, float, bool, str, datetime.date, datetime.datetime, "
+        "datetime.time, datetime.timedelta, wp.decimal(2), wp.category('a', 'b'), list[T], tuple[T, U], "
         'T | None, or a mapping {"field": T}'
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from wpinq.expr.build import call, constant, null_if_any
+from wpinq.expr.build import call, constant
 from wpinq.expr.declare import derived
 from wpinq.expr.nodes import Expr
+from wpinq.expr.operators import null_if_any
 
 
 def _contains(text: Expr, part: Expr) -> Expr:
