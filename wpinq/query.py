@@ -11,6 +11,7 @@ from wpinq.display.explanation import explain_plan
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError
 from wpinq.expr.facts import FACTS
+from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
 from wpinq.expr.trace import UserFunction, lift, trace
 from wpinq.expr.types import Type, check_field_name, type_from_annotation
@@ -210,7 +211,8 @@ class Query(Planned):
         """
         traced = trace(key, (self.plan.type,))
         parts = {value: Constant(traced.type, value) for value in check_domain(keys, traced.type)}
-        return {value: self._then(Partition, key=traced, part=part) for value, part in parts.items()}
+        shown = presenter(traced.type)
+        return {shown(value): self._then(Partition, key=traced, part=part) for value, part in parts.items()}
 
     # --- sinks ------------------------------------------------------------------------------------------------------
 

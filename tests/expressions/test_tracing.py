@@ -165,7 +165,7 @@ ILL_TYPED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda e: wp.cast(e.tall, float), "can be cast to float, not bool, in `to_float(e.tall)`"),
     (lambda e: wp.cast(e.height, str), "can be cast to str"),
     (lambda e: wp.cast(e.tags, int), "can be cast to int"),
-    (lambda e: wp.cast(e.age, bool), "cast goes to int, float or str"),
+    (lambda e: wp.cast(e.age, bool), "cast goes to int, float, str"),
     (lambda e: wp.lower(e.age), "expected str, not int, in `lower(e.age)`"),
     (lambda e: wp.find(e.name, 1), "expected str, not int"),
     (lambda e: wp.length(e.age), "expected a list, not int"),

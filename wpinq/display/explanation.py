@@ -86,7 +86,7 @@ def describe(node: Node) -> str:
         if isinstance(value, Lambda):
             inside.append(show(value))
         elif isinstance(value, Constant):
-            inside.append(write_constant(value.value))
+            inside.append(write_constant(value.value, value.type))
         elif value is not None:
             inside.append(f"{item.name}: {value!r}" if item.name == "limit" else repr(value))
     text = f"{operator.name}({', '.join(inside)})"

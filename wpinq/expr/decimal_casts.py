@@ -21,11 +21,11 @@ _SPLIT = 134217729.0
 def from_decimal(value: Expr, scale: int) -> Expr:
     """With other decimals: more exactly, fewer half to even."""
     given = scale_of(value)
-    if given <= scale:
-        return stored("to_decimal", decimal(scale), lambda u, _: times(u, 10 ** (scale - given)), value, constant(scale))
-    return stored(
-        "to_decimal", decimal(scale), lambda u, _: even_quotient(u, 10 ** (given - scale)), value, constant(scale)
-    )
+
+    def units(count: Expr, _: Expr) -> Expr:
+        return times(count, 10 ** (scale - given)) if given <= scale else even_quotient(count, 10 ** (given - scale))
+
+    return stored("to_decimal", decimal(scale), units, value, constant(scale))
 
 
 def from_float(value: Expr, scale: int) -> Expr:

@@ -28,7 +28,7 @@ def _check_exact(*values: Expr) -> None:
 
 def rescaled(value: Expr, scale: int) -> Expr:
     """The number with more decimals: exact, or null beyond 64 bits. A constant stays one where it can."""
-    if value.type == NULL or scale_of(value) == scale and value.type != INT:
+    if value.type == NULL or (scale_of(value) == scale and value.type != INT):
         return value
     factor = 10 ** (scale - scale_of(value))
     if isinstance(value, Constant) and INT_MIN <= value.value * factor <= INT_MAX:

@@ -121,7 +121,7 @@ def _of_numpy(value: Any) -> object:
     plain = exact.item()
     if isinstance(plain, int):
         raise UnfitValue("a timestamp outside the years 1 to 9999")
-    return plain  # type: ignore[no-any-return]
+    return plain
 
 
 def _microseconds(value: datetime.datetime) -> int:
@@ -211,20 +211,18 @@ def presenter(type_: Type) -> Callable[[Value], Value]:
         return lambda value: None if value is None else tuple(map(element, value))
     assert isinstance(type_, TupleOf)
     parts = [presenter(element) for element in type_.elements]
-    return lambda value: (
-        None if value is None else tuple(part(item) for part, item in zip(parts, value, strict=True))
-    )
+    return lambda value: None if value is None else tuple(part(item) for part, item in zip(parts, value, strict=True))
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
 
 _TEXTS: dict[Type, re.Pattern[str]] = {
     DATE: re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
-    TIMESTAMP: re.compile(
-        r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?", re.ASCII
-    ),
+    TIMESTAMP: re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?", re.ASCII),
     TIME: re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII),
-    DURATION: re.compile(r"(-?)P(?=\d|T\d)(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,6}))?S)?)?", re.ASCII),
+    DURATION: re.compile(
+        r"(-?)P(?=\d|T\d)(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,6}))?S)?)?", re.ASCII
+    ),
 }
 _DECIMAL = re.compile(r"[+-]?\d{1,40}(\.\d{1,40})?", re.ASCII)
 FORMS: dict[Type, str] = {

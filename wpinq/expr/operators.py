@@ -13,7 +13,6 @@ from wpinq.expr.logical_values import UnfitValue, fit
 from wpinq.expr.nodes import Constant, Expr
 from wpinq.expr.printing import show
 from wpinq.expr.types import (
-    DURATION,
     FLOAT,
     INT,
     INT_MIN,
@@ -94,7 +93,7 @@ def _kind(left: Expr, right: Expr) -> ModuleType | None:
     """The arithmetic that two values call for, where it is not that of ints, floats and strings."""
     for side in (left, right):
         if isinstance(side.type, CategoryOf):
-            raise ExpressionError(f"a category has no arithmetic: take its text with wp.cast(x, str), in `{show(side)}`")
+            raise ExpressionError(f"a category has no arithmetic: take its text, wp.cast(x, str), in `{show(side)}`")
     if any(side.type in moments.MOMENTS for side in (left, right)):
         return moments
     return decimals if any(isinstance(side.type, DecimalOf) for side in (left, right)) else None
@@ -107,8 +106,8 @@ def divide(left: Expr, right: Expr) -> Expr:
         raise moments.refused("divide", left, right)
     if kind is decimals:
         raise ExpressionError(
-            "how many decimals has a quotient of decimals? Say it with wp.quotient(a, b, 2), which rounds half to even; "
-            f"or take floats with wp.cast(x, float), in `{show(left)}`"
+            "how many decimals has a quotient of decimals? Say it with wp.quotient(a, b, 2), which rounds half to "
+            f"even; or take floats with wp.cast(x, float), in `{show(left)}`"
         )
     for side in (left, right):
         if not (is_number(side.type) or side.type == NULL):
@@ -135,10 +134,11 @@ def modulo(left: Expr, right: Expr) -> Expr:
 def negate(value: Expr) -> Expr:
     """`-x`, as `0 - x`; of a literal, the literal."""
     kind = _kind(value, value)
-    if kind is not None and isinstance(value, Constant) and value.value is not None and value.value != INT_MIN:
-        return Constant(value.type, -value.value) if kind is decimals or value.type == DURATION else moments.negated(value)
     if kind is not None:
-        return decimals.negated(value) if kind is decimals else moments.negated(value)
+        negated = decimals.negated(value) if kind is decimals else moments.negated(value)
+        if isinstance(value, Constant) and value.value not in (None, INT_MIN):
+            return Constant(value.type, -value.value)
+        return negated
     if isinstance(value, Constant) and is_number(value.type):
         return constant(-value.value)
     zero = constant(0.0) if value.type == FLOAT else constant(0)
@@ -213,5 +213,3 @@ def _precedes_by_field(left: Expr, right: Expr) -> Expr:
     for a, b in reversed(pairs[:-1]):
         result = call("where", call("equal", a, b), result, precedes(a, b))
     return result
-
-

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
+from decimal import Decimal
 
 from wpinq.expr.logical_values import to_text
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable
@@ -71,7 +73,9 @@ def write_constant(value: object, type_: Type | None = None) -> str:
         return "null"
     if isinstance(type_, Logical):
         text = quote(to_text(value, type_))
-        return text if isinstance(type_, CategoryOf) else f"{'decimal' if isinstance(type_, DecimalOf) else type_}({text})"
+        return (
+            text if isinstance(type_, CategoryOf) else f"{'decimal' if isinstance(type_, DecimalOf) else type_}({text})"
+        )
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -81,6 +85,16 @@ def write_constant(value: object, type_: Type | None = None) -> str:
         inside = ", ".join(write_constant(item, part) for item, part in zip(value, types, strict=True))
         return f"({inside},)" if len(value) == 1 else f"({inside})"
     return repr(value)
+
+
+def write_value(value: object) -> str:
+    """A public value for people: a literal, but dates, decimals and durations as Python writes them."""
+    if isinstance(value, tuple):
+        inside = ", ".join(map(write_value, value))
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
+    if isinstance(value, (datetime.date, datetime.time, datetime.timedelta, Decimal)):
+        return str(value)
+    return write_constant(value)
 
 
 class _ExpressionWriter:

@@ -11,7 +11,22 @@ from importlib import resources
 from typing import Any
 
 from wpinq.errors import ExpressionError, LanguageError
-from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Type, record_type, tuple_type
+from wpinq.expr.types import (
+    BOOL,
+    DATE,
+    DURATION,
+    FLOAT,
+    INT,
+    STR,
+    TIME,
+    TIMESTAMP,
+    ListOf,
+    Type,
+    category,
+    decimal,
+    record_type,
+    tuple_type,
+)
 from wpinq.language.syntax import (
     Access,
     Argument,
@@ -41,7 +56,7 @@ DIGITS_LIMIT = 400
 EXPONENT_LIMIT = 400
 """The largest decimal exponent of a number, of either sign; floats end at 308."""
 
-SCALARS: dict[str, Type] = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR}
+SCALARS: dict[str, Type] = {type_.name: type_ for type_ in (INT, FLOAT, BOOL, STR, DATE, TIMESTAMP, TIME, DURATION)}
 _WORDS = {"true": True, "false": False, "null": None}
 _CLOSERS = {
     "SEMICOLON": "`;`",
@@ -159,6 +174,14 @@ class _Reader:
             f"there is no type `{shorten(name)}`; {suggest(name, [*SCALARS, 'list[T]'])}", name.start_pos
         )
 
+    def applied_type(self, name: Any, opening: Any, *given: Any) -> Type:
+        if name not in ("decimal", "category"):
+            raise self.text.error(f'`{shorten(name)}` takes no `(`: decimal(2) and category("a") do', name.start_pos)
+        if name == "decimal" and len(given) > 1:
+            raise self.text.error("a decimal has one scale: decimal(2) has cents", name.start_pos)
+        values: list[Any] = [self.number(t).value if t.type == "NUMBER" else self.string(t).value for t in given]
+        return self._made(lambda: decimal(*values) if name == "decimal" else category(*values), name.start_pos)
+
     def list_type(self, name: Any, element: Type, bound: Any = None) -> Type:
         if name != "list":
             raise self.text.error(f"`{shorten(name)}` takes no `[`; a list is written list[T]", name.start_pos)
@@ -208,7 +231,7 @@ class _Reader:
         whole = digits == token
         return Literal(token.start_pos, int(token) if whole and "." not in token else Fraction(str(token)))
 
-    def string(self, token: Any) -> Syntax:
+    def string(self, token: Any) -> Literal:
         try:
             return Literal(token.start_pos, json.loads(token))
         except ValueError:

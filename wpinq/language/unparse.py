@@ -237,7 +237,7 @@ def _argument(value: object) -> str:
     if isinstance(value, Lambda):
         return write(value)
     if isinstance(value, Constant):
-        return write_constant(value.value)
+        return write_constant(value.value, value.type)
     return repr(value)
 
 
@@ -267,7 +267,7 @@ def write_type(type_: Type) -> str:
     elif isinstance(type_, TupleOf):
         text = _write_fields(zip(type_.names, type_.elements, strict=True))
     elif isinstance(type_, Scalar) and type_.name != "null":
-        text = type_.name
+        text = type_.name  # what a logical type is called is how a program declares it
     else:
         raise LanguageError(f"a source of type {type_} cannot be declared in a program")
     return f"{text}?" if type_.nullable else text

@@ -15,8 +15,8 @@ from typing import Any
 from wpinq.errors import PlanError, WpinqError
 from wpinq.expr import catalogue
 from wpinq.expr.facts import FACTS
-from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
 from wpinq.expr.logical_values import parse, to_text
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
 from wpinq.expr.types import (
     BOOL,
     DATE,

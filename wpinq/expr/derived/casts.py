@@ -23,6 +23,8 @@ from wpinq.expr.types import (
     CategoryOf,
     DecimalOf,
     Logical,
+)
+from wpinq.expr.types import (
     decimal as decimal_type,
 )
 
@@ -93,7 +95,11 @@ def to_duration(value: object) -> Any:
     """The duration of so many microseconds, or since midnight of a time of day."""
 
 
-@derived(lambda value, scale: casting.to_decimal(value, static_int(scale, "a scale", most=SCALE_LIMIT)), in_python=False)
+def _to_decimal(value: Expr, scale: Expr) -> Expr:
+    return casting.to_decimal(value, static_int(scale, "a scale", most=SCALE_LIMIT))
+
+
+@derived(_to_decimal, in_python=False)
 def to_decimal(value: object, scale: int) -> Any:
     """With so many decimals, half to even where there are fewer; null beyond 64 bits."""
 
@@ -108,8 +114,8 @@ def cast(value: object, target: Any) -> Any:
     """The value as another type; null where it cannot be said.
 
     To int, float or str: a float is cut toward zero, a string must be a plain decimal number, a bool is 1 or 0, or
-    "true" or "false". To `datetime.date`, `datetime.datetime`, `datetime.time`, `datetime.timedelta`, `wp.decimal(2)` or
-    `wp.category("a", "b")`, and back.
+    "true" or "false". To `datetime.date`, `datetime.datetime`, `datetime.time`, `datetime.timedelta`,
+    `wp.decimal(2)` or `wp.category("a", "b")`, and back.
     """
     if isinstance(target, DecimalOf):
         return to_decimal(value, target.scale)

@@ -62,9 +62,9 @@ def _week(days: Expr) -> Expr:
 
 def _unit(unit: Expr, name: str, value: Expr) -> tuple[str, Logical]:
     word, type_ = static_text(unit, "the unit"), value.type
-    known = {DATE: _UNITS[:5], TIMESTAMP: _UNITS, TIME: _UNITS[5:]}.get(type_)
-    if known is None or not isinstance(type_, Logical):
+    if type_ not in (DATE, TIMESTAMP, TIME) or not isinstance(type_, Logical):
         raise Mistyped(f"{name} takes a date, a timestamp or a time of day, not {type_}")
+    known = {DATE: _UNITS[:5], TIMESTAMP: _UNITS, TIME: _UNITS[5:]}[type_]
     if word not in known:
         raise Mistyped(f"the unit of {name} of a {type_} is one of {', '.join(known)}, not {word!r}")
     return word, type_
