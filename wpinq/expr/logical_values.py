@@ -137,31 +137,30 @@ def _length(value: datetime.timedelta) -> int:
         raise UnfitValue("a missing duration")
     if getattr(value, "nanoseconds", 0):
         raise UnfitValue("a duration finer than microseconds")
-    return (value.days * 86_400 + value.seconds) * SECOND + value.microseconds
+    return int((value.days * 86_400 + value.seconds) * SECOND + value.microseconds)
 
 
 def _units(value: Decimal | int, scale: int) -> int:
     """How often `10**-scale` goes into a number, exactly."""
     if isinstance(value, int):
-        return int(value) * 10**scale
+        return int(value) * int(10**scale)
     if not value.is_finite():
         raise UnfitValue("nan or infinity")
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     shift = exponent + scale
-    count = int(Decimal((0, digits, 0)))
+    count: int = int(Decimal((0, digits, 0)))
     if count == 0:
         return 0
     if shift > 40 or len(digits) + shift > 40:
         raise UnfitValue(f"a decimal({scale}) outside 64 bits")
+    power = int(10 ** min(abs(shift), len(digits) + 40))
     if shift < 0:
-        if -shift > len(digits):
-            raise UnfitValue(f"a number of more than {scale} decimals")
-        count, rest = divmod(count, 10**-shift)
+        count, rest = divmod(count, power)
         if rest:
             raise UnfitValue(f"a number of more than {scale} decimals")
     else:
-        count *= 10**shift
+        count *= power
     return -count if sign else count
 
 

@@ -65,25 +65,33 @@ def quote(text: str) -> str:
     return json.dumps(text)
 
 
-def write_constant(value: object, type_: Type | None = None) -> str:
+def write_public(value: object, type_: Type) -> str:
+    """A public value, such as a key: as a literal, lists like records."""
+    return write_constant(value, type_, lists=False)
+
+
+def write_constant(value: object, type_: Type | None = None, *, lists: bool = True) -> str:
     """A literal; tuples as lists where the type says so, and as records otherwise."""
-    if isinstance(type_, ListOf) and isinstance(value, tuple):
-        return f"[{', '.join(write_constant(item, type_.element) for item in value)}]"
     if value is None:
         return "null"
+    if isinstance(value, tuple):
+        if isinstance(type_, ListOf):
+            items = [write_constant(item, type_.element, lists=lists) for item in value]
+        else:
+            parts = type_.elements if isinstance(type_, TupleOf) else (None,) * len(value)
+            items = [write_constant(item, part, lists=lists) for item, part in zip(value, parts, strict=True)]
+        if lists and isinstance(type_, ListOf):
+            return f"[{', '.join(items)}]"
+        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
     if isinstance(type_, Logical):
         text = quote(to_text(value, type_))
-        return (
-            text if isinstance(type_, CategoryOf) else f"{'decimal' if isinstance(type_, DecimalOf) else type_}({text})"
-        )
+        if isinstance(type_, CategoryOf):
+            return text
+        return f"{'decimal' if isinstance(type_, DecimalOf) else type_}({text})"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return quote(value)
-    if isinstance(value, tuple):
-        types = type_.elements if isinstance(type_, TupleOf) else (None,) * len(value)
-        inside = ", ".join(write_constant(item, part) for item, part in zip(value, types, strict=True))
-        return f"({inside},)" if len(value) == 1 else f"({inside})"
     return repr(value)
 
 

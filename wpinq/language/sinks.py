@@ -11,7 +11,7 @@ from typing import Literal
 
 from wpinq.expr.logical_values import LAST_DAY
 from wpinq.expr.nodes import Call, Lambda, make_lambda
-from wpinq.expr.printing import write, write_constant
+from wpinq.expr.printing import write, write_public
 from wpinq.expr.types import DATE, INT, DecimalOf, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.measure.epsilon import format_epsilon
@@ -109,13 +109,13 @@ def write_keys(keys: tuple[Value, ...], type_: Type) -> str:
     if len(keys) > 2 and type_ in (INT, DATE) and keys == tuple(range(keys[0], keys[0] + len(keys))):
         end = keys[0] + len(keys)
         if type_ == INT or end <= LAST_DAY:
-            return f"range({write_constant(keys[0], type_)}, {write_constant(end, type_)})"
+            return f"range({write_public(keys[0], type_)}, {write_public(end, type_)})"
     if len(keys) > 2 and isinstance(type_, TupleOf) and type_.elements and None not in keys:
         parts = [tuple(dict.fromkeys(column)) for column in zip(*keys, strict=True)]
         if math.prod(map(len, parts)) == len(keys) and tuple(product(*parts)) == keys:
             inside = (write_keys(part, element) for part, element in zip(parts, type_.elements, strict=True))
             return f"product({', '.join(inside)})"
-    return f"[{', '.join(write_constant(key, type_) for key in keys)}]"
+    return f"[{', '.join(write_public(key, type_) for key in keys)}]"
 
 
 _EPSILON = SinkParameter("epsilon", "epsilon")
