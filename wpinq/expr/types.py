@@ -46,6 +46,9 @@ class Type:
         """The same type, with null allowed or not."""
         return self if self.nullable == nullable else replace(self, nullable=nullable)
 
+    def __or__(self, other: None) -> Type:
+        return self.with_nullable() if other is None else NotImplemented
+
     def _measure(self, elements: tuple[Type, ...], times: int = 1) -> None:
         parts = 1 + sum(element.parts for element in elements)
         depth = 1 + max((element.depth for element in elements), default=0)
