@@ -68,7 +68,7 @@ def limits(type_: Type) -> tuple[int, int]:
 def fit(value: Value, type_: Logical) -> Value:
     """What stands for a value, where it stands for one; else UnfitValue."""
     if isinstance(type_, CategoryOf):
-        if value in type_.listed:
+        if value in type_.known:
             return value
         raise UnfitValue("a value that is none of the declared categories")
     least, most = limits(type_)

@@ -98,6 +98,10 @@ class CategoryOf(Logical):
     """A string out of a few that the declaration lists: a public domain."""
 
     listed: tuple[str, ...]
+    known: frozenset[str] = field(init=False, default=frozenset(), compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "known", frozenset(self.listed))
 
 
 @dataclass(frozen=True, slots=True)
