@@ -1,4 +1,4 @@
-"""Columns and text of dates, timestamps, decimals and their like, as SQL: what stands for each value, and what is unfit.
+"""Columns and text of dates, timestamps, decimals and their like, as SQL: what stands for a value, what is unfit.
 
 The same rules as `expr.logical_values` has for Python's values: exact or refused.
 """

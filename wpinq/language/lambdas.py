@@ -15,7 +15,7 @@ from wpinq.expr.printing import DEPTH_LIMIT, INFIX
 from wpinq.expr.trace import lift, trace
 from wpinq.expr.types import DURATION, INT, NULL, ListOf, TupleOf
 from wpinq.language.public_values import PublicScalar
-from wpinq.language.read import SCALARS
+from wpinq.language.read_types import SCALARS
 from wpinq.language.syntax import (
     Access,
     Argument,
