@@ -7,11 +7,11 @@ from wpinq.expr import decimal_casts
 from wpinq.expr.build import call, constant, stored
 from wpinq.expr.calendar import civil, days_of
 from wpinq.expr.definition import Mistyped
+from wpinq.expr.infix import to_float as number_to_float
 from wpinq.expr.integers import choose, over, plus, rest, same, times
 from wpinq.expr.logical_values import DAY, SECOND
 from wpinq.expr.moments import MOMENTS, kept
 from wpinq.expr.nodes import Constant, Expr
-from wpinq.expr.operators import to_float as number_to_float
 from wpinq.expr.printing import show
 from wpinq.expr.types import (
     DATE,

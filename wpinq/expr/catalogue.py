@@ -12,8 +12,8 @@ from functools import partial
 from wpinq.errors import ExpressionError
 from wpinq.expr.build import call, record
 from wpinq.expr.definition import Attributes
+from wpinq.expr.infix import arithmetic, compare, divide, either, floor_divide, less, modulo, negate
 from wpinq.expr.nodes import Expr
-from wpinq.expr.operators import arithmetic, compare, divide, either, floor_divide, less, modulo, negate
 
 
 @dataclass(frozen=True, slots=True)

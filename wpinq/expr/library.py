@@ -9,7 +9,6 @@ from pathlib import Path
 
 from wpinq.expr import derived, primitives
 from wpinq.expr.declare import IN_PYTHON
-from wpinq.expr.derived.casts import cast as cast
 from wpinq.expr.derived.dates import day as day
 from wpinq.expr.derived.dates import day_of_year as day_of_year
 from wpinq.expr.derived.dates import hour as hour
@@ -25,6 +24,7 @@ from wpinq.expr.derived.dates import weekday as weekday
 from wpinq.expr.derived.dates import year as year
 from wpinq.expr.derived.enumeration import range as range
 from wpinq.expr.derived.enumeration import subsets as subsets
+from wpinq.expr.derived.logical_casts import cast as cast
 from wpinq.expr.derived.numbers import absolute as absolute
 from wpinq.expr.derived.numbers import bucket as bucket
 from wpinq.expr.derived.numbers import floor as floor

@@ -8,8 +8,8 @@ from wpinq.expr import decimal_casts, decimals
 from wpinq.expr.build import call, constant, static_int
 from wpinq.expr.declare import derived
 from wpinq.expr.definition import Mistyped
+from wpinq.expr.infix import divide, floor_divide, less, negate
 from wpinq.expr.nodes import Constant, Expr
-from wpinq.expr.operators import divide, floor_divide, less, negate
 from wpinq.expr.types import DURATION, FLOAT, SCALE_LIMIT, DecimalOf
 
 

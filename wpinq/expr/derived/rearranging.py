@@ -7,8 +7,8 @@ from typing import Any
 from wpinq.expr.build import call, fields
 from wpinq.expr.declare import derived
 from wpinq.expr.definition import Mistyped
+from wpinq.expr.infix import precedes
 from wpinq.expr.nodes import Expr
-from wpinq.expr.operators import precedes
 from wpinq.expr.types import ListOf, TupleOf
 
 SORT_LIMIT = 8

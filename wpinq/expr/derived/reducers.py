@@ -10,8 +10,8 @@ from wpinq.expr import build
 from wpinq.expr.build import call
 from wpinq.expr.declare import derived, function
 from wpinq.expr.definition import list_type
+from wpinq.expr.infix import less, null_if_any, promote
 from wpinq.expr.nodes import Expr, Lambda
-from wpinq.expr.operators import less, null_if_any, promote
 from wpinq.expr.printing import show
 from wpinq.expr.types import DURATION, INT, DecimalOf, ListOf
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from wpinq.expr.build import call, constant
 from wpinq.expr.declare import derived
+from wpinq.expr.infix import null_if_any
 from wpinq.expr.nodes import Expr
-from wpinq.expr.operators import null_if_any
 
 
 def _contains(text: Expr, part: Expr) -> Expr:
