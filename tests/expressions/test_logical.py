@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from tests.support.logical import CHECKS, SOURCE, compare, parts, query, rows
+from tests.support.logical import CHECKS, SOURCE, compare, query, rows
 from wpinq.engines.incremental import Evaluator
 from wpinq.engines.incremental.compiled import CompiledEvaluator
 from wpinq.expr.logical_values import UnfitValue, parse, presenter, to_stored, to_text
@@ -32,13 +32,18 @@ def test_an_engine_agrees_with_python(engine: str) -> None:
     compare(wp.evaluate(query(CHECKS), {"given": RECORDS}, engine=engine), GIVEN, CHECKS)
 
 
+COMPILED = ("week", "months", "hours", "earlier by", "rest", "quotient", "same", "of float", "as float", "as text")
+"""Enough for the compiled engine, which takes long to compile: all that they share is in these."""
+
+
 @pytest.mark.parametrize("make", [Evaluator, CompiledEvaluator])
 def test_an_incremental_engine_agrees_with_python(make: Any) -> None:
     held = {normalize(record, SOURCE.plan.type): 1.0 for record in RECORDS}
-    for checks in parts(6):
-        plan = query(checks).plan
-        (output,) = make([plan], {"given": held}).outputs
-        compare(map(presenter(plan.type), output), GIVEN, checks)
+    checks = [check for check in CHECKS if check[0] in COMPILED]
+    assert len(checks) == len(COMPILED)
+    plan = query(checks).plan
+    (output,) = make([plan], {"given": held}).outputs
+    compare(map(presenter(plan.type), output), GIVEN, checks)
 
 
 # --- types ------------------------------------------------------------------------------------------------------------

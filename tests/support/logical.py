@@ -189,11 +189,6 @@ def rows(rng: Random, count: int) -> list[dict[str, Any]]:
     ]
 
 
-def parts(width: int = len(CHECKS)) -> list[list[Check]]:
-    """The functions, so many at a time."""
-    return [CHECKS[start : start + width] for start in range(0, len(CHECKS), width)]
-
-
 def query(checks: list[Check]) -> wp.Query:
     """Some functions of one record, side by side, after its number."""
     return SOURCE.select(lambda r: (r.number, *(function(r) for _, function, _ in checks)))

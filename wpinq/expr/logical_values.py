@@ -30,6 +30,7 @@ from wpinq.expr.types import (
 )
 
 Value = Any
+"""A record or a part of one: int, float, bool, str, None, or a tuple of values."""
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND

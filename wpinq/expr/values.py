@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wpinq.expr.logical_values import UnfitValue as UnfitValue
+from wpinq.expr.logical_values import Value as Value
 from wpinq.expr.logical_values import fit, to_stored
 from wpinq.expr.types import (
     BOOL,
@@ -27,9 +28,6 @@ from wpinq.expr.types import (
     TupleOf,
     Type,
 )
-
-Value = Any
-"""A record or a part of one: int, float, bool, str, None, or a tuple of values."""
 
 
 def normalize(value: object, type_: Type, logical: Callable[[Any, Logical], Value] = to_stored) -> Value:

@@ -221,7 +221,12 @@ def _polars(data: Any, layout: Layout) -> _Table:
     if frame is None:
         raise SourceRejected("the polars frame cannot be computed: collect it yourself to see why")
     rounded = any(kind == polars.Duration("ns") for kind in frame.schema.values())  # without a word, by DuckDB
-    return _Table(what, None if rounded else _Stream(frame), lambda i: frame[f"g{i}"].to_list())
+
+    def lists(i: int) -> list[Any]:
+        series = frame[f"g{i}"]
+        return list(series.to_numpy()) if series.dtype == polars.Duration else series.to_list()  # lists round too
+
+    return _Table(what, None if rounded else _Stream(frame), lists)
 
 
 def _pyarrow(data: Any, layout: Layout) -> _Table:
@@ -253,7 +258,12 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
         pass
     if not sound:
         raise SourceRejected("the table is not sound Arrow: validate it yourself to see why")
-    return _Table(what, None if rounded else _Stream(table), lambda i: table.column(i).to_pylist())
+
+    def lists(i: int) -> list[Any]:
+        column = table.column(i)
+        return list(column.to_numpy()) if pyarrow.types.is_duration(column.type) else column.to_pylist()
+
+    return _Table(what, None if rounded else _Stream(table), lists)
 
 
 def _duckdb(data: Any, layout: Layout) -> _Table:

@@ -12,7 +12,7 @@ from wpinq.columns.held import quoted
 from wpinq.expr.logical_values import FORMS, limits
 from wpinq.expr.types import DATE, DURATION, TIME, TIMESTAMP, CategoryOf, DecimalOf, Logical, Type
 
-Scalar = tuple[str, list[tuple[str, str]]]
+StoredColumn = tuple[str, list[tuple[str, str]]]
 """What stands for a value, and the conditions that make one unfit, with their reasons."""
 
 _INTEGERS = ("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint", "hugeint")
@@ -20,7 +20,7 @@ _COARSE = ("timestamp", "timestamp_s", "timestamp_ms")
 _EPOCH = "DATE '1970-01-01'"
 
 
-def logical_column(column: str, given: Any, type_: Logical) -> Scalar | None:
+def logical_column(column: str, given: Any, type_: Logical) -> StoredColumn | None:
     """A column of some DuckDB type as a logical type, or None where no value of it can be one."""
     kind = str(given.id)
     if isinstance(type_, CategoryOf):
@@ -30,7 +30,7 @@ def logical_column(column: str, given: Any, type_: Logical) -> Scalar | None:
     return _MOMENTS[type_](column, kind)
 
 
-def logical_text(column: str, type_: Logical) -> Scalar:
+def logical_text(column: str, type_: Logical) -> StoredColumn:
     """A column of text as a logical type; of an empty text nothing is said."""
     if isinstance(type_, CategoryOf):
         value, unfit = _category(column, type_, "varchar") or ("", [])
@@ -52,7 +52,7 @@ def _in_range(column: str, value: str, type_: Logical) -> list[tuple[str, str]]:
     return [(outside, f"a {type_} outside {beyond}")]
 
 
-def _date(column: str, kind: str) -> Scalar | None:
+def _date(column: str, kind: str) -> StoredColumn | None:
     if kind == "date":
         value = f"CAST({column} - {_EPOCH} AS BIGINT)"
         return value, _in_range(column, value, DATE)
@@ -64,7 +64,7 @@ def _date(column: str, kind: str) -> Scalar | None:
     return f"({microseconds} // 86400000000)", [*unfit, (f"{microseconds} % 86400000000 <> 0", midnight)]
 
 
-def _timestamp(column: str, kind: str) -> Scalar | None:
+def _timestamp(column: str, kind: str) -> StoredColumn | None:
     if kind not in (*_COARSE, "timestamp_ns", "timestamp with time zone"):
         return None
     value = f"TRY(epoch_us({column}))"
@@ -74,7 +74,7 @@ def _timestamp(column: str, kind: str) -> Scalar | None:
     return value, unfit
 
 
-def _time(column: str, kind: str) -> Scalar | None:
+def _time(column: str, kind: str) -> StoredColumn | None:
     if kind not in ("time", "time_ns"):
         return None
     value = f"epoch_us({column})"
@@ -84,7 +84,7 @@ def _time(column: str, kind: str) -> Scalar | None:
     return value, unfit
 
 
-def _duration(column: str, kind: str) -> Scalar | None:
+def _duration(column: str, kind: str) -> StoredColumn | None:
     if kind != "interval":
         return None
     value = f"TRY(epoch_us({column}))"
@@ -92,7 +92,7 @@ def _duration(column: str, kind: str) -> Scalar | None:
     return value, [(months, "an interval of months, which are no duration"), *_in_range(column, value, DURATION)]
 
 
-_MOMENTS: dict[Type, Callable[[str, str], Scalar | None]] = {
+_MOMENTS: dict[Type, Callable[[str, str], StoredColumn | None]] = {
     DATE: _date,
     TIMESTAMP: _timestamp,
     TIME: _time,
@@ -100,7 +100,7 @@ _MOMENTS: dict[Type, Callable[[str, str], Scalar | None]] = {
 }
 
 
-def _category(text: str, type_: CategoryOf, kind: str) -> Scalar | None:
+def _category(text: str, type_: CategoryOf, kind: str) -> StoredColumn | None:
     if kind not in ("varchar", "enum"):
         return None
     listed = ", ".join(map(quoted, type_.listed))
@@ -111,7 +111,7 @@ def _units(column: str, scale: int) -> str:
     return f"TRY_CAST(TRY({column} * CAST({10**scale} AS BIGINT)) AS BIGINT)"
 
 
-def _decimal(column: str, given: Any, type_: DecimalOf) -> Scalar | None:
+def _decimal(column: str, given: Any, type_: DecimalOf) -> StoredColumn | None:
     kind, scale = str(given.id), type_.scale
     if kind in _INTEGERS:
         value = _units(f"CAST({column} AS HUGEINT)", scale)
@@ -136,7 +136,7 @@ _ZONE = r"([+-]([01][0-9]|2[0-3]):[0-5][0-9])"
 _PATTERNS: dict[Type, str] = {DATE: _DAY, TIME: _CLOCK, TIMESTAMP: f"{_DAY}[T ]{_CLOCK}(Z|{_ZONE})?"}
 
 
-def _moment_text(column: str, type_: Logical) -> Scalar:
+def _moment_text(column: str, type_: Logical) -> StoredColumn:
     if type_ == DATE:
         value = f"CAST(TRY_CAST({column} AS DATE) - {_EPOCH} AS BIGINT)"
     elif type_ == TIME:
@@ -157,7 +157,7 @@ def _moment_text(column: str, type_: Logical) -> Scalar:
     ]
 
 
-def _decimal_text(column: str, type_: DecimalOf) -> Scalar:
+def _decimal_text(column: str, type_: DecimalOf) -> StoredColumn:
     scale = type_.scale
     number = f"regexp_full_match({column}, '[+-]?[0-9]+(\\.[0-9]+)?')"
     short = f"regexp_full_match({column}, '[+-]?[0-9]+(\\.[0-9]{{0,{scale}}}0*)?')"
