@@ -288,6 +288,32 @@ def test_releases_show_dates_and_decimals() -> None:
         assert isinstance(part, wp.Answers) and part["red"] > 4900
 
 
+def test_an_average_of_decimals_and_no_quantile_of_categories() -> None:
+    average = THINGS.noisy_average(1, lambda r: r.price, Decimal(0), Decimal(2))
+    assert 1.4 < wp.simulate(average, {"things": [things()] * 5000}, seed=1).value < 1.6
+    assert "record => record.price, lower" in wp.unparse({"m": average})
+    with pytest.raises(wp.PlanError, match="categories are in no order"):
+        THINGS.select(lambda r: r.colour).median(1, ["red", "green"])
+
+
+def test_constants_stand_on_either_side() -> None:
+    first, day = date(2024, 1, 1), timedelta(days=1)
+    pairs: list[tuple[Any, Any]] = [
+        (lambda r: first <= r.day, lambda r: r.day >= first),
+        (lambda r: day + r.day, lambda r: r.day + day),
+        (lambda r: first - r.day, lambda r: -(r.day - first)),
+        (lambda r: Decimal(1) - r.price, lambda r: -(r.price - 1)),
+        (lambda r: Decimal("1.5") < r.price, lambda r: r.price > Decimal("1.5")),
+        (lambda r: datetime.datetime.max == r.at, lambda r: r.at == datetime.datetime.max),
+    ]
+    for one, other in pairs:
+        assert wp.evaluate(THINGS.select(one), {"things": [things()]}) == wp.evaluate(
+            THINGS.select(other), {"things": [things()]}
+        )
+    assert THINGS.select(lambda r: r.price == Decimal("1.5")) == THINGS.select(lambda r: r.price == Decimal("1.50"))
+    assert wp.source("t", a=None | wp.decimal(2)) == wp.source("t", a=wp.decimal(2) | None)
+
+
 def test_a_part_is_the_same_however_its_key_is_written() -> None:
     one, other = (THINGS.partition(lambda r: r.price, [Decimal(key)]) for key in ("1.5", "1.500"))
     assert one[Decimal("1.50")] == other[Decimal("1.50")]

@@ -40,6 +40,8 @@ class Type:
     def __or__(self, other: None) -> Type:
         return self.with_nullable() if other is None else NotImplemented
 
+    __ror__ = __or__
+
     def _measure(self, elements: tuple[Type, ...], times: int = 1) -> None:
         parts = 1 + sum(element.parts for element in elements)
         depth = 1 + max((element.depth for element in elements), default=0)

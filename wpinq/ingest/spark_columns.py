@@ -87,9 +87,11 @@ def _decimal(column: Any, kind: str, type_: DecimalOf) -> SparkColumn | None:
 
     if kind not in _INTEGERS and not kind.startswith("decimal("):
         return None
-    exact = column.cast("decimal(38,0)") if kind in _INTEGERS else column
-    # rounds where there are more decimals, which the comparison finds; null beyond what Spark's decimals hold
-    held = exact.try_cast(f"decimal(38,{type_.scale})")
+    given = "decimal(38,0)" if kind in _INTEGERS else kind
+    exact = column.cast(given)
+    held = exact.try_cast(f"decimal(38,{type_.scale})")  # rounds where there are more decimals; null beyond 38 digits
     units = sql.try_multiply(held, sql.lit(10**type_.scale).cast("decimal(19,0)")).try_cast("bigint")
-    unfit = column.isNotNull() & (units.isNull() | sql.coalesce(held != exact, sql.lit(False)))
+    # back in the type that was given: Spark compares decimals of two scales after rounding one of them
+    same = sql.coalesce(held.try_cast(given) == exact, sql.lit(False))
+    unfit = column.isNotNull() & (units.isNull() | ~same)
     return SparkColumn(units, unfit, f"a number of more than {type_.scale} decimals, or outside 64 bits")

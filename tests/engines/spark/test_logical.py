@@ -72,6 +72,7 @@ def test_a_frame_is_read_exactly(spark: Any) -> None:
         ({"day": "10000-01-01"}, "field 'day' a date outside the years"),
         ({"local": "-0001-01-01 00:00:00"}, "field 'local' a timestamp outside the years"),
         ({"price": "1.005"}, "field 'price' a number of more than 2 decimals"),
+        ({"price": "9999999.999"}, "field 'price' a number of more than 2 decimals"),
         ({"whole": "9223372036854775807"}, "field 'whole' a number of more than 1 decimals, or outside 64 bits"),
         ({"colour": "blue"}, "field 'colour' a value that is none of the declared categories"),
         ({"flag": "2"}, "field 'flag' an integer that is neither 0 nor 1"),
