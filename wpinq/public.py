@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from wpinq.dataset import WeightedDataset
+from wpinq.dataset import EngineDataset, WeightedDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError
 from wpinq.expr.logical_values import presenter
-from wpinq.expr.types import Type, physical
+from wpinq.expr.types import physical
 from wpinq.expr.values import UnfitValue, Value, normalize
+from wpinq.ingest.reading import is_rows, read_source
+from wpinq.ingest.typed_columns import plain
 from wpinq.measure.answers import Answers
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement
@@ -22,6 +24,7 @@ from wpinq.measure.scales import on_lattice
 from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, sources
+from wpinq.plan.operators.source import Source
 from wpinq.query import Query
 
 
@@ -35,7 +38,8 @@ def evaluate(
     query : Query
         What to evaluate.
     data : mapping
-        For each source name, a mapping from record to weight, or an iterable of records of weight 1 each.
+        For each source name, a mapping from record to weight, an iterable of records of weight 1 each, or a table, a
+        file or a cursor as `Session.protect` takes them.
     engine : str, optional
         "duckdb", "spark" or "reference". Unless given, "duckdb"; with `exact`, "reference".
     exact : bool
@@ -50,6 +54,8 @@ def evaluate(
     ------
     PlanError
         When a source has no data, a record is not of its type, or the engine cannot run the plan.
+    SourceRejected
+        When a table, a file or a cursor is not what the source declares.
     EvaluationFailed
         When DuckDB could not evaluate it, as for want of memory.
 
@@ -78,7 +84,7 @@ def _weights(plan: Node, data: Mapping[str, Any], engine: str | None, arithmetic
     for name, declaration in sources([plan]).items():
         if name not in data:
             raise PlanError(f"no data for the source {name!r}")
-        datasets[name] = _read(data[name], declaration.record, name)
+        datasets[name] = _read(data[name], declaration)
     try:
         return chosen.once(plan, datasets, arithmetic)
     except EvaluationFailed:
@@ -86,12 +92,17 @@ def _weights(plan: Node, data: Mapping[str, Any], engine: str | None, arithmetic
         raise
 
 
-def _read(given: Mapping[object, Any] | Iterable[object], type_: Type, name: str) -> dict[Value, Fraction]:
+def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
+    """Any weights of rows and mappings, exactly; all else through the one door for data."""
+    type_, name = source.record, source.source
+    if not is_rows(given):
+        facts = frozenset(source.facts)
+        return read_source(given, type_, unit_weight=Fraction(1), cap=source.cap, facts=facts)
     items = given.items() if isinstance(given, Mapping) else ((record, 1) for record in given)
     weights: dict[Value, Fraction] = {}
     for record, weight in items:
         try:
-            key = normalize(record, type_)
+            key = normalize(plain(record, type_), type_)
         except UnfitValue as reason:
             raise PlanError(f"source {name!r}: the record {record!r} is {reason}") from None
         weights[key] = weights.get(key, Fraction(0)) + Fraction(weight)

@@ -24,20 +24,20 @@ def logical_column(column: str, given: Any, type_: Logical) -> StoredColumn | No
     """A column of some DuckDB type as a logical type, or None where no value of it can be one."""
     kind = str(given.id)
     if isinstance(type_, CategoryOf):
-        return _category(column if kind == "varchar" else f"CAST({column} AS VARCHAR)", type_, kind)
+        text = column if kind == "varchar" else f"CAST({column} AS VARCHAR)"
+        return (text, _unlisted(text, type_)) if kind in ("varchar", "enum") else None
     if isinstance(type_, DecimalOf):
         return _decimal(column, given, type_)
     return _MOMENTS[type_](column, kind)
 
 
-def logical_text(column: str, type_: Logical) -> StoredColumn:
-    """A column of text as a logical type; of an empty text nothing is said."""
+def logical_text(column: str, type_: Logical) -> tuple[str, list[tuple[str, str]], str]:
+    """A column of text as a logical type, and what holds of a fit one; of an empty text nothing is said."""
     if isinstance(type_, CategoryOf):
-        value, unfit = _category(column, type_, "varchar") or ("", [])
-        return value, [(f"{column} <> '' AND {condition}", reason) for condition, reason in unfit]
-    if isinstance(type_, DecimalOf):
-        return _decimal_text(column, type_)
-    return _moment_text(column, type_)
+        value, unfit = column, [(f"{column} <> '' AND {condition}", why) for condition, why in _unlisted(column, type_)]
+    else:
+        value, unfit = _decimal_text(column, type_) if isinstance(type_, DecimalOf) else _moment_text(column, type_)
+    return value, unfit, " AND ".join(f"({condition}) IS NOT TRUE" for condition, _ in unfit)
 
 
 def text_says(type_: Type) -> bool:
@@ -100,11 +100,9 @@ _MOMENTS: dict[Type, Callable[[str, str], StoredColumn | None]] = {
 }
 
 
-def _category(text: str, type_: CategoryOf, kind: str) -> StoredColumn | None:
-    if kind not in ("varchar", "enum"):
-        return None
+def _unlisted(text: str, type_: CategoryOf) -> list[tuple[str, str]]:
     listed = ", ".join(map(quoted, type_.listed))
-    return text, [(f"{text} NOT IN ({listed})", "a value that is none of the declared categories")]
+    return [(f"{text} NOT IN ({listed})", "a value that is none of the declared categories")]
 
 
 def _units(column: str, scale: int) -> str:
