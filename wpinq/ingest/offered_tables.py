@@ -15,6 +15,7 @@ from typing import Any
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import of_column
+from wpinq.ingest.exact_scans import is_plain, rounds
 from wpinq.ingest.rejection import Faults
 from wpinq.ingest.rows import columns_scan
 from wpinq.ingest.scan import STAGED, Scan, in_order
@@ -137,18 +138,9 @@ def _numpy(data: Any, layout: Layout) -> _Table:
     else:
         raise SourceRejected(f"{what} has {data.ndim} dimensions: offer rows and columns")
     # What is not a number DuckDB would take for null, as pandas means it.
-    plain = all(_is_plain(array) and not (array.dtype.kind == "f" and numpy.isnan(array).any()) for array in arrays)
+    plain = all(is_plain(array) and not (array.dtype.kind == "f" and numpy.isnan(array).any()) for array in arrays)
     offered = {f"g{i}": array for i, array in enumerate(arrays)} if plain else None
     return _Table(what, offered, lambda i: _values(arrays[i]), [f" (dtype {array.dtype})" for array in arrays])
-
-
-def _is_plain(array: Any) -> bool:
-    """Whether DuckDB scans an array for what it is: numbers as the machine has them, and timestamps."""
-    if array.ndim != 1 or not array.dtype.isnative:
-        return False
-    if array.dtype.kind == "M":
-        return array.dtype.str[3:] in ("[s]", "[ms]", "[us]", "[ns]")
-    return array.dtype.kind in "biuf" and array.dtype.itemsize <= 8
 
 
 def _values(array: Any) -> list[Any]:
@@ -180,8 +172,8 @@ def _pandas_offered(series: Sequence[Any], own: Sequence[bool]) -> Any:
     """What DuckDB scans of columns, or None where one is of Python objects, or only Arrow could hand it over."""
     if all(own):
         arrays = [column.to_numpy() for column in series]
-        return {f"g{i}": array for i, array in enumerate(arrays)} if all(map(_is_plain, arrays)) else None
-    if any(plain and not _is_plain(column.to_numpy()) for column, plain in zip(series, own, strict=True)):
+        return {f"g{i}": array for i, array in enumerate(arrays)} if all(map(is_plain, arrays)) else None
+    if any(plain and not is_plain(column.to_numpy()) for column, plain in zip(series, own, strict=True)):
         return None
     try:
         import pyarrow
@@ -191,14 +183,7 @@ def _pandas_offered(series: Sequence[Any], own: Sequence[bool]) -> Any:
         table = pyarrow.table([pyarrow.array(column, from_pandas=False) for column in series], names=_names(series))
     except pyarrow.ArrowException:
         return None
-    return None if _rounded(table.schema) else table
-
-
-def _rounded(schema: Any) -> bool:
-    """Whether DuckDB rounds values of an Arrow table without a word: nanoseconds of durations, dates within a day."""
-    from pyarrow import types
-
-    return any(types.is_date64(kind) or (types.is_duration(kind) and kind.unit == "ns") for kind in schema.types)
+    return None if rounds(table.schema) else table
 
 
 def _names(columns: Sequence[Any]) -> list[str]:
@@ -239,7 +224,7 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
         raise _unsupported(data)
     places = layout.pick(data.schema.names, what)
     schema = pyarrow.schema([pyarrow.field(f"g{i}", data.schema.field(place).type) for i, place in enumerate(places)])
-    rounded = _rounded(schema)
+    rounded = rounds(schema)
     if once:
 
         def batches() -> Iterator[Any]:
