@@ -194,6 +194,18 @@ def test_what_is_not_exactly_of_the_type_is_refused(data: Any, kind: Any, messag
     assert message in said
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        pa.table({"v": pa.array([[1000]], pa.list_(pa.duration("ns")))}),
+        pl.DataFrame({"v": pl.Series([[1000]]).cast(pl.List(pl.Duration("ns")))}),
+    ],
+    ids=["Arrow", "polars"],
+)
+def test_nanoseconds_inside_of_lists_are_refused_whatever_they_are(data: object) -> None:
+    assert "cast them to microseconds" in refused(data, {"v": list[timedelta]})
+
+
 def test_missing_values_are_null() -> None:
     wanted = {(None,): 1.0, (19723,): 1.0}
     for days in (np.array(["2024-01-01", "NaT"], "M8[D]"), nanoseconds("2024-01-01", "NaT")):
@@ -211,6 +223,11 @@ def test_they_stand_in_lists_and_records_too() -> None:
     assert (
         read(table, nested) == read([([date(2024, 1, 1), None], {"price": D("1.5"), "colour": "x"})], nested) == wanted
     )
+    moments = {"v": list[datetime | None], "w": list[wp.decimal(1)], "x": list[time], "y": list[bool]}  # type: ignore[misc]
+    row = ([datetime(1970, 1, 1), None], [D("1.50")], [time(1)], [1, 0])
+    wanted = {((0, None), (15,), (3600000000,), (True, False)): 1.0}
+    assert read([row], moments) == wanted
+    assert read(pa.table({name: [value] for name, value in zip(moments, row, strict=True)}), moments) == wanted
     assert "none of the declared" in refused(pa.table({"v": [["x", "q"]]}), {"v": list[wp.category("x")]})  # type: ignore[misc]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from wpinq.errors import SourceRejected
+
 
 def is_plain(array: Any) -> bool:
     """Whether DuckDB scans an array for what it is: numbers as the machine has them, and timestamps."""
@@ -14,8 +16,15 @@ def is_plain(array: Any) -> bool:
     return array.dtype.kind in "biuf" and array.dtype.itemsize <= 8
 
 
-def rounds(schema: Any) -> bool:
-    """Whether DuckDB rounds values of an Arrow table without a word: nanoseconds of durations, dates within a day."""
-    from pyarrow import types
+def rounds(kind: Any) -> bool:
+    """Whether DuckDB rounds values of an Arrow or polars type without a word: nanoseconds of durations, dates in a day.
 
-    return any(types.is_date64(kind) or (types.is_duration(kind) and kind.unit == "ns") for kind in schema.types)
+    Refused where they stand inside of lists or records, for Python's lists of these round too.
+    """
+    text = str(kind)
+    found = any(words in text for words in ("duration[ns]", "Duration(time_unit='ns')", "date64"))
+    if found and any(
+        text.lower().startswith(outer) for outer in ("list", "large_list", "fixed", "array", "struct", "map")
+    ):
+        raise SourceRejected("a list or a record holds durations in nanoseconds: cast them to microseconds")
+    return found

@@ -183,7 +183,7 @@ def _pandas_offered(series: Sequence[Any], own: Sequence[bool]) -> Any:
         table = pyarrow.table([pyarrow.array(column, from_pandas=False) for column in series], names=_names(series))
     except pyarrow.ArrowException:
         return None
-    return None if rounds(table.schema) else table
+    return None if any(map(rounds, table.schema.types)) else table
 
 
 def _names(columns: Sequence[Any]) -> list[str]:
@@ -205,11 +205,12 @@ def _polars(data: Any, layout: Layout) -> _Table:
         pass
     if frame is None:
         raise SourceRejected("the polars frame cannot be computed: collect it yourself to see why")
-    rounded = any(kind == polars.Duration("ns") for kind in frame.schema.values())  # without a word, by DuckDB
+    rounded = any([rounds(kind) for kind in frame.schema.values()])  # all are asked, for one may be refused
 
     def lists(i: int) -> list[Any]:
         series = frame[f"g{i}"]
-        return list(series.to_numpy()) if series.dtype == polars.Duration else series.to_list()  # lists round too
+        moments = series.dtype in (polars.Duration, polars.Datetime)  # whose lists round
+        return list(series.to_numpy()) if moments else series.to_list()
 
     return _Table(what, None if rounded else _Stream(frame), lists)
 
@@ -224,7 +225,7 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
         raise _unsupported(data)
     places = layout.pick(data.schema.names, what)
     schema = pyarrow.schema([pyarrow.field(f"g{i}", data.schema.field(place).type) for i, place in enumerate(places)])
-    rounded = rounds(schema)
+    rounded = any([rounds(kind) for kind in schema.types])  # all are asked, for one may be refused
     if once:
 
         def batches() -> Iterator[Any]:

@@ -86,19 +86,23 @@ def normalize_column(column: Column, type_: Type, faults: Faults, label: str) ->
     for position, value in enumerate(column):
         try:
             given = plain(value, type_)
-            values.append(normalize(_bit(given) if type_ == BOOL else given, type_))
+            values.append(normalize(_bits(given, type_), type_))
         except UnfitValue as reason:
             faults.setdefault(position, f"{label}: {reason}")
             values.append(None)
     return values
 
 
-def _bit(value: object) -> object:
-    """0 and 1 as the bools that a column of a data frame or a file means by them."""
-    if isinstance(value, int) and not isinstance(value, bool):
+def _bits(value: object, type_: Type) -> object:
+    """A value with 0 and 1 as the bools that data frames and files mean by them."""
+    if type_ == BOOL and isinstance(value, int) and not isinstance(value, bool):
         if value not in (0, 1):
             raise UnfitValue(NO_BOOL)
         return value == 1
+    if isinstance(type_, ListOf) and isinstance(value, (list, tuple)):
+        return [_bits(item, type_.element) for item in value]
+    if isinstance(type_, TupleOf) and isinstance(value, (list, tuple)) and len(value) == len(type_.elements):
+        return [_bits(item, element) for item, element in zip(value, type_.elements, strict=True)]
     return value
 
 
