@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from wpinq.errors import SourceRejected
+
+_ROUNDED = ("duration[ns]", "Duration(time_unit='ns')", "date64")
+_OUTER = ("list", "large_list", "fixed", "array", "struct", "map")
 
 
 def is_plain(array: Any) -> bool:
@@ -16,15 +20,12 @@ def is_plain(array: Any) -> bool:
     return array.dtype.kind in "biuf" and array.dtype.itemsize <= 8
 
 
-def rounds(kind: Any) -> bool:
-    """Whether DuckDB rounds values of an Arrow or polars type without a word: nanoseconds of durations, dates in a day.
+def rounds(kinds: Iterable[Any]) -> bool:
+    """Whether DuckDB rounds columns of such Arrow or polars types without a word: durations, and dates with a time.
 
-    Refused where they stand inside of lists or records, for Python's lists of these round too.
+    Nanoseconds inside of lists or records are refused, for Python's lists of these round too.
     """
-    text = str(kind)
-    found = any(words in text for words in ("duration[ns]", "Duration(time_unit='ns')", "date64"))
-    if found and any(
-        text.lower().startswith(outer) for outer in ("list", "large_list", "fixed", "array", "struct", "map")
-    ):
+    texts = [text for text in map(str, kinds) if any(rounded in text for rounded in _ROUNDED)]
+    if any(text.lower().startswith(_OUTER) for text in texts):
         raise SourceRejected("a list or a record holds durations in nanoseconds: cast them to microseconds")
-    return found
+    return bool(texts)
