@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +14,7 @@ from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize
+from wpinq.ingest.edge_list import EdgeList, as_edge_list
 from wpinq.measure.answers import Answers
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement
@@ -34,7 +35,8 @@ def evaluate(
     query : Query
         What to evaluate.
     data : mapping
-        For each source name, a mapping from record to weight, or an iterable of records of weight 1 each.
+        For each source name, a mapping from record to weight, an iterable of records of weight 1 each, or an
+        `EdgeList` or a graph object, read as `Session.protect` reads it.
     engine : str, optional
         "duckdb", "spark" or "reference". Unless given, "duckdb"; with `exact`, "reference".
     exact : bool
@@ -49,6 +51,8 @@ def evaluate(
     ------
     PlanError
         When a source has no data, a record is not of its type, or the engine cannot run the plan.
+    SourceRejected
+        When an edge list or graph is not sound.
     EvaluationFailed
         When DuckDB could not evaluate it, as for want of memory.
 
@@ -76,7 +80,10 @@ def evaluate(
         raise
 
 
-def _read(given: Mapping[object, Any] | Iterable[object], type_: Type, name: str) -> dict[Value, Fraction]:
+def _read(given: Any, type_: Type, name: str) -> dict[Value, Fraction]:
+    given = as_edge_list(given)
+    if isinstance(given, EdgeList):
+        given = given.records(type_)
     items = given.items() if isinstance(given, Mapping) else ((record, 1) for record in given)
     weights: dict[Value, Fraction] = {}
     for record, weight in items:

@@ -20,6 +20,11 @@ from wpinq.ingest.typed_columns import Layout
 _GZIP = b"\x1f\x8b"
 
 
+def format_of(path: Path) -> str:
+    """The ending that says the format of a file, `.gz` aside."""
+    return path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+
+
 def read_bytes(path: Path) -> bytes:
     """The content of a file, decompressed where it is gzip.
 

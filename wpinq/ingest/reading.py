@@ -11,11 +11,11 @@ from pathlib import Path
 
 from wpinq.dataset import EngineDataset
 from wpinq.errors import PlanError, SourceRejected
-from wpinq.expr.types import INT, STR, TupleOf, Type
+from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.ingest.data_frames import library_of, records_of_table
-from wpinq.ingest.edge_list import EdgeList
-from wpinq.ingest.files import records_of_csv, records_of_parquet
+from wpinq.ingest.edge_list import EdgeList, as_edge_list
+from wpinq.ingest.files import format_of, records_of_csv, records_of_parquet
 from wpinq.ingest.promises import check_facts, enforce, norm
 from wpinq.ingest.rejection import Faults, reject
 from wpinq.ingest.rows import read_weights, records_of_rows
@@ -42,9 +42,10 @@ def read_source(
     data : object
         Rows: an iterable of tuples, lists or mappings by field name, or of bare values where the type is no
         record. A mapping `{record: weight}`. A table: a pandas or polars frame (eager or lazy), an Arrow table,
-        batch or reader, a numpy array (structured or two-dimensional). An `EdgeList`, or the path of a file:
-        `.csv`, `.parquet`, or an edge list (`.txt`, `.tsv`, `.edges`), the text formats also with `.gz`. The path
-        of an edge list is read as `EdgeList(path)` is: directed, and refused where an edge stands there twice.
+        batch or reader, a numpy array (structured or two-dimensional). A graph of networkx or igraph, or its edges,
+        read as `EdgeList(graph)` is. An `EdgeList`, or the path of a file: `.csv`, `.parquet`, or an edge list
+        (`.txt`, `.tsv`, `.edges`), the text formats also with `.gz`. The path of an edge list is read as
+        `EdgeList(path)` is: directed, and refused where an edge stands there twice.
         An `EngineDataset`, which an engine has made of what is there already: checked there.
 
         Columns are matched by the field names where all fields have one, else by place. Columns and keys that
@@ -88,6 +89,7 @@ def read_source(
     check_facts(facts, type_)
     if isinstance(data, EngineDataset):
         return read_frame(data.frame, type_, unit_weight=unit_weight, cap=cap, facts=facts)
+    data = as_edge_list(data)
     if isinstance(data, Mapping):
         noun = "item"
         records, weights, dataset = _read_mapping(data, type_, unit_weight)
@@ -136,7 +138,7 @@ def _read_rows(data: object, type_: Type) -> list[Value]:
     if isinstance(data, (str, os.PathLike)):
         return _read_path(Path(data), type_)
     if isinstance(data, EdgeList):
-        return _read_edge_list(data, type_)
+        return data.records(type_)
     library = library_of(data)
     if library is not None:
         return records_of_table(data, library, type_)
@@ -152,11 +154,6 @@ def _read_rows(data: object, type_: Type) -> list[Value]:
     return records
 
 
-def format_of(path: Path) -> str:
-    """The ending that says the format of a file, `.gz` aside."""
-    return path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
-
-
 def _is_edge_list(data: object) -> bool:
     if isinstance(data, (str, os.PathLike)):
         return format_of(Path(data)) in _EDGE_LISTS
@@ -165,7 +162,7 @@ def _is_edge_list(data: object) -> bool:
 
 def _read_path(path: Path, type_: Type) -> list[Value]:
     if _is_edge_list(path):
-        return _read_edge_list(EdgeList(path), type_)
+        return EdgeList(path).records(type_)
     if format_of(path) == ".csv":
         return records_of_csv(path, type_)
     if path.suffix.lower() == ".parquet":
@@ -173,14 +170,4 @@ def _read_path(path: Path, type_: Type) -> list[Value]:
     raise SourceRejected(
         "the ending of the path says no format: use .csv, .csv.gz, .parquet, or .txt, .tsv, .edges (or these "
         "with .gz) for an edge list; EdgeList(path) reads an edge list of any name"
-    )
-
-
-def _read_edge_list(data: EdgeList, type_: Type) -> list[Value]:
-    if isinstance(type_, TupleOf) and not type_.nullable:
-        for node, kind in ((int, INT), (str, STR)):
-            if type_.elements == (kind, kind):
-                return data.edges(node)
-    raise SourceRejected(
-        f"an edge list holds records of two int or two str fields, not of type {type_}: offer csv, parquet or rows"
     )
