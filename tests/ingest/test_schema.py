@@ -249,7 +249,8 @@ def test_columns_that_no_field_holds_are_left_out() -> None:
         "blob",
         "column 3",
         "column 4",
-        *twice(),
+        "column 5",
+        "column 6",
         "nothing",
     ]
     assert "Left out:" in repr(found)
