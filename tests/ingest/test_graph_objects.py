@@ -275,6 +275,17 @@ def test_a_source_of_another_type() -> None:
     assert "to_pandas_edgelist" in str(error)
 
 
+def test_an_edge_list_knows_whether_it_is_directed() -> None:
+    for kind in NX_KINDS:
+        graph = kind([(1, 2)])
+        for data in (graph, graph.edges, graph.edges(data=True), igraph.Graph.from_networkx(graph).es):
+            assert EdgeList(data).is_directed == graph.is_directed()
+            assert not EdgeList(data, directed=False).is_directed
+    for data in ("graph.txt", [(1, 2)], np.zeros((1, 2))):
+        assert EdgeList(data).is_directed
+        assert not EdgeList(data, directed=False).is_directed
+
+
 def test_an_edge_list_shows_no_edges() -> None:
     for graph in (nx.Graph([(1234567, 7654321)]), np.array([(1234567, 7654321)]), [(1234567, 7654321)]):
         text = repr(EdgeList(graph, directed=False))

@@ -13,7 +13,7 @@ from wpinq.expr.types import INT, STR, TupleOf, Type
 from wpinq.ingest.data_frames import library_of, records_of_table
 from wpinq.ingest.edge_text import read_pairs
 from wpinq.ingest.files import format_of, records_of_csv, records_of_parquet
-from wpinq.ingest.graph_objects import edges_of_graph, is_graph
+from wpinq.ingest.graph_objects import edges_of_graph, is_graph, own_direction
 from wpinq.ingest.rejection import Faults, reject
 from wpinq.ingest.rows import records_of_rows
 from wpinq.ingest.typed_columns import normalize_column
@@ -117,6 +117,11 @@ class EdgeList:
     def path(self) -> Path | None:
         """The file, where it is one."""
         return Path(self.graph) if _is_path(self.graph) else None
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether (a, b) and (b, a) are two edges: as told, or as the graph says of itself."""
+        return self.directed if self.directed is not None else own_direction(self.graph) is not False
 
     def records(self, type_: Type) -> list[tuple[Any, Any]]:
         """The edges as records of a source's type, which has two fields, both int or both str.

@@ -36,6 +36,25 @@ def is_graph(data: object) -> bool:
     return _library(data) is not None
 
 
+def own_direction(data: Any) -> bool | None:
+    """Whether the edges of a graph object are directed, as it says itself; None where it does not."""
+    library = _library(data)
+    if library == "networkx":
+        import networkx
+        from networkx.classes import reportviews as views
+
+        undirected = (views.EdgeView, views.MultiEdgeView, views.EdgeDataView, views.MultiEdgeDataView)
+        if isinstance(data, networkx.Graph):
+            return bool(data.is_directed())
+        return not isinstance(data, undirected) if isinstance(data, _networkx_views()) else None
+    if library == "igraph":
+        import igraph
+
+        graph = data.graph if isinstance(data, igraph.EdgeSeq) else data
+        return bool(graph.is_directed()) if isinstance(graph, igraph.Graph) else None
+    return None
+
+
 def edges_of_graph(data: Any, directed: bool | None = None) -> GraphEdges:
     """The edges of a graph object.
 
@@ -72,27 +91,29 @@ def _library(data: object) -> str | None:
 
 
 def _networkx_edges(data: Any, directed: bool | None) -> GraphEdges | None:
-    import networkx
-    from networkx.classes import reportviews as views
-
-    if isinstance(data, networkx.Graph):
-        own, edges = data.is_directed(), data.edges()
-    elif isinstance(data, (views.OutEdgeView, views.OutEdgeDataView)):
-        undirected = (views.EdgeView, views.MultiEdgeView, views.EdgeDataView, views.MultiEdgeDataView)
-        own, edges = not isinstance(data, undirected), data
-    else:
+    own = own_direction(data)
+    if own is None:
         return None
+    edges = data if isinstance(data, _networkx_views()) else data.edges()
     ends = list(chain.from_iterable(map(itemgetter(0, 1), edges)))
     relabel = "networkx.relabel_nodes(graph, str) names nodes, networkx.convert_node_labels_to_integers(graph) counts"
     return GraphEdges(ends[::2], ends[1::2], own, "the networkx graph", relabel)
 
 
+def _networkx_views() -> tuple[type, ...]:
+    """The views of edges in networkx, some of which are mappings."""
+    from networkx.classes import reportviews
+
+    return reportviews.OutEdgeView, reportviews.OutEdgeDataView
+
+
 def _igraph_edges(data: Any, directed: bool | None) -> GraphEdges | None:
     import igraph
 
-    if not isinstance(data, (igraph.Graph, igraph.EdgeSeq)):
+    own = own_direction(data)
+    if own is None:
         return None
-    graph = data if isinstance(data, igraph.Graph) else data.graph
+    graph = data.graph if isinstance(data, igraph.EdgeSeq) else data
     pairs = graph.get_edgelist()
     if graph is not data:
         pairs = [pairs[i] for i in data.indices]
@@ -103,7 +124,7 @@ def _igraph_edges(data: Any, directed: bool | None) -> GraphEdges | None:
         ends = [names[end] for end in ends]
         if _repeated(names):
             raise SourceRejected(f"{what} has several vertices of one name: tell them apart in graph.vs['name']")
-    return GraphEdges(ends[::2], ends[1::2], graph.is_directed(), what, "del graph.vs['name'] counts the vertices")
+    return GraphEdges(ends[::2], ends[1::2], own, what, "del graph.vs['name'] counts the vertices")
 
 
 def _repeated(names: Sequence[Any]) -> bool:
