@@ -6,7 +6,7 @@ import json
 
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
 
-_SQL = {INT: "BIGINT", FLOAT: "DOUBLE", BOOL: "BOOLEAN", STR: "VARCHAR"}
+_SQL: dict[Type, str] = {INT: "BIGINT", FLOAT: "DOUBLE", BOOL: "BOOLEAN", STR: "VARCHAR"}
 _WORDS: dict[str, dict[Type, str]] = {
     "numpy": {INT: '"int64"', FLOAT: '"float64"', BOOL: '"bool"', STR: '"str"'},
     "pandas": {INT: '"Int64"', FLOAT: '"float64"', BOOL: '"boolean"', STR: '"str"'},

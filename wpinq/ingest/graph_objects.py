@@ -94,7 +94,7 @@ def _networkx_edges(data: Any, directed: bool | None) -> GraphEdges | None:
     own = own_direction(data)
     if own is None:
         return None
-    edges = data if isinstance(data, _networkx_views()) else data.edges()
+    edges: Any = data if isinstance(data, _networkx_views()) else data.edges()
     ends = list(chain.from_iterable(map(itemgetter(0, 1), edges)))
     relabel = "networkx.relabel_nodes(graph, str) names nodes, networkx.convert_node_labels_to_integers(graph) counts"
     return GraphEdges(ends[::2], ends[1::2], own, "the networkx graph", relabel)
