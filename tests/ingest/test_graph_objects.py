@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sparse
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -37,8 +38,8 @@ NX_KINDS = [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
 
 def read(data: object, type_: Type = EDGE) -> dict[Any, Any]:
     found = read_source(data, type_, unit_weight=Fraction(1), cap=Fraction(2**30))
-    assert isinstance(found, dict)
-    return found
+    assert isinstance(found, Mapping)
+    return dict(found)
 
 
 def refused(data: object, type_: Type = EDGE) -> SourceRejected:
@@ -63,6 +64,7 @@ def networkx_graph(kind: Any, pairs: Any) -> Any:
 # --- networkx --------------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None, max_examples=20)
 @given(PAIRS)
 @pytest.mark.parametrize("kind", NX_KINDS)
 def test_networkx_graphs_and_their_views_are_their_edges(kind: Any, pairs: list[tuple[int, int]]) -> None:
@@ -123,6 +125,7 @@ def test_parts_of_a_graph_that_hold_no_edges_are_refused() -> None:
 # --- igraph ----------------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None, max_examples=20)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30), st.booleans())
 def test_igraph_graphs_and_their_edges(pairs: list[tuple[int, int]], directed: bool) -> None:
     graph = igraph.Graph(n=11, edges=pairs, directed=directed)
@@ -160,6 +163,7 @@ def test_vertices_of_igraph_are_their_names() -> None:
 FORMATS = ["coo", "csr", "csc", "lil", "dok", "bsr"]
 
 
+@settings(deadline=None, max_examples=20)
 @given(st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6))), st.sampled_from(FORMATS), st.booleans())
 def test_entries_of_a_sparse_matrix_are_edges(pairs: set[tuple[int, int]], kind: str, array: bool) -> None:
     rows, columns = [a for a, _ in pairs], [b for _, b in pairs]

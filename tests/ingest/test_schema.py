@@ -16,7 +16,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -307,6 +307,7 @@ NAMES = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(NAMES, TYPES, min_size=1, max_size=12), NAMES)
 def test_the_lines_mean_what_they_say(columns: dict[str, Any], name: str) -> None:
     table = pa.schema(columns).empty_table()

@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from wpinq.columns.held import opened
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import INT, STR, TupleOf, Type
-from wpinq.ingest.data_frames import library_of, records_of_table
 from wpinq.ingest.edge_text import read_pairs
-from wpinq.ingest.files import format_of, records_of_csv, records_of_parquet
+from wpinq.ingest.files import csv_scan, format_of, parquet_files, parquet_scan
+from wpinq.ingest.frames import cursor_scan, is_cursor, library_of, table_scan
 from wpinq.ingest.graph_objects import edges_of_graph, is_graph, own_direction
 from wpinq.ingest.rejection import Faults, reject
-from wpinq.ingest.rows import records_of_rows
+from wpinq.ingest.rows import rows_scan
+from wpinq.ingest.scan import STAGED, Scan, rows_in_order, staged
 from wpinq.ingest.typed_columns import normalize_column
 
 Policy = Literal["keep", "drop", "refuse"]
 _POLICIES = ("keep", "drop", "refuse")
 _NODES: dict[type, Type] = {int: INT, str: STR}
-_TABLE_FILES = {".csv": records_of_csv, ".parquet": records_of_parquet}
-
-
-@dataclass(frozen=True, slots=True)
-class _GivenEdges:
-    """Pairs of nodes as they stand, and how a refusal calls them and their places."""
-
-    edges: list[tuple[Any, Any]]
-    directed: bool
-    what: str
-    noun: str = "edge"
-    places: Sequence[int] | None = None
-    first: int = 0
+_ENDS = tuple(_NODES.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -123,7 +114,7 @@ class EdgeList:
         """Whether (a, b) and (b, a) are two edges: as told, or as the graph says of itself."""
         return self.directed if self.directed is not None else own_direction(self.graph) is not False
 
-    def records(self, type_: Type) -> list[tuple[Any, Any]]:
+    def records(self, type_: Type) -> list[tuple[Any, ...]]:
         """The edges as records of a source's type, which has two fields, both int or both str.
 
         Raises
@@ -131,16 +122,11 @@ class EdgeList:
         SourceRejected
             When the type is another, or as `edges` does.
         """
-        if isinstance(type_, TupleOf) and not type_.nullable:
-            for node, end in _NODES.items():
-                if type_.elements == (end, end):
-                    return self._read(node, type_.names)
-        raise SourceRejected(
-            f"an edge list holds records of two int or two str fields, not of type {type_}: offer csv, parquet, a "
-            "table or rows (networkx.to_pandas_edgelist gives the attributes of edges too)"
-        )
+        with opened() as connection, ExitStack() as stack:
+            stack.enter_context(staged(connection))
+            return rows_in_order(connection, self.scan(connection, type_, stack))
 
-    def edges(self, node: type) -> list[tuple[Any, Any]]:
+    def edges(self, node: type) -> list[tuple[Any, ...]]:
         """The edges in the order of the file or graph, with nodes of type `int` or `str`.
 
         Raises
@@ -153,64 +139,62 @@ class EdgeList:
         """
         if node not in _NODES:
             raise PlanError("nodes are of type int or str")
-        return self._read(node, (None, None))
+        return self.records(TupleOf((None, None), (_NODES[node], _NODES[node])))
 
-    def _read(self, node: type, names: tuple[str | None, ...]) -> list[tuple[Any, Any]]:
-        found = self._pairs(node, TupleOf(self.columns or names, (_NODES[node], _NODES[node])))
-        faults: Faults = {}
-        edges = self._apply(found, faults)
-        if faults:
-            places = found.places
-            at = faults if places is None else {places[i]: reason for i, reason in faults.items()}
-            reject(found.what, at, noun=found.noun, first=found.first)
-        return edges
+    def scan(self, connection: Any, type_: Type, stack: ExitStack) -> Scan:
+        """A scan of the edges as records of a source's type, in a DuckDB with a place for the staging table."""
+        if not isinstance(type_, TupleOf) or type_.nullable or type_.elements not in [(end, end) for end in _ENDS]:
+            raise SourceRejected(
+                f"an edge list holds records of two int or two str fields, not of type {type_}: offer csv, parquet, a "
+                "table or rows (networkx.to_pandas_edgelist gives the attributes of edges too)"
+            )
+        ends = tuple(end.with_nullable(False) for end in type_.elements)
+        return self._told(self._rows(connection, TupleOf(self.columns or type_.names, ends), stack))
 
-    def _pairs(self, node: type, type_: TupleOf) -> _GivenEdges:
-        path, named, directed = self.path, None not in type_.names, self.directed is not False
-        if path is not None and format_of(path) in _TABLE_FILES:
-            if not named:
+    def _rows(self, connection: Any, type_: TupleOf, stack: ExitStack) -> Scan:
+        """The edges as they stand."""
+        path, data = self.path, self.graph
+        files = None if path is None else parquet_files(path)
+        if path is not None and (files is not None or format_of(path) == ".csv"):
+            if None in type_.names:
                 raise SourceRejected(f'{path} has named columns: say which, as columns=("origin", "destination")')
-            return _GivenEdges(_TABLE_FILES[format_of(path)](path, type_), directed, str(path), "row")
-        library = library_of(self.graph)
+            if files is None:
+                return csv_scan(connection, path, type_, stack)
+            return parquet_scan(connection, path, files, type_, stack)
+        library = None if path is not None else library_of(data)
         if library is not None:
-            return _GivenEdges(records_of_table(self.graph, library, type_), directed, "the table", "row")
+            return table_scan(connection, data, library, type_, stack)
+        if is_cursor(data):
+            return cursor_scan(connection, data, type_)
         if self.columns is not None:
             raise PlanError("columns are named of csv and parquet files and of tables: leave them out")
         if path is not None:
-            edges, lines = read_pairs(path, node)
-            return _GivenEdges(edges, directed, str(path), "line", lines, 1)
-        if is_graph(self.graph):
-            return _graph_pairs(self.graph, node, self.directed)
-        if isinstance(self.graph, (bytes, Mapping)) or not isinstance(self.graph, Iterable):
+            return _text_scan(connection, path, type_)
+        if is_graph(data):
+            return _graph_scan(connection, data, self.directed, type_)
+        if isinstance(data, (bytes, Mapping)) or not isinstance(data, Iterable):
             raise SourceRejected(
-                f"a {type(self.graph).__qualname__} is no list of edges: give the path of a file, a graph, a table, or "
+                f"a {type(data).__qualname__} is no list of edges: give the path of a file, a graph, a table, or "
                 "rows of two nodes"
             )
-        faults: Faults = {}
-        edges = records_of_rows(self.graph, type_, faults)
-        if faults:
-            reject("the edges", faults, noun="edge")
-        return _GivenEdges(edges, directed, "the edges")
+        scan = rows_scan(connection, data, type_, "the edges")
+        scan.noun = "edge"
+        return scan
 
-    def _apply(self, found: _GivenEdges, faults: Faults) -> list[tuple[Any, Any]]:
-        edges = found.edges
-        if not found.directed or self.directed is False:
-            edges = [(a, b) if a <= b else (b, a) for a, b in edges]
+    def _told(self, scan: Scan) -> Scan:
+        """A scan of edges, read as the options say."""
+        (one, other), anew = scan.leaves, scan.anew
+        loop = f"{one} = {other}"
+        if not self.is_directed:
+            scan.leaves = (f"least({one}, {other})", f"greatest({one}, {other})")
         if self.loops == "refuse":
-            for i, (a, b) in enumerate(edges):
-                if a == b:
-                    faults[i] = "an edge from a node to itself (drop loops to leave it out)"
-        if self.duplicates == "refuse":
-            seen: set[tuple[Any, Any]] = set()
-            for i, edge in enumerate(edges):
-                if edge in seen and not (self.loops == "drop" and edge[0] == edge[1]):
-                    faults.setdefault(i, "an edge that stood there before (drop duplicates to leave it out)")
-                seen.add(edge)
-        if self.loops == "drop":
-            edges = [edge for edge in edges if edge[0] != edge[1]]
-        if self.duplicates == "drop":
-            edges = list(dict.fromkeys(edges))
-        return edges
+            scan.unfit = (*scan.unfit, (loop, "an edge from a node to itself (drop loops to leave it out)"))
+        elif self.loops == "drop":
+            numbered = f"SELECT *, {scan.number} AS stood FROM {scan.source}"
+            scan.source, scan.number = f"(SELECT * FROM ({numbered}) WHERE ({loop}) IS NOT TRUE)", "stood"
+        scan.repeats = self.duplicates
+        scan.anew = None if anew is None else lambda: self._told(anew())
+        return scan
 
 
 def _is_path(graph: object) -> bool:
@@ -222,11 +206,33 @@ def as_edge_list(data: object) -> object:
     return EdgeList(data) if is_graph(data) else data
 
 
-def _graph_pairs(graph: object, node: type, directed: bool | None) -> _GivenEdges:
+def _graph_scan(connection: Any, graph: object, directed: bool | None, type_: TupleOf) -> Scan:
     found = edges_of_graph(graph, directed)
     faults: Faults = {}
-    ends = [normalize_column(column, _NODES[node], faults, "a node") for column in (found.sources, found.targets)]
+    node = type_.elements[0]
+    ends = [normalize_column(column, node, faults, "a node") for column in (found.sources, found.targets)]
     if faults:
         hint = f" ({found.relabel})" if found.relabel else ""
         reject(found.what, {place: f"{reason}{hint}" for place, reason in faults.items()}, noun="edge")
-    return _GivenEdges(list(zip(*ends, strict=True)), found.directed, found.what)
+    return _columns_scan(connection, ends, range(len(ends[0])), node, found.what)
+
+
+def _text_scan(connection: Any, path: Path, type_: TupleOf) -> Scan:
+    node = type_.elements[0]
+    *ends, lines = read_pairs(path, int if node == INT else str)
+    scan = _columns_scan(connection, ends, lines, node, str(path))
+    scan.noun, scan.first = "line", 1
+    return scan
+
+
+def _columns_scan(connection: Any, ends: Sequence[Any], places: Sequence[int], node: Type, what: str) -> Scan:
+    """Edges of sound nodes, in columns of Python values."""
+    import numpy
+
+    kind = numpy.int64 if node == INT else numpy.object_
+    columns: dict[str, Any] = {f"c{i}": numpy.array(end, dtype=kind) for i, end in enumerate(ends)}
+    connection.register("loading", columns | {"n": numpy.array(places, dtype=numpy.int64)})
+    sql = "BIGINT" if node == INT else "VARCHAR"
+    connection.execute(f"CREATE TEMP TABLE {STAGED} AS SELECT c0::{sql} AS c0, c1::{sql} AS c1, n FROM loading")
+    connection.unregister("loading")
+    return Scan(what, STAGED, ("c0", "c1"), number="n", noun="edge")

@@ -14,9 +14,11 @@ from wpinq.ingest.rejection import Faults, reject
 _BOM = b"\xef\xbb\xbf"
 _COMMENT = (b"#", b"%")
 
+_Ends = tuple[list[Any], list[Any]]
 
-def read_pairs(path: Path, node: type) -> tuple[list[tuple[Any, Any]], Sequence[int]]:
-    """The pairs of nodes of type `int` or `str` in the order of the file, and the line of each, from 0."""
+
+def read_pairs(path: Path, node: type) -> tuple[list[Any], list[Any], Sequence[int]]:
+    """The nodes of type `int` or `str` at either end of the edges of a file, and the line of each, from 0."""
     content = read_bytes(path).removeprefix(_BOM)
     if b"\0" in content:
         raise SourceRejected(f"{path} is not UTF-8 text: convert it, or check that it is the right file")
@@ -33,14 +35,13 @@ def read_pairs(path: Path, node: type) -> tuple[list[tuple[Any, Any]], Sequence[
             if len(pair) < 2:
                 faults[i] = "fewer than two columns (separated by blanks or tabs; with commas it is csv)"
                 pair.append(b"0")
-    edges: list[tuple[Any, Any]]
-    edges = _int_edges(pairs, faults) if node is int else _str_edges(pairs, lines, faults)
+    ends: _Ends = _int_ends(pairs, faults) if node is int else _str_ends(pairs, lines, faults)
     if faults:
         reject(str(path), {kept[i]: reason for i, reason in faults.items()}, noun="line", first=1)
-    return edges, kept
+    return *ends, kept
 
 
-def _int_edges(pairs: list[list[bytes]], faults: Faults) -> list[tuple[int, int]]:
+def _int_ends(pairs: list[list[bytes]], faults: Faults) -> _Ends:
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
     # int() also reads 1_000, which an edge list does not mean.
     if not b"".join(first + second).translate(None, b"0123456789+-"):
@@ -49,10 +50,10 @@ def _int_edges(pairs: list[list[bytes]], faults: Faults) -> list[tuple[int, int]
         except ValueError:
             pass
         else:
-            ends = sources + targets
-            if not ends or (min(ends) >= INT_MIN and max(ends) <= INT_MAX):
-                return list(zip(sources, targets, strict=True))
-    edges: list[tuple[int, int]] = []
+            both = sources + targets
+            if not both or (min(both) >= INT_MIN and max(both) <= INT_MAX):
+                return sources, targets
+    ends: _Ends = [], []
     for i, (a, b) in enumerate(pairs):
         try:
             if (a + b).translate(None, b"0123456789+-"):
@@ -63,18 +64,20 @@ def _int_edges(pairs: list[list[bytes]], faults: Faults) -> list[tuple[int, int]
             continue
         if not all(INT_MIN <= end <= INT_MAX for end in edge):
             faults.setdefault(i, "an integer outside 64 bits (declare str nodes)")
-        edges.append(edge)
-    return edges
+        ends[0].append(edge[0])
+        ends[1].append(edge[1])
+    return ends
 
 
-def _str_edges(pairs: list[list[bytes]], lines: list[bytes], faults: Faults) -> list[tuple[str, str]]:
-    edges: list[tuple[str, str]] = []
+def _str_ends(pairs: list[list[bytes]], lines: list[bytes], faults: Faults) -> _Ends:
+    ends: _Ends = [], []
     for i, (pair, line) in enumerate(zip(pairs, lines, strict=True)):
         # A name with blanks between tabs would be torn apart in silence.
         if b"\t" in line and [part.strip() for part in line.split(b"\t", 2)[:2]] != pair:
             faults.setdefault(i, "blanks and tabs split the line differently (names with blanks need csv)")
         try:
-            edges.append((pair[0].decode(), pair[1].decode()))
+            for end, name in zip(ends, pair, strict=True):
+                end.append(name.decode())
         except UnicodeDecodeError:
             faults.setdefault(i, "a name that is not UTF-8 text")
-    return edges
+    return ends

@@ -9,12 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wpinq.errors import SourceRejected
-
-if TYPE_CHECKING:
-    from wpinq.ingest.typed_columns import Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +21,8 @@ class GraphEdges:
     `relabel` says how nodes of another kind can be made fit.
     """
 
-    sources: Column
-    targets: Column
+    sources: list[Any]
+    targets: list[Any]
     directed: bool
     what: str
     relabel: str = ""
@@ -117,7 +114,7 @@ def _igraph_edges(data: Any, directed: bool | None) -> GraphEdges | None:
     pairs = graph.get_edgelist()
     if graph is not data:
         pairs = [pairs[i] for i in data.indices]
-    ends: Sequence[Any] = list(chain.from_iterable(pairs))
+    ends: list[Any] = list(chain.from_iterable(pairs))
     what = "the igraph graph"
     if "name" in graph.vs.attributes():
         names = graph.vs["name"]
@@ -157,7 +154,7 @@ def _sparse_edges(data: Any, directed: bool | None) -> GraphEdges | None:
             raise SourceRejected(f"{what} of an undirected graph has as many rows as columns")
         once = _each_edge_once(sources, targets)
         sources, targets = sources[once], targets[once]
-    return GraphEdges(sources, targets, directed, what)
+    return GraphEdges(sources.tolist(), targets.tolist(), directed, what)
 
 
 def _each_edge_once(rows: Any, columns: Any) -> Any:

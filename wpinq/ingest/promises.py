@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from fractions import Fraction
+from typing import Any
 
+from wpinq.columns.flat import column_names
+from wpinq.columns.held import HeldColumns
 from wpinq.errors import PlanError
 from wpinq.expr.facts import FACTS
 from wpinq.expr.types import TupleOf, Type
-from wpinq.expr.values import Value
-from wpinq.ingest.rejection import reject
+from wpinq.ingest.rejection import Tally
+from wpinq.ingest.scan import Scan, in_order, listed
 
 
 def check_facts(facts: frozenset[str], type_: Type) -> None:
@@ -20,49 +23,53 @@ def check_facts(facts: frozenset[str], type_: Type) -> None:
         raise PlanError(
             f"there is no fact {', '.join(map(repr, unknown))}: a source can declare {', '.join(sorted(FACTS))}"
         )
-    if "symmetric" in facts and not (
-        isinstance(type_, TupleOf) and len(type_.elements) == 2 and type_.elements[0] == type_.elements[1]
-    ):
+    if "symmetric" in facts and not (isinstance(type_, TupleOf) and len(type_.elements) == 2 and _alike(type_)):
         raise PlanError(f"the fact 'symmetric' is for records of two fields of one type, not for {type_}")
 
 
-def enforce(
-    fact: str,
-    dataset: Mapping[Value, float],
-    records: Sequence[Value],
-    weights: Sequence[float] | None,
-    noun: str,
-) -> None:
-    """Refuse the data unless it keeps a fact. `records` and `weights` are the rows it came from."""
-    reason, breaches = _CHECKS[fact]
-    unkept = breaches(dataset)
-    if unkept:
-        faults = {
-            position: reason
-            for position, record in enumerate(records)
-            if record in unkept and (weights is None or weights[position] != 0)
-        }
-        reject("the data", faults, noun=noun)
+def _alike(type_: TupleOf) -> bool:
+    """Whether the two fields of a record are of one type, and lie in as many columns."""
+    left, right = type_.elements
+    return left == right and len(column_names(left)) == len(column_names(right))
 
 
-def _negative(dataset: Mapping[Value, float]) -> set[Value]:
-    return {record for record, weight in dataset.items() if weight < 0}
+def enforce(connection: Any, facts: frozenset[str], held: HeldColumns, scan: Scan) -> None:
+    """Refuse data that does not keep a fact: `held`, which came from the rows of a scan."""
+    with held.shown(connection, "checking") as table:
+        for fact in sorted(facts):
+            reason, breaches = _CHECKS[fact]
+            unkept = f"SELECT a.* FROM {table} AS a {breaches(table, held.type)}"
+            if connection.execute(f"{unkept} LIMIT 1").fetchone() is None:
+                continue
+            same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM b.{name}" for name in column_names(held.type))
+            there = "" if scan.norm is None else "WHERE s.w <> 0"
+            found = f"SELECT s.n, 0 AS reason FROM ({scan.numbered()}) AS s SEMI JOIN ({unkept}) AS b ON {same} {there}"
+            tally = Tally()
+            with in_order(connection):
+                for _, number, first in listed(connection, found):
+                    tally.add(first, {reason: number})
+            tally.refuse("the data", noun=scan.noun, first=scan.first)
 
 
-def _not_one(dataset: Mapping[Value, float]) -> set[Value]:
-    return {record for record, weight in dataset.items() if weight != 1}
+def _asymmetric(table: str, type_: Type) -> str:
+    assert isinstance(type_, TupleOf)
+    names, there = column_names(type_), int(type_.nullable)
+    half = (len(names) - there) // 2
+    reverse = [*names[:there], *names[there + half :], *names[there : there + half]]
+    same = " AND ".join(f"a.{name} IS NOT DISTINCT FROM b.{other}" for name, other in zip(names, reverse, strict=True))
+    return f"ANTI JOIN {table} AS b ON {same} AND a.w = b.w"
 
 
-def _asymmetric(dataset: Mapping[Value, float]) -> set[Value]:
-    def reverse(record: Value) -> Value:
-        return None if record is None else (record[1], record[0])
-
-    return {record for record, weight in dataset.items() if dataset.get(reverse(record)) != weight}
+def _where(condition: str) -> Callable[[str, Type], str]:
+    return lambda table, type_: f"WHERE {condition}"
 
 
-_CHECKS: dict[str, tuple[str, Callable[[Mapping[Value, float]], set[Value]]]] = {
-    "nonnegative": ("a negative weight, where the source declares nonnegative", _negative),
-    "unit_weights": ("a weight that is not 1, where the source declares unit_weights", _not_one),
+_CHECKS: dict[str, tuple[str, Callable[[str, Type], str]]] = {
+    "nonnegative": ("a negative weight, where the source declares nonnegative", _where("a.w < 0")),
+    "unit_weights": (
+        "a weight that is not 1, where the source declares unit_weights",
+        _where("a.w <> 1"),
+    ),
     "symmetric": ("(a, b) and (b, a) of different weight, where the source declares symmetric", _asymmetric),
 }
 

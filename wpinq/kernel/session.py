@@ -16,6 +16,7 @@ from typing import Concatenate, NoReturn, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from wpinq.columns.held import HeldColumns
 from wpinq.dataset import EngineDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
@@ -24,7 +25,7 @@ from wpinq.expr.values import Value, canonical_bytes
 from wpinq.ingest import read_source
 from wpinq.kernel.charge import budget_to_nano, from_nano, to_nano
 from wpinq.kernel.ledger import Ledger, Pricing
-from wpinq.kernel.orders import NOT_MEASURED, Order, Protected, chosen, noisy, prepare
+from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, chosen, noisy, prepare
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
@@ -161,7 +162,7 @@ class Session:
             raise SessionError(f"other data took the place of version {version!r} of {name!r}; give a new version")
         weights = self._read(declared, data)
         held = self._protected.get(name)
-        if held is not None and held.version == label and held.weights != weights:
+        if held is not None and held.version == label and not self._same(held.weights, weights):
             raise SessionError(
                 f"the data for {name!r} differ from those protected under version {version!r}; "
                 "give the new data a new version"
@@ -172,13 +173,26 @@ class Session:
         self._protected[name] = Protected(declared, label, weights, words)
         self._engine.forget(name)
 
-    def _read(self, declared: Source, data: object) -> Mapping[Value, float] | EngineDataset:
+    def _read(self, declared: Source, data: object) -> Data:
         if isinstance(data, EngineDataset):  # only what this engine adopts itself
             raise SessionError("data are offered as they are: the engine makes its own form of them")
         offered, facts = self._engine.adopt(data), frozenset(declared.facts)
         return self._engine.keep(
-            read_source(offered, declared.record, unit_weight=declared.unit_weight, cap=declared.cap, facts=facts)
+            read_source(
+                offered,
+                declared.record,
+                unit_weight=declared.unit_weight,
+                cap=declared.cap,
+                facts=facts,
+                database=self._engine.checking,
+            )
         )
+
+    def _same(self, one: Data, other: Data) -> bool:
+        if not (isinstance(one, HeldColumns) and isinstance(other, HeldColumns)):
+            return one == other
+        with self._engine.checking() as connection:
+            return one.same(other, connection)
 
     def set_budget(self, source: str, budget: object) -> None:
         """Change a source's budget: a recorded act of the curator, never below what is spent."""
@@ -347,7 +361,7 @@ def _batch(measurements: Measurement | Sequence[Measurement]) -> list[Measuremen
     return [measurements] if isinstance(measurements, Measurement) else list(measurements)
 
 
-def _data(held: Sequence[Protected]) -> dict[str, Mapping[Value, float] | EngineDataset]:
+def _data(held: Sequence[Protected]) -> dict[str, Data]:
     return {protected.source.source: protected.weights for protected in held}
 
 

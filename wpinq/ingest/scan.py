@@ -1,0 +1,208 @@
+"""Offered rows as something that DuckDB scans, and what a scan gives: columns held for good, or a refusal.
+
+In the good case the rows are read once: what is unfit ends the query. Only then are they read again, in order, for the
+positions and the reasons.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal, TypeVar
+
+from wpinq.columns.flat import column_names
+from wpinq.columns.held import HeldColumns, hold
+from wpinq.errors import SourceRejected
+from wpinq.expr.types import Type
+from wpinq.ingest.canonical import Canonical, Unfit, any_of
+from wpinq.ingest.rejection import SHOWN, Tally
+
+_T = TypeVar("_T")
+STAGED = "staged"
+"""The table that rows wait in which can be read only once, or come from Python."""
+
+
+@dataclass(slots=True)
+class Scan:
+    """Rows to select from.
+
+    Attributes
+    ----------
+    what : str
+        What messages call them all.
+    source : str
+        What stands after FROM.
+    leaves : sequence of str
+        The columns of the record, as SQL.
+    unfit : sequence of Unfit
+        What must not hold of a row, in the order of looking.
+    small : bool
+        Whether it is known that they fit into memory.
+    number : str
+        The position of a row from 0, as SQL.
+    found : Tally
+        What was unfit before they came to stand here.
+    unreadable : str
+        What to say, and do, where DuckDB cannot read them.
+    anew : callable, optional
+        Another scan of the same rows, slower, for when this one fails.
+    norm : Fraction, optional
+        Of weighted rows, with the weight `w`, each record once.
+    repeats : {"keep", "drop", "refuse"}
+        What becomes of an edge that stood there before: it adds to the weight, or does not, or is unfit.
+    noun : str
+        What messages call one of them.
+    first : int
+        What messages count them from.
+    """
+
+    what: str
+    source: str
+    leaves: Sequence[str]
+    unfit: Sequence[Unfit] = ()
+    small: bool = True
+    number: str = "row_number() OVER () - 1"
+    found: Tally = field(default_factory=Tally)
+    unreadable: str = "cannot be read: read it yourself to see why"
+    anew: Callable[[], Scan] | None = None
+    norm: Fraction | None = None
+    repeats: Literal["keep", "drop", "refuse"] = "keep"
+    noun: str = "row"
+    first: int = 0
+
+    @classmethod
+    def of_fields(cls, what: str, source: str, fields: Sequence[Canonical], labels: Sequence[str], **more: Any) -> Scan:
+        """A scan of canonical fields; a reason names its field."""
+        leaves = [leaf for canonical in fields for leaf in canonical.leaves]
+        unfit = [
+            (condition, f"{label}: {reason}")
+            for canonical, label in zip(fields, labels, strict=True)
+            for condition, reason in canonical.unfit
+        ]
+        return cls(what, source, leaves, unfit, **more)
+
+    @property
+    def records(self) -> str:
+        """The columns of the records, with their names."""
+        return ", ".join(f"{leaf} AS c{i}" for i, leaf in enumerate(self.leaves))
+
+    def numbered(self) -> str:
+        """The query of the positions and the records."""
+        weight = ", w" if self.norm is not None else ""
+        return f"SELECT {self.number} AS n, {self.records}{weight} FROM {self.source}"
+
+    @property
+    def fit(self) -> str:
+        """The clause that ends a query at a row that is unfit."""
+        unfit = any_of([condition for condition, _ in self.unfit])
+        return f"WHERE CASE WHEN {unfit} THEN error('unfit') ELSE true END" if self.unfit else ""
+
+    def refuse(self, found: Tally) -> None:
+        """Refuse the rows, if anything was found unfit."""
+        found.refuse(self.what, noun=self.noun, first=self.first)
+
+
+def held_rows(connection: Any, scan: Scan, type_: Type) -> tuple[HeldColumns, Scan]:
+    """The records of a scan with their weights, held; and the scan that gave them. Each row weighs 1, unless told."""
+    return _taken(connection, scan, lambda scan: _held(connection, scan, type_))
+
+
+def rows_in_order(connection: Any, scan: Scan) -> list[tuple[Any, ...]]:
+    """The records of a scan of rows as they stand, which are flat; for what is public."""
+    return _taken(connection, scan, lambda scan: _listed_rows(connection, scan))[0]
+
+
+def _taken(connection: Any, scan: Scan, take: Callable[[Scan], _T | None]) -> tuple[_T, Scan]:
+    """What can be taken of a scan whose rows are fit, or a refusal."""
+    import duckdb
+
+    scan.refuse(scan.found)
+    taken = None
+    with contextlib.suppress(duckdb.Error, OSError, MemoryError):  # what it says of a failure may quote rows
+        taken = take(scan)
+    if taken is None and scan.anew is not None:
+        scan = scan.anew()
+        with contextlib.suppress(duckdb.Error, OSError, MemoryError):
+            taken = None if scan.found.reasons else take(scan)
+    if taken is None:
+        _refuse(connection, scan)
+        raise SourceRejected(f"{scan.what} {scan.unreadable}")
+    return taken, scan
+
+
+def _held(connection: Any, scan: Scan, type_: Type) -> HeldColumns | None:
+    """The records; None where a record is unfit for standing there twice."""
+    names = ", ".join(column_names(type_))
+    if scan.norm is None:
+        rows = f"SELECT {scan.records} FROM {scan.source} {scan.fit}"
+        weight = "1" if scan.repeats == "drop" else "count(*)"
+        query = f"SELECT {names}, {weight}::DOUBLE AS w FROM ({rows}) GROUP BY {names}"
+    else:
+        query = f"SELECT {names}, w FROM {scan.source} WHERE w <> 0"
+    held = hold(connection, type_, query, scan.small, scan.norm)
+    if scan.repeats == "refuse":
+        with held.shown(connection, "counted") as table:
+            if connection.execute(f"SELECT 1 FROM {table} WHERE w > 1 LIMIT 1").fetchone():
+                return None
+    return held
+
+
+def _listed_rows(connection: Any, scan: Scan) -> list[tuple[Any, ...]] | None:
+    names = ", ".join(f"c{i}" for i in range(len(scan.leaves)))
+    again = "false" if scan.repeats == "keep" else f"row_number() OVER (PARTITION BY {names} ORDER BY n) > 1"
+    rows = f"SELECT *, {again} AS again FROM ({scan.numbered()} {scan.fit})"
+    with in_order(connection):
+        columns = connection.execute(f"SELECT {names}, again FROM ({rows}) ORDER BY n").fetchnumpy()
+    again = columns.pop("again")
+    if again.any() and scan.repeats == "refuse":
+        return None
+    return list(zip(*(column[~again].tolist() for column in columns.values()), strict=True))
+
+
+def _refuse(connection: Any, scan: Scan) -> None:
+    """Say which rows are unfit, if any are."""
+    import duckdb
+
+    unfit = [*scan.unfit]
+    source = scan.source
+    if scan.repeats == "refuse":
+        nth = f"row_number() OVER (PARTITION BY {', '.join(scan.leaves)} ORDER BY place) AS nth"
+        source = f"(SELECT *, {nth} FROM (SELECT *, {scan.number} AS place FROM {source}))"
+        unfit.append(("nth > 1", "an edge that stood there before (drop duplicates to leave it out)"))
+    number = "place" if scan.repeats == "refuse" else scan.number
+    cases = " ".join(f"WHEN {condition} THEN {i}" for i, (condition, _) in enumerate(unfit))
+    if unfit:
+        found = f"SELECT {number} AS n, CASE {cases} END AS reason FROM {source}"
+        with contextlib.suppress(duckdb.Error), in_order(connection):
+            for reason, times, first in listed(connection, f"SELECT * FROM ({found}) WHERE reason IS NOT NULL"):
+                scan.found.add(first, {unfit[reason][1]: times})
+    scan.refuse(scan.found)
+
+
+def listed(connection: Any, found: str) -> Iterator[tuple[int, int, list[int]]]:
+    """For each reason that a query gives beside positions (`n`, `reason`): how many positions, and the first ones."""
+    columns = f"reason, count(*), min(n, {SHOWN}), min(n) AS least"
+    rows = connection.execute(f"SELECT {columns} FROM ({found}) GROUP BY reason ORDER BY least").fetchall()
+    return ((reason, number, first) for reason, number, first, _ in rows)
+
+
+@contextlib.contextmanager
+def in_order(connection: Any) -> Iterator[None]:
+    """Have rows come in the order in which they stand, which costs time."""
+    setting = connection.execute("SELECT current_setting('preserve_insertion_order')").fetchone()[0]
+    connection.execute("SET preserve_insertion_order = true")
+    try:
+        yield
+    finally:
+        connection.execute(f"SET preserve_insertion_order = {str(setting).lower()}")
+
+
+@contextlib.contextmanager
+def staged(connection: Any) -> Iterator[None]:
+    """A place for the staging table, which is dropped at the end."""
+    try:
+        yield
+    finally:
+        connection.execute(f"DROP TABLE IF EXISTS {STAGED}")
