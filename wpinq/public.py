@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.dataset import WeightedDataset
+from wpinq.dataset import EngineDataset, WeightedDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError
-from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize
-from wpinq.ingest.edge_list import EdgeList, as_edge_list
+from wpinq.ingest.reading import is_rows, read_source
+from wpinq.ingest.typed_columns import plain
 from wpinq.measure.answers import Answers
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement
@@ -22,6 +22,7 @@ from wpinq.measure.scales import on_lattice
 from wpinq.plan.arithmetic import EXACT, FLOAT
 from wpinq.plan.certify import certify
 from wpinq.plan.node import sources
+from wpinq.plan.operators.source import Source
 from wpinq.query import Query
 
 
@@ -35,8 +36,8 @@ def evaluate(
     query : Query
         What to evaluate.
     data : mapping
-        For each source name, a mapping from record to weight, an iterable of records of weight 1 each, or an
-        `EdgeList` or a graph object, read as `Session.protect` reads it.
+        For each source name, a mapping from record to weight, an iterable of records of weight 1 each, or a table, a
+        file, a cursor, a graph or an `EdgeList` as `Session.protect` takes them.
     engine : str, optional
         "duckdb", "spark" or "reference". Unless given, "duckdb"; with `exact`, "reference".
     exact : bool
@@ -52,7 +53,7 @@ def evaluate(
     PlanError
         When a source has no data, a record is not of its type, or the engine cannot run the plan.
     SourceRejected
-        When an edge list or graph is not sound.
+        When a table, a file, a cursor or a graph is not what the source declares.
     EvaluationFailed
         When DuckDB could not evaluate it, as for want of memory.
 
@@ -72,7 +73,7 @@ def evaluate(
     for name, declaration in sources([query.plan]).items():
         if name not in data:
             raise PlanError(f"no data for the source {name!r}")
-        datasets[name] = _read(data[name], declaration.record, name)
+        datasets[name] = _read(data[name], declaration)
     try:
         return WeightedDataset(chosen.once(query.plan, datasets, EXACT if exact else FLOAT))
     except EvaluationFailed:
@@ -80,15 +81,17 @@ def evaluate(
         raise
 
 
-def _read(given: Any, type_: Type, name: str) -> dict[Value, Fraction]:
-    given = as_edge_list(given)
-    if isinstance(given, EdgeList):
-        given = given.records(type_)
+def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
+    """Any weights of rows and mappings, exactly; all else through the one door for data."""
+    type_, name = source.record, source.source
+    if not is_rows(given):
+        facts = frozenset(source.facts)
+        return read_source(given, type_, unit_weight=Fraction(1), cap=source.cap, facts=facts)
     items = given.items() if isinstance(given, Mapping) else ((record, 1) for record in given)
     weights: dict[Value, Fraction] = {}
     for record, weight in items:
         try:
-            key = normalize(record, type_)
+            key = normalize(plain(record, type_), type_)
         except UnfitValue as reason:
             raise PlanError(f"source {name!r}: the record {record!r} is {reason}") from None
         weights[key] = weights.get(key, Fraction(0)) + Fraction(weight)

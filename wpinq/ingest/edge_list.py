@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +12,14 @@ from typing import Any, Literal
 from wpinq.columns.held import opened
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import INT, STR, TupleOf, Type
-from wpinq.ingest.edge_text import read_pairs
+from wpinq.ingest.canonical import any_of
+from wpinq.ingest.edge_scan import columns_scan_of_edges, text_scan
 from wpinq.ingest.files import csv_scan, format_of, parquet_files, parquet_scan
-from wpinq.ingest.frames import cursor_scan, is_cursor, library_of, table_scan
 from wpinq.ingest.graph_objects import edges_of_graph, is_graph, own_direction
+from wpinq.ingest.offered_tables import cursor_scan, is_cursor, library_of, table_scan
 from wpinq.ingest.rejection import Faults, reject
 from wpinq.ingest.rows import rows_scan
-from wpinq.ingest.scan import STAGED, Scan, rows_in_order, staged
+from wpinq.ingest.scan import Scan, rows_in_order, staged
 from wpinq.ingest.typed_columns import normalize_column
 
 Policy = Literal["keep", "drop", "refuse"]
@@ -169,7 +170,7 @@ class EdgeList:
         if self.columns is not None:
             raise PlanError("columns are named of csv and parquet files and of tables: leave them out")
         if path is not None:
-            return _text_scan(connection, path, type_)
+            return text_scan(connection, path, type_.elements[0], stack)
         if is_graph(data):
             return _graph_scan(connection, data, self.directed, type_)
         if isinstance(data, (bytes, Mapping)) or not isinstance(data, Iterable):
@@ -190,8 +191,10 @@ class EdgeList:
         if self.loops == "refuse":
             scan.unfit = (*scan.unfit, (loop, "an edge from a node to itself (drop loops to leave it out)"))
         elif self.loops == "drop":
-            numbered = f"SELECT *, {scan.number} AS stood FROM {scan.source}"
-            scan.source, scan.number = f"(SELECT * FROM ({numbered}) WHERE ({loop}) IS NOT TRUE)", "stood"
+            stood = f", {scan.number} AS stood" if scan.places else ""
+            kept = f"{any_of([condition for condition, _ in scan.unfit])} OR ({loop}) IS NOT TRUE"
+            scan.source = f"(SELECT * FROM (SELECT *{stood} FROM {scan.source}) WHERE {kept})"
+            scan.number = "stood" if scan.places else scan.number
         scan.repeats = self.duplicates
         scan.anew = None if anew is None else lambda: self._told(anew())
         return scan
@@ -214,25 +217,4 @@ def _graph_scan(connection: Any, graph: object, directed: bool | None, type_: Tu
     if faults:
         hint = f" ({found.relabel})" if found.relabel else ""
         reject(found.what, {place: f"{reason}{hint}" for place, reason in faults.items()}, noun="edge")
-    return _columns_scan(connection, ends, range(len(ends[0])), node, found.what)
-
-
-def _text_scan(connection: Any, path: Path, type_: TupleOf) -> Scan:
-    node = type_.elements[0]
-    *ends, lines = read_pairs(path, int if node == INT else str)
-    scan = _columns_scan(connection, ends, lines, node, str(path))
-    scan.noun, scan.first = "line", 1
-    return scan
-
-
-def _columns_scan(connection: Any, ends: Sequence[Any], places: Sequence[int], node: Type, what: str) -> Scan:
-    """Edges of sound nodes, in columns of Python values."""
-    import numpy
-
-    kind = numpy.int64 if node == INT else numpy.object_
-    columns: dict[str, Any] = {f"c{i}": numpy.array(end, dtype=kind) for i, end in enumerate(ends)}
-    connection.register("loading", columns | {"n": numpy.array(places, dtype=numpy.int64)})
-    sql = "BIGINT" if node == INT else "VARCHAR"
-    connection.execute(f"CREATE TEMP TABLE {STAGED} AS SELECT c0::{sql} AS c0, c1::{sql} AS c1, n FROM loading")
-    connection.unregister("loading")
-    return Scan(what, STAGED, ("c0", "c1"), number="n", noun="edge")
+    return columns_scan_of_edges(connection, ends, range(len(ends[0])), node, found.what)

@@ -39,8 +39,10 @@ def enforce(connection: Any, facts: frozenset[str], held: HeldColumns, scan: Sca
         for fact in sorted(facts):
             reason, breaches = _CHECKS[fact]
             unkept = f"SELECT a.* FROM {table} AS a {breaches(table, held.type)}"
-            if connection.execute(f"{unkept} LIMIT 1").fetchone() is None:
+            if not connection.execute(f"{unkept} LIMIT 1").fetchall():
                 continue
+            if not scan.places and scan.anew is not None:
+                scan = scan.anew()
             same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM b.{name}" for name in column_names(held.type))
             there = "" if scan.norm is None else "WHERE s.w <> 0"
             found = f"SELECT s.n, 0 AS reason FROM ({scan.numbered()}) AS s SEMI JOIN ({unkept}) AS b ON {same} {there}"

@@ -16,7 +16,7 @@ from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import Type
 from wpinq.ingest.edge_list import EdgeList, as_edge_list
 from wpinq.ingest.files import csv_scan, format_of, parquet_files, parquet_scan
-from wpinq.ingest.frames import cursor_scan, is_cursor, library_of, table_scan
+from wpinq.ingest.offered_tables import cursor_scan, is_cursor, library_of, table_scan
 from wpinq.ingest.promises import check_facts, enforce
 from wpinq.ingest.rows import mapping_scan, rows_scan
 from wpinq.ingest.scan import Scan, held_rows, staged
@@ -115,6 +115,14 @@ def read_source(
             "from public knowledge, or offer less data"
         )
     return held
+
+
+def is_rows(data: object) -> bool:
+    """Whether data are rows or a mapping of Python's, and no table, file, cursor or graph."""
+    data = as_edge_list(data)
+    if isinstance(data, Mapping):
+        return True
+    return not isinstance(data, (str, os.PathLike, EdgeList)) and library_of(data) is None and not is_cursor(data)
 
 
 def _scan(connection: Any, data: object, type_: Type, stack: ExitStack) -> Scan:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, Literal, TypeVar
 
 from wpinq.columns.flat import column_names
-from wpinq.columns.held import HeldColumns, hold
+from wpinq.columns.held import HeldColumns, cleanly, hold
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import Canonical, Unfit, any_of
@@ -42,6 +42,8 @@ class Scan:
         Whether it is known that they fit into memory.
     number : str
         The position of a row from 0, as SQL.
+    places : bool
+        Whether positions in this scan are what messages give; else they are those of `anew`.
     found : Tally
         What was unfit before they came to stand here.
     unreadable : str
@@ -64,6 +66,7 @@ class Scan:
     unfit: Sequence[Unfit] = ()
     small: bool = True
     number: str = "row_number() OVER () - 1"
+    places: bool = True
     found: Tally = field(default_factory=Tally)
     unreadable: str = "cannot be read: read it yourself to see why"
     anew: Callable[[], Scan] | None = None
@@ -88,6 +91,19 @@ class Scan:
         """The columns of the records, with their names."""
         return ", ".join(f"{leaf} AS c{i}" for i, leaf in enumerate(self.leaves))
 
+    @property
+    def weight(self) -> str:
+        """What equal rows weigh together, as SQL; an error where there must be none."""
+        if self.repeats == "keep":
+            return "count(*)::DOUBLE"
+        return (
+            "1::DOUBLE" if self.repeats == "drop" else "CASE WHEN count(*) > 1 THEN error('twice') ELSE 1::DOUBLE END"
+        )
+
+    def rows(self) -> str:
+        """The query of the records, one a row of the source; an unfit row ends it with an error."""
+        return f"SELECT {self.records} FROM {self.source} {self.fit}"
+
     def numbered(self) -> str:
         """The query of the positions and the records."""
         weight = ", w" if self.norm is not None else ""
@@ -95,7 +111,7 @@ class Scan:
 
     @property
     def fit(self) -> str:
-        """The clause that ends a query at a row that is unfit."""
+        """The clause that ends a query with an error at a row that is unfit."""
         unfit = any_of([condition for condition, _ in self.unfit])
         return f"WHERE CASE WHEN {unfit} THEN error('unfit') ELSE true END" if self.unfit else ""
 
@@ -132,21 +148,13 @@ def _taken(connection: Any, scan: Scan, take: Callable[[Scan], _T | None]) -> tu
     return taken, scan
 
 
-def _held(connection: Any, scan: Scan, type_: Type) -> HeldColumns | None:
-    """The records; None where a record is unfit for standing there twice."""
+def _held(connection: Any, scan: Scan, type_: Type) -> HeldColumns:
     names = ", ".join(column_names(type_))
     if scan.norm is None:
-        rows = f"SELECT {scan.records} FROM {scan.source} {scan.fit}"
-        weight = "1" if scan.repeats == "drop" else "count(*)"
-        query = f"SELECT {names}, {weight}::DOUBLE AS w FROM ({rows}) GROUP BY {names}"
+        query = f"SELECT {names}, {scan.weight} AS w FROM ({scan.rows()}) GROUP BY {names}"
     else:
         query = f"SELECT {names}, w FROM {scan.source} WHERE w <> 0"
-    held = hold(connection, type_, query, scan.small, scan.norm)
-    if scan.repeats == "refuse":
-        with held.shown(connection, "counted") as table:
-            if connection.execute(f"SELECT 1 FROM {table} WHERE w > 1 LIMIT 1").fetchone():
-                return None
-    return held
+    return hold(connection, type_, query, scan.small, scan.norm)
 
 
 def _listed_rows(connection: Any, scan: Scan) -> list[tuple[Any, ...]] | None:
@@ -196,7 +204,7 @@ def in_order(connection: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        connection.execute(f"SET preserve_insertion_order = {str(setting).lower()}")
+        cleanly(connection, f"SET preserve_insertion_order = {str(setting).lower()}")
 
 
 @contextlib.contextmanager
@@ -205,4 +213,4 @@ def staged(connection: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        connection.execute(f"DROP TABLE IF EXISTS {STAGED}")
+        cleanly(connection, f"DROP TABLE IF EXISTS {STAGED}")
