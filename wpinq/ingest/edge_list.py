@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,9 +187,10 @@ class EdgeList:
         (one, other), anew = scan.leaves, scan.anew
         loop = f"{one} = {other}"
         if not self.is_directed:
-            scan.leaves = (f"least({one}, {other})", f"greatest({one}, {other})")
+            scan.leaves, scan.checked = _in_order(scan.leaves), _in_order(scan.checked)
         if self.loops == "refuse":
             scan.unfit = (*scan.unfit, (loop, "an edge from a node to itself (drop loops to leave it out)"))
+            scan.checked = ()
         elif self.loops == "drop":
             stood = f", {scan.number} AS stood" if scan.places else ""
             kept = f"{any_of([condition for condition, _ in scan.unfit])} OR ({loop}) IS NOT TRUE"
@@ -198,6 +199,11 @@ class EdgeList:
         scan.repeats = self.duplicates
         scan.anew = None if anew is None else lambda: self._told(anew())
         return scan
+
+
+def _in_order(ends: Sequence[str]) -> Sequence[str]:
+    """Two nodes as SQL, the smaller one first; nothing of nothing."""
+    return [f"{order}({', '.join(ends)})" for order in ("least", "greatest")] if ends else ends
 
 
 def _is_path(graph: object) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.expr.types import INT, STR, Type
-from wpinq.ingest.canonical import any_of, of_text
+from wpinq.ingest.canonical import UNFIT, of_text
 from wpinq.ingest.edge_text import read_pairs
 from wpinq.ingest.files import SMALL, open_file
 from wpinq.ingest.scan import STAGED, Scan
@@ -36,9 +36,7 @@ def text_scan(connection: Any, path: Path, node: Type, stack: ExitStack) -> Scan
     columns = ", ".join(f"'g{i}': 'VARCHAR'" for i in range(width))
     read = f"read_csv('/dev/fd/{file.fileno()}', columns={{{columns}}}, skip={skipped}, delim='{delimiter}', {_READ})"
     small = os.fstat(file.fileno()).st_size <= SMALL
-    return Scan(
-        str(path), _checked(read, node), ("a", "b"), (("unfit", "not an edge"),), small, places=False, anew=in_python
-    )
+    return Scan(str(path), _checked(read, node), ("a", "b"), small=small, places=False, anew=in_python)
 
 
 def columns_scan_of_edges(
@@ -71,12 +69,10 @@ def _shape(file: Any) -> tuple[int, str, int] | None:
 
 
 def _checked(read: str, node: Type) -> str:
-    """The two ends of each edge, and whether it is none: found in one place, where both ends have been read."""
-    ends = [of_text(f"g{i}", node) for i in (0, 1)]
-    one, other = (end.leaves[0] for end in ends)
-    unfit = [unfit for end in ends for unfit in end.unfit]
+    """The two ends of each edge; what is none ends the query with an error."""
+    a, b = (leaf for i in (0, 1) for leaf in of_text(f"g{i}", node).checked or ())
+    where = ""
     if node == STR:
-        unfit += [(f"NOT regexp_full_match(g{i}, '[^ \\t\\n\\v\\f\\r]+')", "not a name") for i in (0, 1)]
-        unfit.append(("g0[1] IN ('#', '%')", "a comment"))
-    checked = any_of([condition for condition, _ in unfit])
-    return f"(SELECT {one} AS a, {other} AS b, {checked} AS unfit FROM {read})"
+        names = " AND ".join(f"regexp_full_match(g{i}, '[^ \\t\\n\\v\\f\\r]+')" for i in (0, 1))
+        where = f" WHERE CASE WHEN {names} AND g0[1] NOT IN ('#', '%') THEN true ELSE {UNFIT} END"
+    return f"(SELECT {a} AS a, {b} AS b FROM {read}{where})"

@@ -16,7 +16,7 @@ from wpinq.columns.flat import column_names
 from wpinq.columns.held import HeldColumns, cleanly, hold
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
-from wpinq.ingest.canonical import Canonical, Unfit, any_of
+from wpinq.ingest.canonical import UNFIT, Canonical, Unfit, any_of
 from wpinq.ingest.rejection import SHOWN, Tally
 
 _T = TypeVar("_T")
@@ -38,6 +38,8 @@ class Scan:
         The columns of the record, as SQL.
     unfit : sequence of Unfit
         What must not hold of a row, in the order of looking.
+    checked : sequence of str
+        The columns of the record, which end the query where a row is unfit; or nothing, where `unfit` has to be asked.
     small : bool
         Whether it is known that they fit into memory.
     number : str
@@ -64,6 +66,7 @@ class Scan:
     source: str
     leaves: Sequence[str]
     unfit: Sequence[Unfit] = ()
+    checked: Sequence[str] = ()
     small: bool = True
     number: str = "row_number() OVER () - 1"
     places: bool = True
@@ -84,12 +87,13 @@ class Scan:
             for canonical, label in zip(fields, labels, strict=True)
             for condition, reason in canonical.unfit
         ]
-        return cls(what, source, leaves, unfit, **more)
+        checked = [leaf for canonical in fields for leaf in canonical.checked or ()]
+        return cls(what, source, leaves, unfit, checked if len(checked) == len(leaves) else (), **more)
 
     @property
     def records(self) -> str:
         """The columns of the records, with their names."""
-        return ", ".join(f"{leaf} AS c{i}" for i, leaf in enumerate(self.leaves))
+        return _named(self.leaves)
 
     @property
     def weight(self) -> str:
@@ -102,6 +106,8 @@ class Scan:
 
     def rows(self) -> str:
         """The query of the records, one a row of the source; an unfit row ends it with an error."""
+        if self.checked:
+            return f"SELECT {_named(self.checked)} FROM {self.source}"
         return f"SELECT {self.records} FROM {self.source} {self.fit}"
 
     def numbered(self) -> str:
@@ -113,11 +119,15 @@ class Scan:
     def fit(self) -> str:
         """The clause that ends a query with an error at a row that is unfit."""
         unfit = any_of([condition for condition, _ in self.unfit])
-        return f"WHERE CASE WHEN {unfit} THEN error('unfit') ELSE true END" if self.unfit else ""
+        return f"WHERE CASE WHEN {unfit} THEN {UNFIT} ELSE true END" if self.unfit else ""
 
     def refuse(self, found: Tally) -> None:
         """Refuse the rows, if anything was found unfit."""
         found.refuse(self.what, noun=self.noun, first=self.first)
+
+
+def _named(leaves: Sequence[str]) -> str:
+    return ", ".join(f"{leaf} AS c{i}" for i, leaf in enumerate(leaves))
 
 
 def held_rows(connection: Any, scan: Scan, type_: Type) -> tuple[HeldColumns, Scan]:
