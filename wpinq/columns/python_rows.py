@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from wpinq.columns.flat import column_names, column_types, flattener, has_lists, reader
-from wpinq.expr.types import BOOL, FLOAT, INT, Scalar, TupleOf, Type
+from wpinq.expr.types import BOOL, FLOAT, INT, Scalar, TupleOf, Type, physical
 from wpinq.expr.values import Value, order_key
 
 _CHUNK = 20_000
@@ -22,6 +22,7 @@ def create(connection: Any, table: str, type_: Type) -> None:
 
 def insert(connection: Any, table: str, type_: Type, records: Iterable[Value], weights: Any) -> None:
     """Put records and their weights, an array, into a table, in order; records of weight 0 too."""
+    type_ = physical(type_)
     if isinstance(type_, Scalar):
         _insert_columns(connection, table, (type_,), zip(records), weights)
     elif isinstance(type_, TupleOf) and not type_.nullable and all(isinstance(leaf, Scalar) for leaf in type_.elements):

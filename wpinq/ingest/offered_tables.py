@@ -143,8 +143,12 @@ def _numpy(data: Any, layout: Layout) -> _Table:
 
 
 def _is_plain(array: Any) -> bool:
-    """Whether DuckDB scans an array for what it is: numbers as the machine has them."""
-    return array.ndim == 1 and array.dtype.kind in "biuf" and array.dtype.itemsize <= 8 and array.dtype.isnative
+    """Whether DuckDB scans an array for what it is: numbers as the machine has them, and timestamps."""
+    if array.ndim != 1 or not array.dtype.isnative:
+        return False
+    if array.dtype.kind == "M":
+        return array.dtype.str[3:] in ("[s]", "[ms]", "[us]", "[ns]")
+    return array.dtype.kind in "biuf" and array.dtype.itemsize <= 8
 
 
 def _values(array: Any) -> list[Any]:
@@ -184,9 +188,17 @@ def _pandas_offered(series: Sequence[Any], own: Sequence[bool]) -> Any:
     except ImportError:
         return None
     try:
-        return pyarrow.table([pyarrow.array(column, from_pandas=False) for column in series], names=_names(series))
+        table = pyarrow.table([pyarrow.array(column, from_pandas=False) for column in series], names=_names(series))
     except pyarrow.ArrowException:
         return None
+    return None if _rounded(table.schema) else table
+
+
+def _rounded(schema: Any) -> bool:
+    """Whether DuckDB rounds values of an Arrow table without a word: nanoseconds of durations, dates within a day."""
+    from pyarrow import types
+
+    return any(types.is_date64(kind) or (types.is_duration(kind) and kind.unit == "ns") for kind in schema.types)
 
 
 def _names(columns: Sequence[Any]) -> list[str]:
@@ -208,7 +220,13 @@ def _polars(data: Any, layout: Layout) -> _Table:
         pass
     if frame is None:
         raise SourceRejected("the polars frame cannot be computed: collect it yourself to see why")
-    return _Table(what, _Stream(frame), lambda i: frame[f"g{i}"].to_list())
+    rounded = any(kind == polars.Duration("ns") for kind in frame.schema.values())  # without a word, by DuckDB
+
+    def lists(i: int) -> list[Any]:
+        series = frame[f"g{i}"]
+        return list(series.to_numpy()) if series.dtype == polars.Duration else series.to_list()  # lists round too
+
+    return _Table(what, None if rounded else _Stream(frame), lists)
 
 
 def _pyarrow(data: Any, layout: Layout) -> _Table:
@@ -221,6 +239,7 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
         raise _unsupported(data)
     places = layout.pick(data.schema.names, what)
     schema = pyarrow.schema([pyarrow.field(f"g{i}", data.schema.field(place).type) for i, place in enumerate(places)])
+    rounded = _rounded(schema)
     if once:
 
         def batches() -> Iterator[Any]:
@@ -229,7 +248,7 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
                 chosen.validate(full=True)  # what DuckDB takes for text must be UTF-8
                 yield chosen
 
-        offered = pyarrow.RecordBatchReader.from_batches(schema, batches())
+        offered = None if rounded else pyarrow.RecordBatchReader.from_batches(schema, batches())
         return _Table(what, offered, once=True, small=False)
     table, sound = pyarrow.Table.from_arrays([data.column(place) for place in places], schema=schema), False
     try:
@@ -239,7 +258,12 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
         pass
     if not sound:
         raise SourceRejected("the table is not sound Arrow: validate it yourself to see why")
-    return _Table(what, _Stream(table), lambda i: table.column(i).to_pylist())
+
+    def lists(i: int) -> list[Any]:
+        column = table.column(i)
+        return list(column.to_numpy()) if pyarrow.types.is_duration(column.type) else column.to_pylist()
+
+    return _Table(what, None if rounded else _Stream(table), lists)
 
 
 def _duckdb(data: Any, layout: Layout) -> _Table:

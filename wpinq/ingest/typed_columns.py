@@ -20,6 +20,7 @@ Column = Sequence[Any]
 """Python values."""
 
 _PYTHON_TYPES: dict[Type, type] = {BOOL: bool, INT: int, FLOAT: float, STR: str}
+NO_BOOL = "an integer that is neither 0 nor 1, where bool is declared"
 PLAIN_KINDS = "biufU"
 """The numpy dtype kinds whose scalars mean the same as a Python bool, int, float or str."""
 
@@ -84,11 +85,21 @@ def normalize_column(column: Column, type_: Type, faults: Faults, label: str) ->
     values: list[Value] = []
     for position, value in enumerate(column):
         try:
-            values.append(normalize(plain(value, type_), type_))
+            given = plain(value, type_)
+            values.append(normalize(_bit(given) if type_ == BOOL else given, type_))
         except UnfitValue as reason:
             faults.setdefault(position, f"{label}: {reason}")
             values.append(None)
     return values
+
+
+def _bit(value: object) -> object:
+    """0 and 1 as the bools that a column of a data frame or a file means by them."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value not in (0, 1):
+            raise UnfitValue(NO_BOOL)
+        return value == 1
+    return value
 
 
 def _proven_list(column: Sequence[Any], type_: Type) -> list[Value] | None:
@@ -123,6 +134,8 @@ def unwrap(value: Any) -> Any:
         return value
     if getattr(dtype, "names", None):
         return [value[name] for name in dtype.names]
+    if dtype.kind in "mM" and value != value:  # not a time, which is how a missing one is written
+        return None
     return value.item() if dtype.kind in PLAIN_KINDS else value
 
 

@@ -23,6 +23,7 @@ from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
+from wpinq.plan.erasure import physical_plan
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 
@@ -154,6 +155,7 @@ class Database(RelationalEngine):
         EvaluationFailed
             When DuckDB failed; with a constant message, for its own could show data.
         """
+        root = physical_plan(root)
         declared = check_given(self.name, root, data, arithmetic)
         check_nesting(root, rewrites)
         work = _Work(root, declared, data, on_step, keys, rewrites)

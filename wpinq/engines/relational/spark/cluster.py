@@ -25,6 +25,7 @@ from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
+from wpinq.plan.erasure import physical_plan
 from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
 
@@ -84,7 +85,7 @@ class SparkDatabase(RelationalEngine):
         Traceback (most recent call last):
         wpinq.errors.PlanError: the engine "spark" cannot run this plan: Select: a sum of floats, inside ...
         """
-        problem = None
+        problem, root = None, physical_plan(root)
         try:
             check_nesting(root, REWRITES)
             compiled = compile_plan(root, dialect=SPARK)
@@ -200,6 +201,7 @@ class SparkDatabase(RelationalEngine):
         arithmetic: Arithmetic = FLOAT,
         rewrites: tuple[Rewrite, ...] = REWRITES,
     ) -> T:
+        root = physical_plan(root)
         declared = check_given(self.name, root, data, arithmetic)
         self.check(root)
         tables = compile_plan(root, rewrites, dialect=SPARK).sources
