@@ -11,12 +11,18 @@ from typing import Any
 
 from wpinq.errors import ExpressionError, PlanError
 from wpinq.expr.printing import RESERVED
-from wpinq.expr.types import ListOf, TupleOf, Type, check_field_name
+from wpinq.expr.types import DATE, DURATION, TIME, TIMESTAMP, ListOf, Logical, TupleOf, Type, check_field_name
 from wpinq.ingest.offered_fields import offered_record
 from wpinq.language.unparse import write_source
 from wpinq.query import Query, source
 
 _LINE = 100
+_PYTHON: dict[Type, str] = {
+    DATE: "datetime.date",
+    TIMESTAMP: "datetime.datetime",
+    TIME: "datetime.time",
+    DURATION: "datetime.timedelta",
+}
 _ALWAYS = (
     "the unit: what one protected unit is (unit=, unit_weight=); a bound on the total weight (cap=); facts",
     "null: no field may be null unless you declare it, as int | None (in text int?)",
@@ -114,7 +120,7 @@ def schema(data: object, name: str | None = None) -> Schema:
     - the unit: what one protected unit is (unit=, unit_weight=); a bound on the total weight (cap=); facts
     - null: no field may be null unless you declare it, as int | None (in text int?)
     - fare: pandas also makes this kind of whole numbers with gaps: where it did, ...
-    - kind: its categories are values and were not read: str is a guess
+    - kind: its categories are values and were not read: list them, as wp.category("a", "b"), or leave it str
     >>> schema(frame, "trips").source(unit="one trip").uses()
     {'trips': 1}
     """
@@ -159,4 +165,6 @@ def _annotation(type_: Type) -> str:
         if None in type_.names:
             return f"tuple[{', '.join(inside)}]"
         return "{" + ", ".join(f'"{n}": {t}' for n, t in zip(type_.names, inside, strict=True)) + "}"
-    return str(type_)
+    if type_ in _PYTHON:
+        return _PYTHON[type_]
+    return f"wp.{type_}" if isinstance(type_, Logical) else str(type_)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import io
 import os
 import threading
 import zlib
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,20 @@ from pyarrow import parquet
 import wpinq as wp
 from wpinq.cli import main
 from wpinq.errors import PlanError, SourceRejected
-from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, record_type, tuple_type
+from wpinq.expr.types import (
+    BOOL,
+    DATE,
+    DURATION,
+    FLOAT,
+    INT,
+    STR,
+    TIME,
+    TIMESTAMP,
+    ListOf,
+    decimal,
+    record_type,
+    tuple_type,
+)
 
 TABLE = pa.table(
     {
@@ -35,6 +50,11 @@ TABLE = pa.table(
         "name": ["Ann", "Bo"],
         "items": [[1], [2, 3]],
         "at": [{"x": 1, "y": "q"}, {"x": 2, "y": "r"}],
+        "day": pa.array([0, 1], pa.date32()),
+        "moment": pa.array([0, 1], pa.timestamp("us")),
+        "zoned": pa.array([0, 1], pa.timestamp("us", tz="Europe/Rome")),
+        "clock": pa.array([0, 1], pa.time64("us")),
+        "price": pa.array([Decimal("1.25"), Decimal("2.00")], pa.decimal128(10, 2)),
     }
 )
 RECORD = record_type(
@@ -47,6 +67,11 @@ RECORD = record_type(
         "name": STR,
         "items": ListOf(INT),
         "at": record_type({"x": INT, "y": STR}),
+        "day": DATE,
+        "moment": TIMESTAMP,
+        "zoned": TIMESTAMP,
+        "clock": TIME,
+        "price": decimal(2),
     }
 )
 
@@ -71,7 +96,7 @@ TABLES: dict[str, Any] = {
 
 def agree(found: wp.Schema) -> None:
     """The two lines mean the source that the schema gives."""
-    built: dict[str, Any] = {"wp": wp}
+    built: dict[str, Any] = {"wp": wp, "datetime": datetime}
     exec(found.python, built)
     (declared,) = (value for key, value in built.items() if isinstance(value, wp.Query))
     assert declared == found.source()
@@ -108,13 +133,15 @@ def test_kinds_of_pandas_that_do_not_tell() -> None:
             "whole": pd.array([1, None], "Int64"),
             "flag": pd.array([True, None], "boolean"),
             "name": pd.array(["secret", None], "string"),
+            "when": pd.to_datetime(["2020-01-01", None]),
+            "span": pd.to_timedelta([1, None], "s"),
         }
     )
     found = wp.schema(frame)
-    types = [FLOAT, STR, STR, INT, BOOL, STR]
+    types = [FLOAT, STR, STR, INT, BOOL, STR, TIMESTAMP, DURATION]
     assert found.record == record_type(dict(zip(frame.columns, types, strict=True)))
     asked = [words.partition(":")[0] for words in found.asked[2:]]
-    assert asked == ["gaps", "thing", "kind"]
+    assert asked == ["gaps", "thing", "kind", "when"]
     assert "null" in found.asked[1]
     assert found.source().plan.type == found.record
     assert not any(type_.nullable for type_ in found.record.elements)  # type: ignore[attr-defined]
@@ -295,7 +322,18 @@ def test_a_file_names_its_source(tmp_path: Path) -> None:
 
 
 TYPES = st.recursive(
-    st.sampled_from([pa.int8(), pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.large_string()]),
+    st.sampled_from(
+        [
+            pa.int8(),
+            pa.int64(),
+            pa.float64(),
+            pa.bool_(),
+            pa.string(),
+            pa.date32(),
+            pa.duration("us"),
+            pa.decimal128(9, 3),
+        ]
+    ),
     lambda inside: st.one_of(
         inside.map(pa.list_), st.dictionaries(st.sampled_from("abc"), inside, min_size=1).map(lambda d: pa.struct(d))
     ),

@@ -7,14 +7,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wpinq.errors import ExpressionError, SourceRejected
-from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, TupleOf, Type, check_field_name, tuple_type
+from wpinq.expr.types import (
+    BOOL,
+    DATE,
+    DURATION,
+    FLOAT,
+    INT,
+    SCALE_LIMIT,
+    STR,
+    TIME,
+    TIMESTAMP,
+    ListOf,
+    TupleOf,
+    Type,
+    check_field_name,
+    decimal,
+    tuple_type,
+)
 from wpinq.ingest.column_kinds import TEXT, ColumnKind, kinds_of
 
 _GAPS = (
     "pandas also makes this kind of whole numbers with gaps: where it did, declare int | None and convert the column "
     'to whole numbers that can be null ("Int64" of pandas)'
 )
-_CATEGORIES = "its categories are values and were not read: str is a guess"
+_CATEGORIES = 'its categories are values and were not read: list them, as wp.category("a", "b"), or leave it str'
+_DAYS = "a frame of pandas has no dates but moments at midnight: where these are dates, declare datetime.date"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +54,12 @@ _MEANINGS: tuple[tuple[str, _Declared], ...] = (
     (r"str\d*|string|large_string|string_view|utf8|varchar", _Declared(STR)),
     (TEXT, _Declared(STR)),
     (r"object", _Declared(STR, "the kind says nothing of what it holds: str is a guess")),
+    (r"date|date32|date64", _Declared(DATE)),
+    (r"datetime64", _Declared(TIMESTAMP, _DAYS, frozenset({"pandas"}))),
+    (r"timestamp(_s|_ms|_us|_ns|_ntz| with time zone)?|datetime(64)?", _Declared(TIMESTAMP)),
+    (r"time|time32|time64|time_ns", _Declared(TIME)),
+    (r"duration|timedelta64|interval", _Declared(DURATION)),
+    *((rf"decimal\({scale}\)", _Declared(decimal(scale))) for scale in range(SCALE_LIMIT + 1)),
     (r"category|categorical|enum|dictionary", _Declared(STR, _CATEGORIES)),
 )
 """Kinds of columns, as expressions of their words, with what they mean; the first that fits does."""
@@ -85,7 +108,7 @@ def offered_record(data: Any) -> Offered:
     if not types or (found.names is None and offered.left_out):
         raise SourceRejected("no column of the table can be a field: rename or convert those that you want")
     if found.library == "csv":
-        offered.asked.append("all fields are str: say which are int, float or bool")
+        offered.asked.append("all fields are str: say which are int, float, bool, datetime.date or of another type")
     offered.record = types[0] if found.bare else TupleOf(tuple(names), tuple(types))
     return offered
 
