@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wpinq.columns.held import opened
 from wpinq.errors import SourceRejected
 from wpinq.ingest.csv_header import names_in_csv
-from wpinq.ingest.files import format_of
+from wpinq.ingest.files import format_of, links, parquet_files
 
 ColumnKind = str | list["ColumnKind"] | dict[str, "ColumnKind"]
 
@@ -58,8 +59,9 @@ def _of_path(path: Path) -> Kinds:
     if format_of(path) == ".csv":
         names = names_in_csv(path)
         return Kinds("csv", names, [TEXT] * len(names))
-    if path.suffix.lower() == ".parquet":
-        return _of_parquet(path)
+    files = parquet_files(path)
+    if files is not None:
+        return _of_parquet(files[0])
     raise SourceRejected(
         f"{path} says no types of its columns, for it is neither .csv, .csv.gz nor .parquet by its name; the records "
         "of an edge list have two fields of nodes: declare them yourself, as src=int, dst=int"
@@ -72,11 +74,11 @@ def _of_parquet(path: Path) -> Kinds:
 
     if not path.exists():
         raise SourceRejected(f"there is no file {path}: check the path")
-    with duckdb.connect() as connection:
-        try:
-            found = _of_relation(connection.read_parquet(str(path), hive_partitioning=False), "parquet")
-        except duckdb.Error:  # its message may quote what it found
-            found = None
+    found = None
+    with opened() as connection, contextlib.ExitStack() as stack:
+        (link,) = links([path], stack)
+        with contextlib.suppress(duckdb.Error):  # its message may quote what it found
+            found = _of_relation(connection.read_parquet(link, hive_partitioning=False), "parquet")
     if found is None:
         raise SourceRejected(f"{path} is not a sound parquet file: write it again")
     return found

@@ -13,6 +13,7 @@ from wpinq.columns.held import opened
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import INT, STR, TupleOf, Type
 from wpinq.ingest.canonical import any_of
+from wpinq.ingest.conversions import conversions
 from wpinq.ingest.edge_scan import columns_scan_of_edges, text_scan
 from wpinq.ingest.files import csv_scan, format_of, parquet_files, parquet_scan
 from wpinq.ingest.graph_objects import edges_of_graph, is_graph, own_direction
@@ -164,7 +165,9 @@ class EdgeList:
             return parquet_scan(connection, path, files, type_, stack)
         library = None if path is not None else library_of(data)
         if library is not None:
-            return table_scan(connection, data, library, type_, stack)
+            scan = table_scan(connection, data, library, type_, stack)
+            scan.conversions = conversions(library, type_)
+            return scan
         if is_cursor(data):
             return cursor_scan(connection, data, type_)
         if self.columns is not None:

@@ -124,7 +124,7 @@ def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type
     for file in files:
         with ExitStack() as briefly:
             open_file(file, briefly)
-    listed = f"[{', '.join(quoted(link) for link in _links(files, stack))}]"
+    listed = f"[{', '.join(quoted(link) for link in links(files, stack))}]"
     schemas: list[list[tuple[Any, ...]]] = []
     with suppress(duckdb.Error):
         schemas = _schemas(connection, listed)
@@ -144,7 +144,8 @@ def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type
     return Scan.of_fields(str(path), source, fields, labels, small=small, unreadable=unsound)
 
 
-def _links(files: Sequence[Path], stack: ExitStack) -> list[str]:
+def links(files: Sequence[Path], stack: ExitStack) -> list[str]:
+    """Names for files, for a while, that mean no more than these."""
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wpinq-"))
     links = [os.path.join(folder, str(i)) for i in range(len(files))]
     for link, file in zip(links, files, strict=True):

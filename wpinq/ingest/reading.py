@@ -14,6 +14,7 @@ from wpinq.columns.held import HeldColumns, opened
 from wpinq.dataset import EngineDataset
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import Type
+from wpinq.ingest.conversions import conversions
 from wpinq.ingest.edge_list import EdgeList, as_edge_list
 from wpinq.ingest.files import csv_scan, format_of, parquet_files, parquet_scan
 from wpinq.ingest.offered_tables import cursor_scan, is_cursor, library_of, table_scan
@@ -107,6 +108,8 @@ def read_source(
             scan = mapping_scan(connection, data, type_, unit_weight)
         else:
             scan = _scan(connection, data, type_, stack)
+            if not isinstance(data, EdgeList):
+                scan.conversions = conversions(_library(data), type_)
         held, scan = held_rows(connection, scan, type_)
         enforce(connection, facts, held, scan)
     if held.norm > cap:
@@ -123,6 +126,13 @@ def is_rows(data: object) -> bool:
     if isinstance(data, Mapping):
         return True
     return not isinstance(data, (str, os.PathLike, EdgeList)) and library_of(data) is None and not is_cursor(data)
+
+
+def _library(data: object) -> str:
+    """What the columns are converted in."""
+    if isinstance(data, (str, os.PathLike)):
+        return "csv" if format_of(Path(data)) == ".csv" else "parquet"
+    return library_of(data) or ("cursor" if is_cursor(data) else "rows")
 
 
 def _scan(connection: Any, data: object, type_: Type, stack: ExitStack) -> Scan:

@@ -7,7 +7,7 @@ positions and the reasons.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, TypeVar
@@ -17,7 +17,7 @@ from wpinq.columns.held import HeldColumns, cleanly, hold
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import UNFIT, Canonical, Unfit, any_of
-from wpinq.ingest.rejection import SHOWN, Tally
+from wpinq.ingest.rejection import OTHER_TYPE, SHOWN, Tally
 
 _T = TypeVar("_T")
 STAGED = "staged"
@@ -60,6 +60,8 @@ class Scan:
         What messages call one of them.
     first : int
         What messages count them from.
+    conversions : mapping
+        For each field, by its label, how to convert a column of another type.
     """
 
     what: str
@@ -77,6 +79,7 @@ class Scan:
     repeats: Literal["keep", "drop", "refuse"] = "keep"
     noun: str = "row"
     first: int = 0
+    conversions: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of_fields(cls, what: str, source: str, fields: Sequence[Canonical], labels: Sequence[str], **more: Any) -> Scan:
@@ -123,7 +126,13 @@ class Scan:
 
     def refuse(self, found: Tally) -> None:
         """Refuse the rows, if anything was found unfit."""
-        found.refuse(self.what, noun=self.noun, first=self.first)
+        said = {
+            label: words
+            for label, words in self.conversions.items()
+            if any(reason.startswith((f"{label}:", f"{label} (")) and OTHER_TYPE in reason for reason in found.reasons)
+        }
+        advice = "".join(f" To convert {label}: {words}." for label, words in said.items())
+        found.refuse(self.what, noun=self.noun, first=self.first, advice=advice)
 
 
 def _named(leaves: Sequence[str]) -> str:
@@ -149,7 +158,8 @@ def _taken(connection: Any, scan: Scan, take: Callable[[Scan], _T | None]) -> tu
     with contextlib.suppress(duckdb.Error, OSError, MemoryError):  # what it says of a failure may quote rows
         taken = take(scan)
     if taken is None and scan.anew is not None:
-        scan = scan.anew()
+        conversions, scan = scan.conversions, scan.anew()
+        scan.conversions = conversions
         with contextlib.suppress(duckdb.Error, OSError, MemoryError):
             taken = None if scan.found.reasons else take(scan)
     if taken is None:
