@@ -14,7 +14,7 @@ from wpinq.ingest.rejection import Faults, reject
 _BOM = b"\xef\xbb\xbf"
 _COMMENT = (b"#", b"%")
 
-_Ends = tuple[list[Any], list[Any]]
+_BothEnds = tuple[list[Any], list[Any]]
 
 
 def read_pairs(path: Path, node: type) -> tuple[list[Any], list[Any], Sequence[int]]:
@@ -35,13 +35,13 @@ def read_pairs(path: Path, node: type) -> tuple[list[Any], list[Any], Sequence[i
             if len(pair) < 2:
                 faults[i] = "fewer than two columns (separated by blanks or tabs; with commas it is csv)"
                 pair.append(b"0")
-    ends: _Ends = _int_ends(pairs, faults) if node is int else _str_ends(pairs, lines, faults)
+    ends: _BothEnds = _int_ends(pairs, faults) if node is int else _str_ends(pairs, lines, faults)
     if faults:
         reject(str(path), {kept[i]: reason for i, reason in faults.items()}, noun="line", first=1)
     return *ends, kept
 
 
-def _int_ends(pairs: list[list[bytes]], faults: Faults) -> _Ends:
+def _int_ends(pairs: list[list[bytes]], faults: Faults) -> _BothEnds:
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
     # int() also reads 1_000, which an edge list does not mean.
     if not b"".join(first + second).translate(None, b"0123456789+-"):
@@ -53,7 +53,7 @@ def _int_ends(pairs: list[list[bytes]], faults: Faults) -> _Ends:
             both = sources + targets
             if not both or (min(both) >= INT_MIN and max(both) <= INT_MAX):
                 return sources, targets
-    ends: _Ends = [], []
+    ends: _BothEnds = [], []
     for i, (a, b) in enumerate(pairs):
         try:
             if (a + b).translate(None, b"0123456789+-"):
@@ -69,8 +69,8 @@ def _int_ends(pairs: list[list[bytes]], faults: Faults) -> _Ends:
     return ends
 
 
-def _str_ends(pairs: list[list[bytes]], lines: list[bytes], faults: Faults) -> _Ends:
-    ends: _Ends = [], []
+def _str_ends(pairs: list[list[bytes]], lines: list[bytes], faults: Faults) -> _BothEnds:
+    ends: _BothEnds = [], []
     for i, (pair, line) in enumerate(zip(pairs, lines, strict=True)):
         # A name with blanks between tabs would be torn apart in silence.
         if b"\t" in line and [part.strip() for part in line.split(b"\t", 2)[:2]] != pair:
