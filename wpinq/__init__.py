@@ -8,6 +8,8 @@ import types
 import typing
 
 from wpinq.dataset import WeightedDataset as WeightedDataset
+from wpinq.declaring import Schema as Schema
+from wpinq.declaring import schema as schema
 from wpinq.errors import AnswersError as AnswersError
 from wpinq.errors import BudgetExceeded as BudgetExceeded
 from wpinq.errors import EpsilonError as EpsilonError

@@ -39,7 +39,7 @@ def evaluate(
         What to evaluate.
     data : mapping
         For each source name, a mapping from record to weight, an iterable of records of weight 1 each, or a table, a
-        file or a cursor as `Session.protect` takes them.
+        file, a cursor, a graph or an `EdgeList` as `Session.protect` takes them.
     engine : str, optional
         "duckdb", "spark" or "reference". Unless given, "duckdb"; with `exact`, "reference".
     exact : bool
@@ -55,7 +55,7 @@ def evaluate(
     PlanError
         When a source has no data, a record is not of its type, or the engine cannot run the plan.
     SourceRejected
-        When a table, a file or a cursor is not what the source declares.
+        When a table, a file, a cursor or a graph is not what the source declares.
     EvaluationFailed
         When DuckDB could not evaluate it, as for want of memory.
 
