@@ -39,7 +39,7 @@ def enforce(connection: Any, facts: frozenset[str], held: HeldColumns, scan: Sca
         for fact in sorted(facts):
             reason, breaches = _CHECKS[fact]
             unkept = f"SELECT a.* FROM {table} AS a {breaches(table, held.type)}"
-            if connection.execute(f"{unkept} LIMIT 1").fetchone() is None:
+            if not connection.execute(f"{unkept} LIMIT 1").fetchall():
                 continue
             if not scan.places and scan.anew is not None:
                 scan = scan.anew()
