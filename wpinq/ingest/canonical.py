@@ -10,10 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.columns.flat import type_name
-from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, TupleOf, Type
+from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Logical, TupleOf, Type
+from wpinq.ingest.logical_columns import logical_column, logical_text, text_says
+from wpinq.ingest.typed_columns import NO_BOOL
 
 Unfit = tuple[str, str]
 """A condition that holds of an unfit value and of no other (null is as good as false), and the reason in words."""
+
+UNFIT = "error('unfit')"
+"""What ends a query."""
 
 _SIGNED = ("tinyint", "smallint", "integer", "bigint")
 _SMALL = (*_SIGNED, "utinyint", "usmallint", "uinteger")
@@ -22,10 +27,15 @@ _WIDE = ("ubigint", "hugeint", "uhugeint")
 
 @dataclass(frozen=True, slots=True)
 class Canonical:
-    """The leaves of a value as `columns.flat` lays them, and what makes it unfit, in the order of looking."""
+    """The leaves of a value as `columns.flat` lays them, and what makes it unfit, in the order of looking.
+
+    `checked` are the leaves of fit values, which end a query with an error where the value is unfit: one look at text
+    that finds whether it is fit need not be followed by another. None where `unfit` has to be asked.
+    """
 
     leaves: tuple[str, ...]
     unfit: tuple[Unfit, ...]
+    checked: tuple[str, ...] | None = None
 
 
 def of_column(column: str, given: Any, type_: Type) -> Canonical:
@@ -47,16 +57,19 @@ def of_column(column: str, given: Any, type_: Type) -> Canonical:
 
 def of_text(column: str, type_: Type) -> Canonical:
     """A column of text, as a declared scalar. An empty field is null where the type allows null."""
-    value, unfit = _TEXT[type_](column)
+    value, unfit, fit = logical_text(column, type_) if isinstance(type_, Logical) else _TEXT[type_](column)
     empty = f"{column} = ''"
+    if_empty = "NULL" if type_.nullable else UNFIT
+    checked = f"CASE WHEN {empty} THEN {if_empty} WHEN {fit} THEN {value} ELSE {UNFIT} END"
     if type_.nullable:
-        return Canonical((f"CASE WHEN {empty} THEN NULL ELSE {value} END",), tuple(unfit))
-    return Canonical((value,), ((empty, f"an empty field where {type_} is declared"), *unfit))
+        return Canonical((f"CASE WHEN {empty} THEN NULL ELSE {value} END",), tuple(unfit), (checked,))
+    unfit.insert(0, (empty, f"an empty field where {type_} is declared"))
+    return Canonical((value,), tuple(unfit), (checked,))
 
 
 def readable_as_text(type_: Type) -> bool:
     """Whether text can say values of a type."""
-    return type_ in _TEXT
+    return type_ in _TEXT or text_says(type_)
 
 
 def _null(column: str, type_: Type) -> list[Unfit]:
@@ -78,6 +91,8 @@ def _value(column: str, given: Any, type_: Type, level: int = 0) -> tuple[str, l
             packed.append(f"f{i} := {inside}")
             more += [(f"{column} IS NOT NULL AND ({condition})", reason) for condition, reason in unfit_inside]
         value = f"CASE WHEN {column} IS NULL THEN NULL ELSE struct_pack({', '.join(packed) or 'f := true'}) END"
+    elif isinstance(type_, Logical):
+        value, more = logical_column(column, given, type_) or _other(column, str(given.id), type_)
     else:
         value, more = _SCALARS[type_](column, str(given.id))
     return value, unfit + more
@@ -140,6 +155,8 @@ def _other(column: str, kind: str, type_: Type) -> _Packed:
 
 
 def _bool(column: str, kind: str) -> _Packed:
+    if kind in (*_SMALL, *_WIDE):
+        return f"({column} = 1)", [(f"{column} NOT IN (0, 1)", NO_BOOL)]
     return (column, []) if kind == "boolean" else _other(column, kind, BOOL)
 
 
@@ -183,38 +200,44 @@ _INTEGER = "[+-]?[0-9]+"
 _DECIMAL = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 
-def _int_text(column: str) -> _Packed:
+_Reading = tuple[str, list[Unfit], str]
+"""A value, what makes text unfit that is not empty, and whether it is fit."""
+
+
+def _int_text(column: str) -> _Reading:
     value = f"TRY_CAST({column} AS BIGINT)"
     digits = f"regexp_full_match({column}, '{_INTEGER}')"
-    return value, [
+    unfit = [
         (f"{column} <> '' AND NOT {digits}", "text that is not of type int"),
         (f"{column} <> '' AND {value} IS NULL", "an integer outside 64 bits"),
     ]
+    return value, unfit, f"CAST({value} AS VARCHAR) = {column} OR ({digits} AND {value} IS NOT NULL)"
 
 
-def _float_text(column: str) -> _Packed:
+def _float_text(column: str) -> _Reading:
     value = f"(TRY_CAST({column} AS DOUBLE) + CAST(0 AS DOUBLE))"
     special = f"lower(ltrim({column}, '+-')) IN ('nan', 'inf', 'infinity')"
-    digits = f"regexp_full_match({column}, '{_DECIMAL}')"
-    return value, [
+    digits, finite = f"regexp_full_match({column}, '{_DECIMAL}')", f"coalesce(isfinite({value}), false)"
+    unfit = [
         (f"{column} <> '' AND NOT {digits} AND {special}", "nan or infinity"),
         (f"{column} <> '' AND NOT {digits}", "text that is not of type float"),
-        (f"{column} <> '' AND NOT coalesce(isfinite({value}), false)", "nan or infinity"),
+        (f"{column} <> '' AND NOT {finite}", "nan or infinity"),
     ]
+    return value, unfit, f"{digits} AND {finite}"
 
 
-def _bool_text(column: str) -> _Packed:
-    known = f"lower({column}) IN ('true', 'false')"
-    return f"(lower({column}) = 'true')", [
-        (f"{column} <> '' AND NOT {known}", "text that is not of type bool (true or false)")
-    ]
+def _bool_text(column: str) -> _Reading:
+    known = f"lower({column}) IN ('true', 'false', '1', '0')"
+    unfit = [(f"{column} <> '' AND NOT {known}", "text that is not of type bool (true or false, 1 or 0)")]
+    return f"(lower({column}) IN ('true', '1'))", unfit, known
 
 
-def _str_text(column: str) -> _Packed:
-    return column, [(f"contains({column}, chr(0))", "text with a zero character: the file is no UTF-8 text")]
+def _str_text(column: str) -> _Reading:
+    zero = f"contains({column}, chr(0))"
+    return column, [(zero, "text with a zero character: the file is no UTF-8 text")], f"NOT {zero}"
 
 
-_TEXT: dict[Type, Callable[[str], _Packed]] = {
+_TEXT: dict[Type, Callable[[str], _Reading]] = {
     INT: _int_text,
     FLOAT: _float_text,
     BOOL: _bool_text,

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from wpinq.columns.held import quoted
+from wpinq.columns.python_rows import load
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import of_column, of_text, readable_as_text
@@ -39,6 +40,11 @@ _DIALECT = (
     "auto_detect=false, header=false, skip=1, delim=',', quote='\"', escape='\"', comment='', nullstr='\\x01', "
     "strict_mode=true, null_padding=false, ignore_errors=false"
 )
+
+
+def format_of(path: Path) -> str:
+    """The ending that says the format of a file, `.gz` aside."""
+    return path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
 
 
 def read_bytes(path: Path) -> bytes:
@@ -119,7 +125,7 @@ def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type
     for file in files:
         with ExitStack() as briefly:
             open_file(file, briefly)
-    listed = f"[{', '.join(quoted(link) for link in _links(files, stack))}]"
+    listed = f"[{', '.join(quoted(link) for link in links(files, stack))}]"
     schemas: list[list[tuple[Any, ...]]] = []
     with suppress(duckdb.Error):
         schemas = _schemas(connection, listed)
@@ -139,7 +145,8 @@ def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type
     return Scan.of_fields(str(path), source, fields, labels, small=small, unreadable=unsound)
 
 
-def _links(files: Sequence[Path], stack: ExitStack) -> list[str]:
+def links(files: Sequence[Path], stack: ExitStack) -> list[str]:
+    """Names for files, for a while, that mean no more than these."""
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wpinq-"))
     links = [os.path.join(folder, str(i)) for i in range(len(files))]
     for link, file in zip(links, files, strict=True):
@@ -256,7 +263,5 @@ def _stage_text(connection: Any, rows: Iterator[list[Any]], width: int, path: Pa
             found.add_faults(dict.fromkeys(ragged, "not as many fields as the first line names"), after)
             after += len(piece)
             columns = zip(names, zip(*piece, strict=True), strict=True)
-            connection.register("loading", {name: np.array(column, dtype=np.object_) for name, column in columns})
-            connection.execute(f"INSERT INTO {STAGED} SELECT * FROM loading")
-            connection.unregister("loading")
+            load(connection, STAGED, {name: np.array(column, dtype=np.object_) for name, column in columns})
     return found

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import of_column
+from wpinq.ingest.exact_scans import is_plain, rounds
 from wpinq.ingest.rejection import Faults
 from wpinq.ingest.rows import columns_scan
 from wpinq.ingest.scan import STAGED, Scan, in_order
@@ -33,7 +34,7 @@ class _Table:
     what : str
         What messages call it.
     offered : object
-        What DuckDB scans; None where it is to be read in Python.
+        What DuckDB scans, or gives it; None where it is to be read in Python.
     lists : callable, optional
         The Python values of a column.
     notes : list of str
@@ -41,7 +42,9 @@ class _Table:
     nan_is_null : sequence of bool
         For each column.
     once : bool
-        Whether it can be read only once.
+        Whether what is offered can be read only once.
+    again : callable, optional
+        Another of these with the same rows, which costs as much as the first.
     small : bool
         Whether it is in memory.
     """
@@ -52,6 +55,7 @@ class _Table:
     notes: Sequence[str] = ()
     nan_is_null: Sequence[bool] = ()
     once: bool = False
+    again: Callable[[], Any] | None = None
     small: bool = True
 
 
@@ -93,8 +97,8 @@ def table_scan(connection: Any, data: Any, library: str, type_: Type, stack: con
 
 
 def _native(connection: Any, table: _Table, layout: Layout, stack: contextlib.ExitStack) -> Scan:
-    connection.register(_OFFERED, table.offered)
-    stack.callback(connection.unregister, _OFFERED)
+    connection.register(_OFFERED, table.offered() if callable(table.offered) else table.offered)
+    stack.callback(_unregister, connection)
     names = [f"g{i}" for i in range(len(layout.types))]
     source = f"{_OFFERED} AS t({', '.join(names)})"
     types = connection.sql(f"SELECT * FROM {source}").types
@@ -104,11 +108,21 @@ def _native(connection: Any, table: _Table, layout: Layout, stack: contextlib.Ex
     fields = [of_column(*column) for column in zip(columns, types, layout.types, strict=True)]
     labels = [layout.label(i) + (table.notes[i] if table.notes else "") for i in range(len(names))]
     scan = Scan.of_fields(table.what, source, fields, labels, small=table.small)
-    if table.once:
+    if table.again is not None:
+        unread = replace(table, offered=table.again, again=None)
+        scan.places, scan.anew = False, lambda: _native(connection, unread, layout, stack)
+    elif table.once:
         with in_order(connection):
             connection.execute(f"CREATE TEMP TABLE {STAGED} AS SELECT * FROM {source}")
         scan.source, scan.number = STAGED, "rowid"
     return scan
+
+
+def _unregister(connection: Any) -> None:
+    import duckdb
+
+    with contextlib.suppress(duckdb.Error):  # where the database is broken, and goes with all that is in it
+        connection.unregister(_OFFERED)
 
 
 def _unsupported(data: object) -> SourceRejected:
@@ -137,14 +151,9 @@ def _numpy(data: Any, layout: Layout) -> _Table:
     else:
         raise SourceRejected(f"{what} has {data.ndim} dimensions: offer rows and columns")
     # What is not a number DuckDB would take for null, as pandas means it.
-    plain = all(_is_plain(array) and not (array.dtype.kind == "f" and numpy.isnan(array).any()) for array in arrays)
+    plain = all(is_plain(array) and not (array.dtype.kind == "f" and numpy.isnan(array).any()) for array in arrays)
     offered = {f"g{i}": array for i, array in enumerate(arrays)} if plain else None
     return _Table(what, offered, lambda i: _values(arrays[i]), [f" (dtype {array.dtype})" for array in arrays])
-
-
-def _is_plain(array: Any) -> bool:
-    """Whether DuckDB scans an array for what it is: numbers as the machine has them."""
-    return array.ndim == 1 and array.dtype.kind in "biuf" and array.dtype.itemsize <= 8 and array.dtype.isnative
 
 
 def _values(array: Any) -> list[Any]:
@@ -176,17 +185,18 @@ def _pandas_offered(series: Sequence[Any], own: Sequence[bool]) -> Any:
     """What DuckDB scans of columns, or None where one is of Python objects, or only Arrow could hand it over."""
     if all(own):
         arrays = [column.to_numpy() for column in series]
-        return {f"g{i}": array for i, array in enumerate(arrays)} if all(map(_is_plain, arrays)) else None
-    if any(plain and not _is_plain(column.to_numpy()) for column, plain in zip(series, own, strict=True)):
+        return {f"g{i}": array for i, array in enumerate(arrays)} if all(map(is_plain, arrays)) else None
+    if any(plain and not is_plain(column.to_numpy()) for column, plain in zip(series, own, strict=True)):
         return None
     try:
         import pyarrow
     except ImportError:
         return None
     try:
-        return pyarrow.table([pyarrow.array(column, from_pandas=False) for column in series], names=_names(series))
+        table = pyarrow.table([pyarrow.array(column, from_pandas=False) for column in series], names=_names(series))
     except pyarrow.ArrowException:
         return None
+    return None if rounds(table.schema.types) else table
 
 
 def _names(columns: Sequence[Any]) -> list[str]:
@@ -208,7 +218,14 @@ def _polars(data: Any, layout: Layout) -> _Table:
         pass
     if frame is None:
         raise SourceRejected("the polars frame cannot be computed: collect it yourself to see why")
-    return _Table(what, _Stream(frame), lambda i: frame[f"g{i}"].to_list())
+    rounded = rounds(frame.schema.values())
+
+    def lists(i: int) -> list[Any]:
+        series = frame[f"g{i}"]
+        moments = series.dtype in (polars.Duration, polars.Datetime)  # whose lists round
+        return list(series.to_numpy()) if moments else series.to_list()
+
+    return _Table(what, None if rounded else _Stream(frame), lists)
 
 
 def _pyarrow(data: Any, layout: Layout) -> _Table:
@@ -221,6 +238,7 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
         raise _unsupported(data)
     places = layout.pick(data.schema.names, what)
     schema = pyarrow.schema([pyarrow.field(f"g{i}", data.schema.field(place).type) for i, place in enumerate(places)])
+    rounded = rounds(schema.types)
     if once:
 
         def batches() -> Iterator[Any]:
@@ -229,7 +247,7 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
                 chosen.validate(full=True)  # what DuckDB takes for text must be UTF-8
                 yield chosen
 
-        offered = pyarrow.RecordBatchReader.from_batches(schema, batches())
+        offered = None if rounded else pyarrow.RecordBatchReader.from_batches(schema, batches())
         return _Table(what, offered, once=True, small=False)
     table, sound = pyarrow.Table.from_arrays([data.column(place) for place in places], schema=schema), False
     try:
@@ -239,7 +257,12 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
         pass
     if not sound:
         raise SourceRejected("the table is not sound Arrow: validate it yourself to see why")
-    return _Table(what, _Stream(table), lambda i: table.column(i).to_pylist())
+
+    def lists(i: int) -> list[Any]:
+        column = table.column(i)
+        return list(column.to_numpy()) if pyarrow.types.is_duration(column.type) else column.to_pylist()
+
+    return _Table(what, None if rounded else _Stream(table), lists)
 
 
 def _duckdb(data: Any, layout: Layout) -> _Table:
@@ -249,7 +272,21 @@ def _duckdb(data: Any, layout: Layout) -> _Table:
         raise _unsupported(data)
     what = "the relation"
     places = layout.pick(data.columns, what)
-    return _Table(what, _Stream(data.project(", ".join(f"#{place + 1}" for place in places))), small=False)
+    picked = data.project(", ".join(f"#{place + 1}" for place in places))
+    try:
+        import pyarrow  # noqa: F401 - without it there is a stream, which is computed again for each look at its schema
+    except ImportError:
+        return _Table(what, _Stream(picked), small=False)
+
+    reading: list[Any] = []
+
+    def rows() -> Any:
+        while reading:
+            reading.pop().close()  # a connection has one result at a time
+        reading.append(picked.to_arrow_reader(_PIECE))
+        return reading[0]
+
+    return _Table(what, rows, once=True, again=rows, small=False)
 
 
 def _cursor_pieces(cursor: Any, places: Sequence[int]) -> Iterator[tuple[list[list[Any]], Faults]]:
