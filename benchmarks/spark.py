@@ -28,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,6 @@ class Meter:
         self.java: Any = None
         self.context: Any = None
         self.rows = self.read = 0
-        self.parts: list[dict[str, Any]] = []
 
     def watch_spark(self, session: Any) -> None:
         self.context = session.sparkContext
@@ -103,7 +102,7 @@ class Meter:
         work()
         after = time.perf_counter(), self.processor(), self.rows, self.read, self.results()
         spent = [late - early for early, late in zip(before, after, strict=True)]
-        self.parts.append({"name": name, "spent": spent, "peak": self.peak()})
+        print(json.dumps({"name": name, "spent": spent, "peak": self.peak()}), flush=True)
 
 
 class Counted:
@@ -154,7 +153,7 @@ def count_what_duckdb_gives(meter: Meter) -> None:
         setattr(database, name, counting)
 
 
-def run(task: dict[str, Any]) -> list[dict[str, Any]]:
+def run(task: dict[str, Any]) -> None:
     meter = Meter()
     spark = task["engine"] == "spark"
     (count_what_spark_gives if spark else count_what_duckdb_gives)(meter)
@@ -168,7 +167,6 @@ def run(task: dict[str, Any]) -> list[dict[str, Any]]:
         meter.part("CCDF", lambda: session.release(ccdf))
         triangles = triangles_by_intersect(symmetric).noisy_count(epsilon=1, over=["triangle!"])
         meter.part("TbI", lambda: session.release(triangles))
-    return meter.parts
 
 
 def start_spark(task: dict[str, Any], session: Any, meter: Meter) -> None:
@@ -190,13 +188,14 @@ def start_spark(task: dict[str, Any], session: Any, meter: Meter) -> None:
     meter.watch_spark(session._engine.open().session)
 
 
-def in_a_process(task: dict[str, Any]) -> list[dict[str, Any]]:
+def in_a_process(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The parts of one engine's work, as they are done."""
     command = [sys.executable, __file__, "--task", json.dumps(task)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    parts: list[dict[str, Any]] = json.loads(done.stdout)
-    return parts
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        yield from map(json.loads, process.stdout)
+    if process.returncode:
+        raise SystemExit(f"{task['engine']} failed")
 
 
 def main() -> None:
@@ -208,7 +207,7 @@ def main() -> None:
     parser.add_argument("--task", type=json.loads, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.task:
-        print(json.dumps(run(given.task)))
+        run(given.task)
         return
     print(f"{given.edges:,} edges; 2 threads; load before: {os.getloadavg()[0]:.1f}")
     print("| engine | part | seconds | processor | rows to Python | bytes of them | bytes to Java | peak GB |")
