@@ -33,7 +33,7 @@ def _alike(type_: TupleOf) -> bool:
     return left == right and len(column_names(left)) == len(column_names(right))
 
 
-def enforce(connection: Any, facts: frozenset[str], held: HeldColumns, scan: Scan, noun: str) -> None:
+def enforce(connection: Any, facts: frozenset[str], held: HeldColumns, scan: Scan) -> None:
     """Refuse data that does not keep a fact: `held`, which came from the rows of a scan."""
     with held.shown(connection, "checking") as table:
         for fact in sorted(facts):
@@ -50,7 +50,7 @@ def enforce(connection: Any, facts: frozenset[str], held: HeldColumns, scan: Sca
             with in_order(connection):
                 for _, number, first in listed(connection, found):
                     tally.add(first, {reason: number})
-            tally.refuse("the data", noun=noun)
+            tally.refuse("the data", noun=scan.noun, first=scan.first)
 
 
 def _asymmetric(table: str, type_: Type) -> str:

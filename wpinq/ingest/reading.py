@@ -14,9 +14,9 @@ from wpinq.columns.held import HeldColumns, opened
 from wpinq.dataset import EngineDataset
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import Type
-from wpinq.ingest.edge_list import EdgeList
-from wpinq.ingest.edge_scan import edge_scan
-from wpinq.ingest.files import csv_scan, parquet_files, parquet_scan
+from wpinq.ingest.conversions import conversions
+from wpinq.ingest.edge_list import EdgeList, as_edge_list
+from wpinq.ingest.files import csv_scan, format_of, parquet_files, parquet_scan
 from wpinq.ingest.offered_tables import cursor_scan, is_cursor, library_of, table_scan
 from wpinq.ingest.promises import check_facts, enforce
 from wpinq.ingest.rows import mapping_scan, rows_scan
@@ -46,9 +46,10 @@ def read_source(
         Rows: an iterable of tuples, lists or mappings by field name, or of bare values where the type is no
         record. A mapping `{record: weight}`. A table: a pandas or polars frame (eager or lazy), an Arrow table,
         batch or reader, a DuckDB relation, a numpy array (structured or two-dimensional). A cursor of a DB-API with
-        a result. An `EdgeList`, or the path of a file: `.csv`, `.parquet` (also a folder of such files, or a
-        pattern), or an edge list (`.txt`, `.tsv`, `.edges`), the text formats also with `.gz`. The path of an edge
-        list is read as `EdgeList(path)` is: directed, and refused where an edge stands there twice.
+        a result. A graph of networkx or igraph, or its edges, read as `EdgeList(graph)` is. An `EdgeList`, or the path
+        of a file: `.csv`, `.parquet` (also a folder of such files, or a pattern), or an edge list (`.txt`, `.tsv`,
+        `.edges`), the text formats also with `.gz`. The path of an edge list is read as `EdgeList(path)` is: directed,
+        and refused where an edge stands there twice.
         An `EngineDataset`, which an engine has made of what is there already: checked there.
 
         Columns are matched by the field names where all fields have one, else by place. Columns and keys that
@@ -95,20 +96,22 @@ def read_source(
     check_facts(facts, type_)
     if isinstance(data, EngineDataset):
         return read_frame(data.frame, type_, unit_weight=unit_weight, cap=cap, facts=facts)
+    data = as_edge_list(data)
     if not isinstance(data, Mapping) and unit_weight < 1:
         raise SourceRejected(
             f"a row weighs 1, above the unit weight {unit_weight}: offer a mapping {{record: weight}}, or "
             "declare a larger unit_weight"
         )
-    noun = "item" if isinstance(data, Mapping) else "edge" if _is_edge_list(data) else "row"
     with database() as connection, ExitStack() as stack:
         stack.enter_context(staged(connection))
         if isinstance(data, Mapping):
             scan = mapping_scan(connection, data, type_, unit_weight)
         else:
             scan = _scan(connection, data, type_, stack)
-        held, scan = held_rows(connection, scan, type_, noun)
-        enforce(connection, facts, held, scan, noun)
+            if not isinstance(data, EdgeList):
+                scan.conversions = conversions(_library(data), type_)
+        held, scan = held_rows(connection, scan, type_)
+        enforce(connection, facts, held, scan)
     if held.norm > cap:
         raise SourceRejected(
             f"the total weight of the data is above the cap {cap} that the source declares: declare a larger cap, "
@@ -118,10 +121,18 @@ def read_source(
 
 
 def is_rows(data: object) -> bool:
-    """Whether data are rows or a mapping of Python's, and no table, file or cursor."""
+    """Whether data are rows or a mapping of Python's, and no table, file, cursor or graph."""
+    data = as_edge_list(data)
     if isinstance(data, Mapping):
         return True
     return not isinstance(data, (str, os.PathLike, EdgeList)) and library_of(data) is None and not is_cursor(data)
+
+
+def _library(data: object) -> str:
+    """What the columns are converted in."""
+    if isinstance(data, (str, os.PathLike)):
+        return "csv" if format_of(Path(data)) == ".csv" else "parquet"
+    return library_of(data) or ("cursor" if is_cursor(data) else "rows")
 
 
 def _scan(connection: Any, data: object, type_: Type, stack: ExitStack) -> Scan:
@@ -130,7 +141,7 @@ def _scan(connection: Any, data: object, type_: Type, stack: ExitStack) -> Scan:
     if isinstance(data, (str, os.PathLike)):
         return _scan_path(connection, Path(data), type_, stack)
     if isinstance(data, EdgeList):
-        return edge_scan(connection, data, type_, stack)
+        return data.scan(connection, type_, stack)
     library = library_of(data)
     if library is not None:
         return table_scan(connection, data, library, type_, stack)
@@ -144,23 +155,12 @@ def _scan(connection: Any, data: object, type_: Type, stack: ExitStack) -> Scan:
     return rows_scan(connection, data, type_)
 
 
-def format_of(path: Path) -> str:
-    """The ending that says the format of a file, `.gz` aside."""
-    return path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
-
-
-def _is_edge_list(data: object) -> bool:
-    if isinstance(data, (str, os.PathLike)):
-        return format_of(Path(data)) in _EDGE_LISTS
-    return isinstance(data, EdgeList)
-
-
 def _scan_path(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Scan:
     files = parquet_files(path)
     if files is not None:
         return parquet_scan(connection, path, files, type_, stack)
-    if _is_edge_list(path):
-        return edge_scan(connection, EdgeList(path), type_, stack)
+    if format_of(path) in _EDGE_LISTS:
+        return EdgeList(path).scan(connection, type_, stack)
     if format_of(path) == ".csv":
         return csv_scan(connection, path, type_, stack)
     raise SourceRejected(

@@ -9,18 +9,12 @@ from typing import Any
 
 from wpinq.dataset import EngineDataset, WeightRange
 from wpinq.errors import SourceRejected
-from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
+from wpinq.expr.types import DURATION, FLOAT, STR, TIME, CategoryOf, ListOf, TupleOf, Type
+from wpinq.ingest.spark_columns import SparkColumn, spark_column
 from wpinq.ingest.typed_columns import Layout
 
 _WHAT = "the Spark frame"
 _UNREADABLE = "cannot be read by Spark: show it yourself to see why"
-_KINDS: dict[Type, tuple[str, ...]] = {
-    BOOL: ("boolean",),
-    INT: ("tinyint", "smallint", "int", "bigint"),
-    FLOAT: ("float", "double"),
-    STR: ("string",),
-}
-"""What Spark may call a type; the last is the canonical form."""
 
 
 def read_frame(
@@ -35,7 +29,7 @@ def read_frame(
     frame : pyspark.sql.DataFrame
         It is evaluated once.
     type_ : Type
-        The declared type: one or more int, float, bool or str, each perhaps null.
+        The declared type: one or more int, float, bool, str, date, timestamp, decimal or category, each perhaps null.
     unit_weight, cap, facts
         As `read_source` has them.
 
@@ -54,17 +48,27 @@ def read_frame(
     -----
     Costs no privacy: nothing is released.
     """
+    from pyspark.sql import functions as sql
+
     if unit_weight < 1:
         raise SourceRejected(f"a row weighs 1, above the unit weight {unit_weight}: declare a larger unit_weight")
     layout = Layout.of(type_)
     columns, kinds = _columns(frame)
     places = layout.pick(columns, _WHAT)
     for i, (place, field) in enumerate(zip(places, layout.types, strict=True)):
-        if field not in _KINDS:
-            raise SourceRejected(f"{_WHAT}: {layout.label(i)} is none of int, float, bool and str: offer rows instead")
-        if kinds[place] not in _KINDS[field]:
+        if isinstance(field, (ListOf, TupleOf)) or field in (TIME, DURATION):
+            raise SourceRejected(
+                f"{_WHAT}: {layout.label(i)} is none of int, float, bool, str, date, timestamp, decimal and category: "
+                "offer rows instead"
+            )
+        if spark_column(sql.lit(None), kinds[place], field) is None:
             raise SourceRejected(f"{_WHAT}: {layout.label(i)} is of another type than {field}: cast it in Spark")
-    fault, read = _checked(frame, layout, places, cap, facts)
+    given = frame.toDF(*[f"g{i}" for i in range(len(frame.columns))])
+    found = [
+        spark_column(sql.col(f"g{place}"), kinds[place], field)
+        for place, field in zip(places, layout.types, strict=True)
+    ]
+    fault, read = _checked(given, [column for column in found if column is not None], layout, cap, facts)
     if read is None:
         raise SourceRejected(f"{_WHAT} {fault or _UNREADABLE}")
     return read
@@ -81,7 +85,7 @@ def _columns(frame: Any) -> tuple[list[str], list[str]]:
 
 
 def _checked(
-    frame: Any, layout: Layout, places: Sequence[int], cap: Fraction, facts: frozenset[str]
+    given: Any, columns: Sequence[SparkColumn], layout: Layout, cap: Fraction, facts: frozenset[str]
 ) -> tuple[str, EngineDataset | None]:
     """The dataset, or what is wrong with it. What Spark says of a failure quotes rows: it ends here.
 
@@ -89,26 +93,36 @@ def _checked(
     """
     held, fault, read = None, "", None
     with contextlib.suppress(Exception):
-        held = _weighed(frame, layout, places).localCheckpoint(eager=True)
+        held = _weighed(given, columns).localCheckpoint(eager=True)
         fault, weight_range = _first_fault(held, layout, cap, facts)
         read = None if fault else EngineDataset(held, weight_range)
-    if read is None and held is not None:
+    if held is None:
+        fault = _unfit_column(given, columns, layout)
+    elif read is None:
         with contextlib.suppress(Exception):
             held._jdf.queryExecution().analyzed().rdd().unpersist(False)
     return fault, read
 
 
-def _weighed(frame: Any, layout: Layout, places: Sequence[int]) -> Any:
+def _weighed(given: Any, columns: Sequence[SparkColumn]) -> Any:
     """The rows in canonical form, equal ones added up."""
     from pyspark.sql import functions as sql
 
-    given = frame.toDF(*[f"g{i}" for i in range(len(frame.columns))])
-    columns = []
-    for i, (place, field) in enumerate(zip(places, layout.types, strict=True)):
-        typed = sql.col(f"g{place}").cast(_KINDS[field][-1])
-        columns.append((typed + sql.lit(0.0) if field == FLOAT else typed).alias(f"c{i}"))  # -0.0 becomes 0.0
-    rows = given.select(*columns)
+    rows = given.select(*[column.checked().alias(f"c{i}") for i, column in enumerate(columns)])
     return rows.groupBy(*rows.columns).agg(sql.count(sql.lit(1)).cast("double").alias("w"))
+
+
+def _unfit_column(given: Any, columns: Sequence[SparkColumn], layout: Layout) -> str:
+    """Which column has what stands for nothing, where one has, read again."""
+    from pyspark.sql import functions as sql
+
+    doubtful = [(i, column) for i, column in enumerate(columns) if column.unfit is not None]
+    with contextlib.suppress(Exception):
+        found = given.agg(*[sql.max(column.unfit) for _, column in doubtful]).collect()[0] if doubtful else ()
+        for is_so, (i, column) in zip(found, doubtful, strict=True):
+            if is_so:
+                return f"has in {layout.label(i)} {column.reason}"
+    return ""
 
 
 def _unfit(layout: Layout) -> dict[str, Any]:
@@ -123,7 +137,7 @@ def _unfit(layout: Layout) -> dict[str, Any]:
         if field == FLOAT:
             infinite = sql.isnan(value) | (sql.abs(value) == float("inf"))
             unfit[f"has a number in {label} that is not finite"] = sql.coalesce(infinite, sql.lit(False))
-        if field == STR:
+        if field == STR or isinstance(field, CategoryOf):
             unfit[f"has a text in {label} that is not UTF-8"] = sql.coalesce(~sql.is_valid_utf8(value), sql.lit(False))
     return unfit
 
