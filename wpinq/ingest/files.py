@@ -96,6 +96,8 @@ def _missing(path: Path, words: str) -> SourceRejected:
 
 # --- parquet ----------------------------------------------------------------------------------------------------------
 
+_UNSOUND = "is not a sound parquet file, or there is too little memory or disk to hold it: write it again, or make room"
+
 
 def parquet_files(path: Path) -> list[Path] | None:
     """The parquet files that a path, a folder or a pattern means, by name; None where it means none of these.
@@ -129,9 +131,8 @@ def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type
     schemas: list[list[tuple[Any, ...]]] = []
     with suppress(duckdb.Error):
         schemas = _schemas(connection, listed)
-    unsound = "is not a sound parquet file: write it again"
     if not schemas:
-        raise SourceRejected(f"{path} {unsound}")
+        raise SourceRejected(f"{path} is not a sound parquet file: write it again")
     if any(schema != schemas[0] for schema in schemas):
         raise SourceRejected(f"the files of {path} differ in their columns or types: offer files of one schema")
     layout, names = Layout.of(type_), _top(schemas[0])
@@ -142,7 +143,7 @@ def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type
     fields = [of_column(f"g{i}", types[i], kind) for i, kind in zip(places, layout.types, strict=True)]
     labels = [layout.label(i) for i in range(len(fields))]
     small = sum(file.stat().st_size for file in files) <= SMALL
-    return Scan.of_fields(str(path), source, fields, labels, small=small, unreadable=unsound)
+    return Scan.of_fields(str(path), source, fields, labels, small=small, unreadable=_UNSOUND)
 
 
 def links(files: Sequence[Path], stack: ExitStack) -> list[str]:

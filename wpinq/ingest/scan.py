@@ -73,7 +73,7 @@ class Scan:
     number: str = "row_number() OVER () - 1"
     places: bool = True
     found: Tally = field(default_factory=Tally)
-    unreadable: str = "cannot be read: read it yourself to see why"
+    unreadable: str = "cannot be read, or there is too little memory or disk to hold it: read it yourself to see why"
     anew: Callable[[], Scan] | None = None
     norm: Fraction | None = None
     repeats: Literal["keep", "drop", "refuse"] = "keep"
