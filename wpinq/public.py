@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -12,8 +12,9 @@ import numpy as np
 from wpinq.dataset import WeightedDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError
-from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize
+from wpinq.ingest.promises import enforce_all
+from wpinq.ingest.reading import count_people
 from wpinq.measure.answers import Answers
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement
@@ -21,6 +22,7 @@ from wpinq.measure.scales import on_lattice
 from wpinq.plan.arithmetic import EXACT, FLOAT
 from wpinq.plan.certify import certify
 from wpinq.plan.node import sources
+from wpinq.plan.operators.source import Source
 from wpinq.query import Query
 
 
@@ -34,7 +36,8 @@ def evaluate(
     query : Query
         What to evaluate.
     data : mapping
-        For each source name, a mapping from record to weight, or an iterable of records of weight 1 each.
+        For each source name, a mapping from record to weight, or an iterable of records of weight 1 each; where the
+        source declares a person, rows with the column of ids, as `Session.protect` takes them.
     engine : str, optional
         "duckdb", "spark" or "reference". Unless given, "duckdb"; with `exact`, "reference".
     exact : bool
@@ -49,6 +52,8 @@ def evaluate(
     ------
     PlanError
         When a source has no data, a record is not of its type, or the engine cannot run the plan.
+    SourceRejected
+        When the data do not keep the facts that the source declares, on which engines rely.
     EvaluationFailed
         When DuckDB could not evaluate it, as for want of memory.
 
@@ -68,7 +73,7 @@ def evaluate(
     for name, declaration in sources([query.plan]).items():
         if name not in data:
             raise PlanError(f"no data for the source {name!r}")
-        datasets[name] = _read(data[name], declaration.record, name)
+        datasets[name] = _read(data[name], declaration)
     try:
         return WeightedDataset(chosen.once(query.plan, datasets, EXACT if exact else FLOAT))
     except EvaluationFailed:
@@ -76,15 +81,25 @@ def evaluate(
         raise
 
 
-def _read(given: Mapping[object, Any] | Iterable[object], type_: Type, name: str) -> dict[Value, Fraction]:
-    items = given.items() if isinstance(given, Mapping) else ((record, 1) for record in given)
-    weights: dict[Value, Fraction] = {}
-    for record, weight in items:
+def _read(given: Any, source: Source) -> Mapping[Value, Fraction | float]:
+    if source.person is not None:  # who is who, and which rows count, is said at the one door for data
+        return count_people(given, source.row, source.person, frozenset(source.facts))
+    items = list(given.items() if isinstance(given, Mapping) else ((record, 1) for record in given))
+    records: list[Value] = []
+    for record, _ in items:
         try:
-            key = normalize(record, type_)
+            records.append(normalize(record, source.record))
         except UnfitValue as reason:
-            raise PlanError(f"source {name!r}: the record {record!r} is {reason}") from None
-        weights[key] = weights.get(key, Fraction(0)) + Fraction(weight)
+            raise PlanError(f"source {source.source!r}: the record {record!r} is {reason}") from None
+    weights: dict[Value, Fraction] = {}
+    for record, (_, weight) in zip(records, items, strict=True):
+        weights[record] = weights.get(record, Fraction(0)) + Fraction(weight)
+    enforce_all(
+        frozenset(source.facts),
+        {record: weight for record, weight in weights.items() if weight},
+        records,
+        [Fraction(weight) for _, weight in items] if isinstance(given, Mapping) else None,
+    )
     return weights
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
 from wpinq.dataset import EngineDataset
 from wpinq.errors import PlanError, SourceRejected
+from wpinq.expr.facts import check_facts
+from wpinq.expr.person import Person
 from wpinq.expr.types import INT, STR, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.ingest.data_frames import library_of, records_of_table
 from wpinq.ingest.edge_list import EdgeList
 from wpinq.ingest.files import records_of_csv, records_of_parquet
-from wpinq.ingest.promises import check_facts, enforce, norm
+from wpinq.ingest.people import Id, kept_rows, weigh
+from wpinq.ingest.promises import enforce_all, enforce_symmetry, enforce_unit_of_edges, norm
 from wpinq.ingest.rejection import Faults, reject
 from wpinq.ingest.rows import read_weights, records_of_rows
 from wpinq.ingest.spark_frames import read_frame
@@ -31,6 +35,7 @@ def read_source(
     unit_weight: Fraction,
     cap: Fraction,
     facts: frozenset[str] = frozenset(),
+    person: Person | None = None,
 ) -> dict[Value, float] | EngineDataset:
     """The weighted dataset that a curator offers, checked against what its source declares.
 
@@ -50,13 +55,16 @@ def read_source(
         Columns are matched by the field names where all fields have one, else by place. Columns and keys that
         the type does not name are ignored. Missing values of pandas (NaN, NA, None) are null.
     type_ : Type
-        The declared type of the records. Nothing is inferred from the data.
+        The declared type of the rows, which is that of the records but where a record is one person's rows. Nothing is
+        inferred from the data.
     unit_weight : Fraction
         Positive: the most that a row may weigh in absolute value.
     cap : Fraction
         Positive: the most that the absolute weights may add up to, compared without rounding.
     facts : frozenset of str
         Names from `wpinq.expr.facts.FACTS` that the dataset must keep.
+    person : Person, optional
+        Whose rows the rows are: of each person's, only so many are taken, before anything else is asked of the dataset.
 
     Returns
     -------
@@ -85,7 +93,11 @@ def read_source(
     """
     if unit_weight <= 0 or cap <= 0:
         raise PlanError("unit_weight and cap are positive numbers")
-    check_facts(facts, type_)
+    check_facts(facts, type_, unit_weight)
+    if person is not None:
+        dataset = count_people(data, type_, person, facts)
+        _check_cap(dataset, cap)
+        return dataset
     if isinstance(data, EngineDataset):
         return read_frame(data.frame, type_, unit_weight=unit_weight, cap=cap, facts=facts)
     if isinstance(data, Mapping):
@@ -101,14 +113,57 @@ def read_source(
         records = _read_rows(data, type_)
         weights = None
         dataset = {record: float(count) for record, count in Counter(records).items()}
-    for fact in sorted(facts):
-        enforce(fact, dataset, records, weights, noun)
+    enforce_all(facts, dataset, records, weights, noun)
+    if "symmetric" in facts and weights is not None:
+        enforce_unit_of_edges(records, weights, unit_weight)
+    _check_cap(dataset, cap)
+    return dataset
+
+
+def _check_cap(dataset: Mapping[Value, float], cap: Fraction) -> None:
     if norm(dataset.values()) > cap:
         raise SourceRejected(
             f"the total weight of the data is above the cap {cap} that the source declares: declare a larger cap, "
             "from public knowledge, or offer less data"
         )
+
+
+def count_people(data: object, type_: Type, person: Person, facts: frozenset[str]) -> dict[Value, float]:
+    """The dataset that each person's rows are, at most so many; refused where it breaks a fact.
+
+    The cut comes before all that looks across people: equal rows of several, and facts.
+    """
+    if isinstance(data, Mapping) or _is_edge_list(data):
+        raise SourceRejected(
+            f"the data do not say whose they are: offer rows by field name, a table, csv or parquet, with the ids of "
+            f"people in a column {person.column!r}; weights of their own, and edge lists, have none"
+        )
+    if not isinstance(data, (str, os.PathLike)) and library_of(data) is None and isinstance(data, Iterable):
+        data = list(data)
+    rows = _read_rows(data, type_)
+    kept = kept_rows(_read_ids(data, type_, person, rows), rows, type_, person.at_most)
+    dataset = weigh(kept, person)
+    enforce_all(facts, dataset, rows, None)
+    if "symmetric" in facts:
+        enforce_symmetry(kept, rows)
     return dataset
+
+
+def _read_ids(data: object, type_: Type, person: Person, rows: Sequence[Value]) -> list[Id]:
+    """Whose each row is. Ids are int or str as the column has them; those of a csv file are its text."""
+    place = person.id_field(type_)
+    if place is not None:
+        return [row[place] for row in rows]
+    if isinstance(data, list) and not all(isinstance(row, Mapping) for row in data):
+        raise SourceRejected(
+            f"rows without field names do not say whose they are: offer mappings by field name, with the ids in "
+            f"{person.column!r}, or declare a field of this name"
+        )
+    text = isinstance(data, (str, os.PathLike)) and format_of(Path(data)) == ".csv"
+    for kind in () if text else (INT,):
+        with contextlib.suppress(SourceRejected):
+            return [id_ for (id_,) in _read_rows(data, TupleOf((person.column,), (kind,)))]
+    return [id_ for (id_,) in _read_rows(data, TupleOf((person.column,), (STR,)))]
 
 
 def _read_mapping(
@@ -155,6 +210,11 @@ def _read_rows(data: object, type_: Type) -> list[Value]:
 def format_of(path: Path) -> str:
     """The ending that says the format of a file, `.gz` aside."""
     return path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+
+
+def is_directed_edge_list(data: object) -> bool:
+    """Whether data are an edge list of which (a, b) and (b, a) are two edges."""
+    return _is_edge_list(data) and not (isinstance(data, EdgeList) and not data.directed)
 
 
 def _is_edge_list(data: object) -> bool:
