@@ -11,6 +11,7 @@ from wpinq.display.explanation import explain_plan
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError
 from wpinq.expr.facts import check_facts
+from wpinq.expr.library import count
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
 from wpinq.expr.person import Person
 from wpinq.expr.trace import UserFunction, lift, trace
@@ -154,6 +155,54 @@ def _person(name: str, told: Mapping[str, Any]) -> Person | None:
             'count, together: person="customer_id", at_most=20'
         )
     return Person(told["person"], told["at_most"], told.get("nested", False), told.get("account", ""))
+
+
+def rows_a_person(source: Query, epsilon: object, quantile: object = "0.95") -> Measurement:
+    """A quantile of how many rows a person has, to choose `at_most` by: bought, never looked up.
+
+    Parameters
+    ----------
+    source : Query
+        A source of people in nested form, `wp.source(..., person=..., at_most=..., nested=True)`. Its `at_most`, of
+        public knowledge, is the most that can come out: people with more rows count as having so many. A large one
+        costs nothing, for a person is one record of weight 1.
+    epsilon : number
+        More than 0: what it costs, once.
+    quantile : number
+        Between 0 and 1: the share of people who are to keep all their rows.
+
+    Returns
+    -------
+    Measurement
+        A choice (permute-and-flip) among 1, …, `at_most`; its answer's `value` is the number.
+
+    Raises
+    ------
+    PlanError
+        When the source is not of people in nested form.
+
+    Notes
+    -----
+    Privacy cost: epsilon. Declare the source under the `account` of the tables whose `at_most` is to be chosen.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> visits = wp.source("visits", page=str, person="user", at_most=1000, nested=True)
+    >>> print(wp.bill(wp.rows_a_person(visits, epsilon=0.1)))
+    visits: 0.1
+      protects one person, at most 1,000 rows in one record, of weight 1
+      Choose(0.1) uses it once: 0.1 x 1 = 0.1
+    """
+    declared = source.plan.operator if isinstance(source, Query) else None
+    person = declared.person if isinstance(declared, Source) else None
+    if person is None or not person.nested:
+        raise PlanError(
+            "rows_a_person takes a source of people in nested form: declare the data with person=..., nested=True, "
+            "and for at_most a public bound that hardly anybody exceeds"
+        )
+    rows = source.select(lambda rows: count(rows))
+    return rows.quantile(epsilon, quantile, range(1, person.at_most + 1))
 
 
 class Query(Planned):
