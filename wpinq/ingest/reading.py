@@ -94,12 +94,12 @@ def read_source(
     if unit_weight <= 0 or cap <= 0:
         raise PlanError("unit_weight and cap are positive numbers")
     check_facts(facts, type_, unit_weight)
+    if isinstance(data, EngineDataset):
+        return read_frame(data.frame, type_, unit_weight=unit_weight, cap=cap, facts=facts, person=person)
     if person is not None:
         dataset = count_people(data, type_, person, facts)
         _check_cap(dataset, cap)
         return dataset
-    if isinstance(data, EngineDataset):
-        return read_frame(data.frame, type_, unit_weight=unit_weight, cap=cap, facts=facts)
     if isinstance(data, Mapping):
         noun = "item"
         records, weights, dataset = _read_mapping(data, type_, unit_weight)
