@@ -48,7 +48,14 @@ TRUSTED = (
     ),
     *("measure/measurement", "measure/scales"),
     *("kernel/charge", "kernel/ledger_schema", "kernel/ledger_history", "kernel/ledger_tables", "kernel/ledger_file"),
-    *("kernel/ledger", "kernel/accounts", "kernel/origins", "ingest/people"),
+    *(
+        "kernel/ledger",
+        "kernel/accounts",
+        "kernel/origins",
+        "ingest/people",
+        "ingest/held_people",
+        "ingest/canonical_rows",
+    ),
     *("kernel/coins", "kernel/exponential", "kernel/laplace"),
     *(
         "kernel/geometric",

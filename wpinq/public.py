@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from wpinq.dataset import WeightedDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
-from wpinq.errors import EpsilonError, EvaluationFailed, PlanError
+from wpinq.errors import EpsilonError, EvaluationFailed, PlanError, SourceRejected
+from wpinq.expr.facts import FACTS
 from wpinq.expr.values import UnfitValue, Value, normalize
-from wpinq.ingest.promises import enforce_all
-from wpinq.ingest.reading import count_people
+from wpinq.ingest import read_source
 from wpinq.measure.answers import Answers
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement
@@ -83,24 +83,38 @@ def evaluate(
 
 def _read(given: Any, source: Source) -> Mapping[Value, Fraction | float]:
     if source.person is not None:  # who is who, and which rows count, is said at the one door for data
-        return count_people(given, source.row, source.person, frozenset(source.facts))
-    items = list(given.items() if isinstance(given, Mapping) else ((record, 1) for record in given))
-    records: list[Value] = []
-    for record, _ in items:
+        facts = frozenset(source.facts)
+        read = read_source(
+            given, source.row, unit_weight=source.unit_weight, cap=source.cap, facts=facts, person=source.person
+        )
+        assert isinstance(read, Mapping)
+        return dict(read.items())
+    items = given.items() if isinstance(given, Mapping) else ((record, 1) for record in given)
+    weights: dict[Value, Fraction] = {}
+    for record, weight in items:
         try:
-            records.append(normalize(record, source.record))
+            key = normalize(record, source.record)
         except UnfitValue as reason:
             raise PlanError(f"source {source.source!r}: the record {record!r} is {reason}") from None
-    weights: dict[Value, Fraction] = {}
-    for record, (_, weight) in zip(records, items, strict=True):
-        weights[record] = weights.get(record, Fraction(0)) + Fraction(weight)
-    enforce_all(
-        frozenset(source.facts),
-        {record: weight for record, weight in weights.items() if weight},
-        records,
-        [Fraction(weight) for _, weight in items] if isinstance(given, Mapping) else None,
-    )
+        weights[key] = weights.get(key, Fraction(0)) + Fraction(weight)
+    held = {record: weight for record, weight in weights.items() if weight}
+    for fact in source.facts:
+        if not _KEEPS[fact](held):
+            raise SourceRejected(f"the data for {source.source!r} break the fact {fact}: {FACTS[fact]}")
     return weights
+
+
+def _reverse(record: Value) -> Value:
+    return None if record is None else (record[1], record[0])
+
+
+_KEEPS: dict[str, Callable[[Mapping[Value, Fraction]], bool]] = {
+    "nonnegative": lambda held: all(weight >= 0 for weight in held.values()),
+    "unit_weights": lambda held: all(weight == 1 for weight in held.values()),
+    "symmetric": lambda held: all(held.get(_reverse(record)) == weight for record, weight in held.items()),
+    "simple": lambda held: all(record is None or _reverse(record) not in held for record in held),
+}
+"""Whether public weights, which are exact, keep a fact: engines rely on it."""
 
 
 def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engine: str = DEFAULT_ENGINE) -> Answers:

@@ -15,7 +15,7 @@ from wpinq.expr.library import count
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
 from wpinq.expr.person import Person
 from wpinq.expr.trace import UserFunction, lift, trace
-from wpinq.expr.types import ListOf, Type, check_field_name, type_from_annotation
+from wpinq.expr.types import Type, check_field_name, type_from_annotation
 from wpinq.expr.values import Value
 from wpinq.measure.bill import Bill
 from wpinq.measure.clamped import average_elements, check_range, sum_elements
@@ -132,9 +132,7 @@ def source(
         raise PlanError(f"source {name!r}: give a schema or fields such as src=int, dst=int, one of the two")
     record = type_from_annotation(fields if schema is None else schema)
     person, bound = _person(name, told), parse_epsilon(cap)
-    if person is not None and person.nested:
-        person.id_field(record)
-        record = ListOf(record, bound=person.at_most)
+    record = record if person is None else person.record(record)
     implied = Fraction(1 if person is None else person.weight)
     weight = implied if unit_weight is None else parse_epsilon(unit_weight)
     words = unit if unit is not None else DEFAULT_UNIT if person is None else DEFAULT_PERSON

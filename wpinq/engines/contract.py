@@ -6,14 +6,16 @@ keeps the datasets that it was given and evaluates plans on them. Where data, ou
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from importlib import import_module
 from itertools import accumulate
 from typing import Any, ClassVar, Self, TypeVar
 
+from wpinq.columns.held import opened
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value, order_key
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
@@ -97,12 +99,18 @@ class Engine(ABC):
         """The weight of the output on either side of some records, as a quantile asks."""
         return sides_of(self.evaluate(root, data, FLOAT, on_step), candidates)
 
+    @contextlib.contextmanager
+    def checking(self) -> Iterator[Any]:
+        """A connection to a DuckDB in which data can be checked, for a while."""
+        with opened() as connection:
+            yield connection
+
     def adopt(self, data: object) -> object:
         """What is offered for protection: as an `EngineDataset`, unchecked, where the engine has it; else as it is."""
         return data
 
-    def keep(self, checked: D) -> D:
-        """A dataset that was checked, for `evaluate`: an `EngineDataset` is let go of when nobody has it any more."""
+    def keep(self, checked: D) -> D | dict[Value, float]:
+        """A dataset that was checked, for `evaluate`: what an engine holds of it goes when nobody has it any more."""
         return checked
 
     @abstractmethod

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from wpinq.engines.contract import Engine, at_keys
+from wpinq.columns.held import HeldColumns
+from wpinq.engines.contract import D, Engine, at_keys
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
@@ -89,6 +90,10 @@ class Reference(Engine):
         if last is None or not known or any(last[2].get(name) is not held for name, held in data.items()):
             last = self._last = root, arithmetic.name, dict(data), evaluate(root, data, arithmetic, on_step)
         return at_keys(last[3], keys)
+
+    def keep(self, checked: D) -> D | dict[Value, float]:
+        """The rows themselves, which it computes with."""
+        return dict(checked.items()) if isinstance(checked, HeldColumns) else checked
 
     def forget(self, name: str) -> None:
         if self._last is not None and name in self._last[2]:

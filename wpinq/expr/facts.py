@@ -40,7 +40,7 @@ def check_facts(facts: Iterable[str], type_: Type, unit_weight: Fraction) -> Non
             f"there is no fact {', '.join(map(repr, unknown))}: a source can declare {', '.join(sorted(FACTS))}"
         )
     for fact in sorted(declared & {"symmetric", "simple"}):
-        if not (isinstance(type_, TupleOf) and len(type_.elements) == 2 and type_.elements[0] == type_.elements[1]):
+        if not (isinstance(type_, TupleOf) and len(type_.elements) == 2 and _alike(*type_.elements)):
             raise PlanError(f"the fact {fact!r} is for records of two fields of one type, not for {type_}")
     if {"symmetric", "simple"} <= declared:
         raise PlanError("no edge is both symmetric and simple: declare one of the two facts")
@@ -49,3 +49,10 @@ def check_facts(facts: Iterable[str], type_: Type, unit_weight: Fraction) -> Non
             "with the fact 'symmetric' one edge is two records, (a, b) and (b, a), of weight 2 together: declare "
             "unit_weight=2 (or more), for a smaller one bills less than one edge loses"
         )
+
+
+def _alike(left: Type, right: Type) -> bool:
+    """Whether two fields are of one type, and records in them are null alike, so that they lie in as many columns."""
+    if isinstance(left, TupleOf) and isinstance(right, TupleOf) and left == right:
+        return left.nullable == right.nullable and all(map(_alike, left.elements, right.elements))
+    return left == right

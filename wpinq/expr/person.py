@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wpinq.errors import PlanError
-from wpinq.expr.types import INT, STR, TupleOf, Type, check_field_name
+from wpinq.expr.types import INT, STR, ListOf, Scalar, TupleOf, Type, check_field_name
+
+ID = Scalar("int or str")
+"""What ids are where no field declares them. No record holds them: they say whose a row is, and are left behind."""
 
 AT_MOST_LIMIT = 1_000_000
 """The most rows that a source may take of one person."""
+
+NO_ID = "null where the id of a person is due"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +62,14 @@ class Person:
         Raises
         ------
         PlanError
-            When the field holds what cannot be the id of a person.
+            When the field holds what cannot be the id of a person, or fields have no names to find columns by.
         """
-        if not isinstance(row, TupleOf) or row.nullable or self.column not in row.names:
+        if not isinstance(row, TupleOf) or row.nullable or None in row.names:
+            raise PlanError(
+                f"rows that say whose they are have named fields, beside a column {self.column!r}: declare fields, as "
+                "in page=str"
+            )
+        if self.column not in row.names:
             return None
         place = row.names.index(self.column)
         if row.elements[place] not in (INT, STR) or row.elements[place].nullable:
@@ -67,3 +77,13 @@ class Person:
                 f"the ids of people are int or str and never null, but {self.column!r} is declared otherwise"
             )
         return place
+
+    def record(self, row: Type) -> Type:
+        """The type of a record of the source: a row, or a person's rows."""
+        return ListOf(row, bound=self.at_most) if self.nested else row
+
+    def identified(self, row: Type) -> TupleOf:
+        """The type of a row as it is offered: with the ids as its last field, unless they are one."""
+        place = self.id_field(row)
+        assert isinstance(row, TupleOf)
+        return row if place is not None else TupleOf((*row.names, self.column), (*row.elements, ID))

@@ -1,23 +1,44 @@
-"""Files: bytes with every failure turned into one clear refusal, and the csv and parquet formats."""
+"""Files: parquet and csv as DuckDB reads them, and every failure one clear refusal.
+
+DuckDB is never told the path of a user's: it reads links of our own making, so that no path means more than its file.
+"""
 
 from __future__ import annotations
 
 import csv
+import glob
 import gzip
 import io
+import itertools
+import os
+import re
+import tempfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
 from operator import itemgetter
 from pathlib import Path
+from typing import Any, BinaryIO
 
+from wpinq.columns.held import quoted
 from wpinq.errors import SourceRejected
-from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
-from wpinq.expr.values import Value
-from wpinq.ingest.data_frames import arrow_columns
-from wpinq.ingest.rejection import Faults, reject
+from wpinq.expr.types import Type
+from wpinq.ingest.canonical import of_column, of_text, readable_as_text
+from wpinq.ingest.rejection import Tally, reject
+from wpinq.ingest.scan import STAGED, Scan, in_order
 from wpinq.ingest.typed_columns import Layout
 
 _GZIP = b"\x1f\x8b"
+_PIECE = 2**20
+_SMALL = 2**26
+"""Bytes of files that are held in memory for sure."""
+_ROWS = 50_000
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # Path makes one of two slashes
+_DIALECT = (
+    "auto_detect=false, header=false, skip=1, delim=',', quote='\"', escape='\"', comment='', nullstr='\\x01', "
+    "strict_mode=true, null_padding=false, ignore_errors=false"
+)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -28,126 +49,212 @@ def read_bytes(path: Path) -> bytes:
     SourceRejected
         When there is no such file, it cannot be read, or it is a broken gzip file.
     """
+    with ExitStack() as stack:
+        content: bytes = _opened(path, stack).read()
+        return content
+
+
+def _opened(path: Path, stack: ExitStack) -> Any:
+    """A file open for reading, decompressed into one without a name where it is gzip."""
     try:
-        raw = path.read_bytes()
+        file = stack.enter_context(path.open("rb"))
+        start = file.read(2)
+        file.seek(0)
     except FileNotFoundError:
+        if _ADDRESS.match(str(path)):
+            raise SourceRejected("this is an address, not the path of a file: fetch it, and offer the path") from None
         raise SourceRejected(f"there is no file {path}: check the path") from None
     except IsADirectoryError:
         raise SourceRejected(f"{path} is a directory: name one file") from None
     except (OSError, ValueError):
         raise SourceRejected(f"{path} cannot be read: check the path and its rights") from None
-    if not raw.startswith(_GZIP):
+    if start != _GZIP:
         if path.suffix.lower() == ".gz":
             raise SourceRejected(f"{path} is not a gzip file: fetch it again, or name it for what it is")
-        return raw
+        return file
+    plain: Any = tempfile.TemporaryFile()  # noqa: SIM115 - the stack closes it
+    stack.enter_context(plain)
     try:
-        return gzip.decompress(raw)
+        with gzip.open(file) as packed:
+            while piece := packed.read(_PIECE):
+                plain.write(piece)
     except (EOFError, OSError, zlib.error):
         raise SourceRejected(f"{path} is a damaged or truncated gzip file: fetch it again") from None
+    plain.seek(0)
+    return plain
 
 
-def read_text(path: Path) -> str:
-    """The content of a UTF-8 text file, with or without a byte order mark."""
-    content = read_bytes(path)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
-        raise SourceRejected(f"{path} is not UTF-8 text: convert it, or check that it is the right file")
-    return text
+# --- parquet ----------------------------------------------------------------------------------------------------------
 
 
-def records_of_csv(path: Path, type_: Type) -> list[Value]:
-    """The records of a csv file whose first line names the columns.
+def parquet_files(path: Path) -> list[Path] | None:
+    """The parquet files that a path, a folder or a pattern means, by name; None where it means none of these.
+
+    In a folder, what begins with a dot or an underscore is left aside, as those who write such folders do.
+    """
+    if path.is_dir():
+        inside = [file for file in path.rglob("*") if file.suffix.lower() == ".parquet" and file.is_file()]
+        found = [file for file in inside if not any(part[0] in "._" for part in file.relative_to(path).parts)]
+        if not found:
+            raise SourceRejected(f"{path} is a directory without .parquet files: name one file")
+        return sorted(found)
+    if path.suffix.lower() != ".parquet":
+        return None
+    if glob.has_magic(str(path)) and not path.exists():
+        matches = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
+        if not matches:
+            raise SourceRejected(f"there is no file that matches {path}: check the pattern")
+        return matches
+    return [path]
+
+
+def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type, stack: ExitStack) -> Scan:
+    """The rows of parquet files of one schema. Columns that the type does not name are not read."""
+    import duckdb
+
+    for file in files:
+        with ExitStack() as briefly:
+            _opened(file, briefly)
+    listed = f"[{', '.join(quoted(link) for link in _links(files, stack))}]"
+    schemas: list[list[tuple[Any, ...]]] = []
+    with suppress(duckdb.Error):
+        schemas = _schemas(connection, listed)
+    unsound = "is not a sound parquet file: write it again"
+    if not schemas:
+        raise SourceRejected(f"{path} {unsound}")
+    if any(schema != schemas[0] for schema in schemas):
+        raise SourceRejected(f"the files of {path} differ in their columns or types: offer files of one schema")
+    layout, names = Layout.of(type_), _top(schemas[0])
+    places = layout.pick(names, str(path))
+    aliases = ", ".join(f"g{i}" for i in range(len(names)))
+    source = f"read_parquet({listed}, hive_partitioning=false, union_by_name=false) AS t({aliases})"
+    types = connection.sql(f"SELECT * FROM {source} LIMIT 0").types
+    fields = [of_column(f"g{i}", types[i], kind) for i, kind in zip(places, layout.types, strict=True)]
+    labels = [layout.label(i) for i in range(len(fields))]
+    small = sum(file.stat().st_size for file in files) <= _SMALL
+    return Scan.of_fields(str(path), source, fields, labels, small=small, unreadable=unsound)
+
+
+def _links(files: Sequence[Path], stack: ExitStack) -> list[str]:
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wpinq-"))
+    links = [os.path.join(folder, str(i)) for i in range(len(files))]
+    for link, file in zip(links, files, strict=True):
+        os.symlink(file.absolute(), link)
+    return links
+
+
+def _schemas(connection: Any, listed: str) -> list[list[tuple[Any, ...]]]:
+    """For each file the elements of its schema, from the root down."""
+    elements = "name, type, type_length, num_children, converted_type, precision, scale, logical_type"
+    rows = connection.execute(f"SELECT file_name, {elements} FROM parquet_schema({listed})").fetchall()
+    return [[row[1:] for row in group] for _, group in itertools.groupby(rows, itemgetter(0))]
+
+
+def _top(schema: Sequence[tuple[Any, ...]]) -> list[str]:
+    """The names of the columns, which may hold others."""
+    names, at = [], 1
+    while at < len(schema):
+        names.append(schema[at][0])
+        waiting = 1
+        while waiting:
+            waiting += (schema[at][3] or 0) - 1
+            at += 1
+    return names
+
+
+# --- csv --------------------------------------------------------------------------------------------------------------
+
+
+def csv_scan(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Scan:
+    """The rows of a csv file whose first line names the columns.
 
     Text is read by the declared type: `true` and `false` in any case, decimal digits for numbers. An empty field
     is null where the type allows null, else refused. Lines without any character are skipped and not counted.
+
+    What DuckDB does not read, or would read otherwise, Python's `csv` reads: it is slower, and says where.
     """
     layout = Layout.of(type_)
     for kind in layout.types:
-        if kind not in _PARSERS:
+        if not readable_as_text(kind):
             raise SourceRejected(f"a csv file cannot hold a field of type {kind}: offer rows or a parquet file")
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    header: list[str] = []
-    rows: list[list[str]] = []
-    sound = True
+    file = _opened(path, stack)
+    plain = _is_plain(file)
+    header, names = next(_lines(file, path), []), str(path)
+    places = layout.pick(header, names)
+    fields = [of_text(f"g{place}", kind) for place, kind in zip(places, layout.types, strict=True)]
+    labels = [layout.label(i) for i in range(len(fields))]
+    small = os.fstat(file.fileno()).st_size <= _SMALL
+
+    def in_python() -> Scan:
+        found = _stage_text(connection, _lines(file, path), len(header), path)
+        return Scan.of_fields(names, STAGED, fields, labels, small=small, number="rowid", found=found)
+
+    if not plain or any("\n" in name or "\r" in name for name in header):
+        return in_python()
+    columns = ", ".join(f"'g{i}': 'VARCHAR'" for i in range(len(header)))
+    source = f"read_csv('/dev/fd/{file.fileno()}', columns={{{columns}}}, {_DIALECT})"
+    return Scan.of_fields(names, source, fields, labels, small=small, anew=in_python)
+
+
+def _is_plain(file: BinaryIO) -> bool:
+    """Whether DuckDB reads quotes in a file as csv has them: none of them is next to a blank."""
+    before = b""
+    file.seek(0)
+    while piece := file.read(_PIECE):
+        piece = before + piece
+        if b'" ' in piece or b' "' in piece:
+            return False
+        before = piece[-1:]
+    return True
+
+
+def _lines(file: BinaryIO, path: Path) -> Iterator[list[str]]:
+    """The rows of a csv file, from the header on; SourceRejected where it is none, with the number of rows before."""
+    file.seek(0)
+    text = io.TextIOWrapper(file, "utf-8-sig", newline="")
+    rows, number, reason = csv.reader(_without_zeros(text, path), strict=True), -1, ""
     try:
-        header = next(reader, [])
-        for row in reader:
-            if row:
-                rows.append(row)
+        for row in rows:
+            if row or number < 0:
+                yield row
+                number += 1
     except csv.Error:
-        sound = False
-    if not sound:
-        reject(str(path), {len(rows): "quotes that csv does not allow, or an overlong field"})
-    picked = layout.pick(header, str(path))
-    faults: Faults = {}
-    if not set(map(len, rows)) <= {len(header)}:
-        for position, row in enumerate(rows):
-            if len(row) != len(header):
-                faults[position] = "not as many fields as the first line names"
-                rows[position] = [""] * len(header)
-    columns = [
-        _parse_column(list(map(itemgetter(place), rows)), kind, faults, layout.label(i))
-        for i, (place, kind) in enumerate(zip(picked, layout.types, strict=True))
-    ]
-    return layout.sound_records(columns, str(path), faults)
+        reason = "quotes that csv does not allow, or an overlong field"
+    except UnicodeDecodeError:
+        raise _not_text(path) from None
+    finally:
+        text.detach()
+    if reason:
+        reject(str(path), {max(number, 0): reason})
 
 
-def records_of_parquet(path: Path, type_: Type) -> list[Value]:
-    """The records of a parquet file. Columns that the type does not name are not read."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise SourceRejected("reading parquet needs pyarrow: pip install 'wpinq[tables]'") from None
-    layout = Layout.of(type_)
-    try:
-        file = parquet.ParquetFile(pyarrow.BufferReader(read_bytes(path)))
-        names = list(file.schema_arrow.names)
-        picked = layout.pick(names, str(path))
-        table = file.read(columns=[names[place] for place in picked])
-    except (pyarrow.ArrowException, OSError):
-        raise SourceRejected(f"{path} is not a sound parquet file: write it again") from None
-    return layout.sound_records(arrow_columns(table, layout, str(path)), str(path), {})
+def _without_zeros(lines: Iterator[str], path: Path) -> Iterator[str]:
+    for line in lines:
+        if "\0" in line:
+            raise _not_text(path)
+        yield line
 
 
-def _parse_column(texts: list[str], type_: Type, faults: Faults, label: str) -> Sequence[object]:
-    parse, alphabet = _PARSERS[type_]
-    if type_ == STR and "" not in texts:
-        return texts
-    if alphabet and set("".join(texts)) <= alphabet:
-        try:
-            return list(map(parse, texts))
-        except (ValueError, OverflowError):
-            pass
-    values: list[object] = [None] * len(texts)
-    for position, text in enumerate(texts):
-        if text and (not alphabet or set(text) <= alphabet):
-            try:
-                values[position] = parse(text)
-                continue
-            except (ValueError, KeyError):
-                pass
-        if text or not type_.nullable:
-            faults.setdefault(position, f"{label}: {_reason(text, type_)}")
-    return values
+def _not_text(path: Path) -> SourceRejected:
+    return SourceRejected(f"{path} is not UTF-8 text: convert it, or check that it is the right file")
 
 
-def _reason(text: str, type_: Type) -> str:
-    """Why a field is unfit, without what it holds."""
-    if not text:
-        return f"an empty field where {type_} is declared"
-    if type_ == FLOAT and text.strip("+-").lower() in ("nan", "inf", "infinity"):
-        return "nan or infinity"
-    return f"text that is not of type {type_}" + (" (true or false)" if type_ == BOOL else "")
+def _stage_text(connection: Any, rows: Iterator[list[Any]], width: int, path: Path) -> Tally:
+    """Put the rows after the header into the staging table; what is no row is unfit, and empty there."""
+    import numpy as np
 
-
-# The alphabets keep out what Python reads and csv files do not mean: 1_000, blanks, digits of other scripts.
-_PARSERS: dict[Type, tuple[Callable[[str], object], frozenset[str]]] = {
-    INT: (int, frozenset("+-0123456789")),
-    FLOAT: (float, frozenset("+-0123456789.eE")),
-    BOOL: (lambda text: {"true": True, "false": False}[text.lower()], frozenset()),
-    STR: (str, frozenset()),
-}
+    next(rows, None)
+    found, after, names = Tally(), 0, [f"g{i}" for i in range(width)]
+    connection.execute(f"CREATE TEMP TABLE {STAGED} ({', '.join(f'{name} VARCHAR' for name in names)})")
+    with in_order(connection):
+        while piece := list(itertools.islice(rows, _ROWS)):
+            ragged = [i for i, row in enumerate(piece) if len(row) != width]
+            for i in ragged:
+                piece[i] = [None] * width  # null is neither empty nor text
+            found.add_faults(dict.fromkeys(ragged, "not as many fields as the first line names"), after)
+            after += len(piece)
+            columns = zip(names, zip(*piece, strict=True), strict=True)
+            connection.register("loading", {name: np.array(column, dtype=np.object_) for name, column in columns})
+            connection.execute(f"INSERT INTO {STAGED} SELECT * FROM loading")
+            connection.unregister("loading")
+    return found

@@ -2,96 +2,88 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-from wpinq.expr.values import Value
-from wpinq.ingest.people import Id, asymmetric_people
-from wpinq.ingest.rejection import reject
+from wpinq.columns.flat import column_names
+from wpinq.columns.held import HeldColumns
+from wpinq.expr.types import TupleOf, Type
+from wpinq.ingest.rejection import Tally
+from wpinq.ingest.scan import Scan, in_order, listed
 
 
-def enforce_all(
+def enforce(
+    connection: Any,
     facts: frozenset[str],
-    dataset: Mapping[Value, Any],
-    records: Sequence[Value],
-    weights: Sequence[float | Fraction] | None,
-    noun: str = "row",
-) -> None:
-    """Refuse the data unless it keeps the declared facts.
-
-    Parameters
-    ----------
-    facts : frozenset of str
-        The facts.
-    dataset : mapping
-        Record to weight, none of them 0.
-    records, weights : sequence
-        The rows that it came from; weights of their own are those of the items of a mapping.
-    noun : str
-        What messages call a row.
-    """
-    for fact in sorted(facts):
-        reason, breaches = _CHECKS[fact]
-        _refuse(reason, breaches(dataset), records, weights, noun)
-
-
-def enforce_unit_of_edges(records: Sequence[Value], weights: Sequence[float], unit_weight: Fraction) -> None:
-    """Refuse items whose weight with that of their reverse is more than a unit: an edge is both of them."""
-    heavy = {
-        record
-        for record, weight in zip(records, weights, strict=True)
-        if record is not None and record[0] != record[1] and 2 * abs(Fraction(weight)) > unit_weight
-    }
-    reason = f"(a, b) and (b, a) that weigh more than the unit weight {unit_weight} together"
-    _refuse(reason, heavy, records, weights, "item")
-
-
-def _refuse(
-    reason: str,
-    unkept: set[Value],
-    records: Sequence[Value],
-    weights: Sequence[float | Fraction] | None,
+    held: HeldColumns,
+    scan: Scan,
     noun: str,
+    unit_weight: Fraction | None = None,
 ) -> None:
-    faults = {
-        position: reason
-        for position, record in enumerate(records)
-        if record in unkept and (weights is None or weights[position] != 0)
-    }
-    if unkept:
-        reject("the data", faults, noun=noun)
+    """Refuse data that does not keep a fact: `held`, which came from the rows of a scan.
+
+    With a unit weight, that of the items of a mapping, they are held to it as well: a symmetric edge is two of them.
+    """
+    with held.shown(connection, "checking") as table:
+        for fact in sorted(facts):
+            reason, breaches = _CHECKS[fact]
+            refuse_records(
+                connection, f"SELECT a.* FROM {table} AS a {breaches(table, held.type)}", held, scan, noun, reason
+            )
+        if "symmetric" in facts and unit_weight is not None:
+            half = f"CAST({largest_float(unit_weight / 2)!r} AS DOUBLE)"
+            heavy = f"abs(a.w) > {half} AND NOT ({same_reversed(held.type, 'a')})"
+            reason = f"(a, b) and (b, a) that weigh more than the unit weight {unit_weight} together"
+            refuse_records(connection, f"SELECT a.* FROM {table} AS a WHERE {heavy}", held, scan, noun, reason)
 
 
-def enforce_symmetry(kept: Mapping[Id, Sequence[Value]], records: Sequence[Value]) -> None:
-    """Refuse people whose rows are not symmetric by themselves: one of them left out would leave the fact untrue."""
-    reason = "(a, b) and (b, a) of different weight for one person, where the source declares symmetric"
-    _refuse(reason, asymmetric_people(kept), records, None, "row")
+def refuse_records(connection: Any, unkept: str, held: HeldColumns, scan: Scan, noun: str, reason: str) -> None:
+    """Refuse the rows whose records a query gives, if there are any."""
+    if connection.execute(f"{unkept} LIMIT 1").fetchone() is None:
+        return
+    same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM b.{name}" for name in column_names(held.type))
+    there = "" if scan.norm is None else "WHERE s.w <> 0"
+    found = f"SELECT s.n, 0 AS reason FROM ({scan.numbered()}) AS s SEMI JOIN ({unkept}) AS b ON {same} {there}"
+    tally = Tally()
+    with in_order(connection):
+        for _, number, first in listed(connection, found):
+            tally.add(first, {reason: number})
+    tally.refuse("the data", noun=noun)
 
 
-def _negative(dataset: Mapping[Value, float]) -> set[Value]:
-    return {record for record, weight in dataset.items() if weight < 0}
+def same_reversed(type_: Type, other: str = "b") -> str:
+    """Whether the record `a` is the reverse of another, in the columns of both."""
+    assert isinstance(type_, TupleOf)
+    names, there = column_names(type_), int(type_.nullable)
+    half = (len(names) - there) // 2
+    reverse = [*names[:there], *names[there + half :], *names[there : there + half]]
+    return " AND ".join(
+        f"a.{name} IS NOT DISTINCT FROM {other}.{back}" for name, back in zip(names, reverse, strict=True)
+    )
 
 
-def _not_one(dataset: Mapping[Value, float]) -> set[Value]:
-    return {record for record, weight in dataset.items() if weight != 1}
+def _asymmetric(table: str, type_: Type) -> str:
+    return f"ANTI JOIN {table} AS b ON {same_reversed(type_)} AND a.w = b.w"
 
 
-def _asymmetric(dataset: Mapping[Value, float]) -> set[Value]:
-    def reverse(record: Value) -> Value:
-        return None if record is None else (record[1], record[0])
-
-    return {record for record, weight in dataset.items() if dataset.get(reverse(record)) != weight}
+def _not_simple(table: str, type_: Type) -> str:
+    return f"SEMI JOIN {table} AS b ON {same_reversed(type_)}"
 
 
-def _not_simple(dataset: Mapping[Value, float]) -> set[Value]:
-    return {record for record in dataset if record is not None and (record[1], record[0]) in dataset}
+def _where(condition: str) -> Callable[[str, Type], str]:
+    return lambda table, type_: f"WHERE {condition}"
 
 
-_CHECKS: dict[str, tuple[str, Callable[[Mapping[Value, float]], set[Value]]]] = {
-    "nonnegative": ("a negative weight, where the source declares nonnegative", _negative),
-    "unit_weights": ("a weight that is not 1, where the source declares unit_weights", _not_one),
+_CHECKS: dict[str, tuple[str, Callable[[str, Type], str]]] = {
+    "nonnegative": ("a negative weight, where the source declares nonnegative", _where("a.w < 0")),
+    "unit_weights": (
+        "a weight that is not 1, where the source declares unit_weights",
+        _where("a.w <> 1"),
+    ),
     "simple": ("(a, a), or both (a, b) and (b, a), where the source declares simple", _not_simple),
     "symmetric": ("(a, b) and (b, a) of different weight, where the source declares symmetric", _asymmetric),
 }
@@ -105,3 +97,11 @@ def norm(weights: Iterable[float]) -> Fraction:
         # Every float is an integer times 2**-1074: one common scale spares the gcd of adding fractions.
         scaled += (numerator << (1075 - denominator.bit_length())) * times
     return Fraction(scaled, 1 << 1074)
+
+
+def largest_float(bound: Fraction) -> float:
+    """The largest float that is not above a positive bound, so that comparing with it is exact."""
+    if bound >= Fraction(sys.float_info.max):
+        return sys.float_info.max
+    number = float(bound)
+    return number if Fraction(number) <= bound else math.nextafter(number, 0.0)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from wpinq.errors import SourceRejected
@@ -15,16 +16,41 @@ Faults = dict[int, str]
 """Position of an unfit row, from 0 -> the reason, which never holds a value."""
 
 
-def reject(what: str, faults: Mapping[int, str], *, noun: str = "row", first: int = 0) -> NoReturn:
+@dataclass(slots=True)
+class Tally:
+    """Unfit rows, as they are found: the first positions, and how many there are of each reason."""
+
+    first: list[int] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def add(self, positions: Iterable[int], reasons: Mapping[str, int]) -> None:
+        """More of them: the first positions at least, and the numbers of all."""
+        self.first = sorted({*self.first, *positions})[:SHOWN]
+        self.reasons.update(reasons)
+
+    def add_faults(self, faults: Faults, after: int = 0) -> None:
+        """More of them, with positions counted from some row."""
+        self.add((position + after for position in faults), Counter(faults.values()))
+
+    def refuse(self, what: str, *, noun: str = "row", first: int = 0) -> None:
+        """Refuse `what`, if anything was found. Positions are printed counted from `first`."""
+        count = self.reasons.total()
+        if not count:
+            return
+        places = ", ".join(str(position + first) for position in self.first)
+        more = f" and {count - len(self.first)} more" if count > len(self.first) else ""
+        reasons = "; ".join(f"{reason} ({times})" for reason, times in self.reasons.most_common())
+        amount = f"1 {noun} is" if count == 1 else f"{count} {noun}s are"
+        raise SourceRejected(
+            f"Refused as a whole, {what}: {amount} unfit, at {noun} {places}{more}, counted from {first}. "
+            f"Reasons: {reasons}. Correct or leave out what is named here, and start again.",
+            tuple(self.first),
+        )
+
+
+def reject(what: str, faults: Faults, *, noun: str = "row", first: int = 0) -> NoReturn:
     """Refuse `what` for these faults. Positions are printed counted from `first`."""
-    shown = sorted(faults)[:SHOWN]
-    count = len(faults)
-    places = ", ".join(str(position + first) for position in shown)
-    more = f" and {count - len(shown)} more" if count > len(shown) else ""
-    reasons = "; ".join(f"{reason} ({times})" for reason, times in Counter(faults.values()).most_common())
-    amount = f"1 {noun} is" if count == 1 else f"{count} {noun}s are"
-    raise SourceRejected(
-        f"Refused as a whole, {what}: {amount} unfit, at {noun} {places}{more}, counted from {first}. "
-        f"Reasons: {reasons}. Correct or leave out what is named here, and start again.",
-        tuple(shown),
-    )
+    tally = Tally()
+    tally.add_faults(faults)
+    tally.refuse(what, noun=noun, first=first)
+    raise AssertionError("nothing to refuse")

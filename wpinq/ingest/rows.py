@@ -1,31 +1,112 @@
-"""Rows and mappings that are already Python objects."""
+"""Rows and mappings that are already Python objects: checked piece by piece, and staged as columns."""
 
 from __future__ import annotations
 
+import itertools
 import math
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from operator import itemgetter
 from typing import Any
 
+from wpinq.columns.flat import column_names
+from wpinq.columns.rows import create, insert
+from wpinq.expr.person import ID
 from wpinq.expr.types import TupleOf, Type
-from wpinq.expr.values import UnfitValue, Value
-from wpinq.ingest.rejection import Faults
-from wpinq.ingest.typed_columns import Layout, by_name, unwrap
+from wpinq.expr.values import UnfitValue
+from wpinq.ingest.promises import largest_float, norm
+from wpinq.ingest.rejection import Faults, Tally
+from wpinq.ingest.scan import STAGED, Scan, in_order, listed
+from wpinq.ingest.typed_columns import Column, Layout, by_name, unwrap
+
+_PIECE = 100_000
+
+_Piece = tuple[Sequence[Column], Faults]
+"""Some rows, as columns, and what is unfit in them."""
 
 
-def records_of_rows(rows: Iterable[Any], type_: Type, faults: Faults) -> list[Value]:
-    """The record of each row; what is unfit is added to `faults`."""
-    layout = Layout.of(type_)
-    rows = list(rows)
-    if layout.bare:
-        return layout.records([rows], faults)
+def rows_scan(connection: Any, rows: Iterable[Any], type_: Type, what: str = "the rows") -> Scan:
+    """Rows, of which each weighs 1."""
+    return columns_scan(connection, _columns(rows, type_), type_, what)
+
+
+def mapping_scan(connection: Any, mapping: Mapping[Any, object], type_: Type, unit_weight: Fraction) -> Scan:
+    """The items of a mapping, each with its weight."""
+    items = iter(mapping.items())
+    what, found, total = "the mapping of records to weights", Tally(), Fraction(0)
+
+    def pieces() -> Iterator[tuple[Sequence[Column], Faults, list[float]]]:
+        nonlocal total
+        while piece := list(itertools.islice(items, _PIECE)):
+            ((columns, faults),) = _columns((record for record, _ in piece), type_, len(piece))
+            weights = _weights((weight for _, weight in piece), unit_weight, faults)
+            total += norm(weights)
+            yield columns, faults, weights
+
+    scan = _staged(connection, pieces(), type_, what, found)
+    if not found.reasons:
+        names = ", ".join(column_names(type_))
+        nth = f"SELECT rowid AS n, row_number() OVER (PARTITION BY {names} ORDER BY rowid) AS nth FROM {STAGED}"
+        for _, number, first in listed(connection, f"SELECT n, 0 AS reason FROM ({nth}) WHERE nth > 1"):
+            found.add(first, {"the same record as an item before": number})
+    scan.norm = total
+    return scan
+
+
+def columns_scan(
+    connection: Any,
+    pieces: Iterable[tuple[Sequence[Column], Faults]],
+    type_: Type,
+    what: str,
+    notes: Sequence[str] = (),
+) -> Scan:
+    """Columns of Python values, piece by piece, and what was found unfit in them already; each row weighs 1."""
+    ones = ((columns, faults, None) for columns, faults in pieces)
+    return _staged(connection, ones, type_, what, Tally(), notes)
+
+
+def _staged(
+    connection: Any,
+    pieces: Iterable[tuple[Sequence[Column], Faults, Sequence[float] | None]],
+    type_: Type,
+    what: str,
+    found: Tally,
+    notes: Sequence[str] = (),
+) -> Scan:
+    """Put pieces into the staging table, as long as nothing in them is unfit."""
+    import numpy as np
+
+    layout, after = Layout.of(type_), 0
+    create(connection, STAGED, type_)
+    with in_order(connection):
+        for columns, faults, weights in pieces:
+            records = layout.records(columns, faults, notes)
+            found.add_faults(faults, after)
+            after += len(records)
+            if not found.reasons:
+                insert(
+                    connection, STAGED, type_, records, np.ones(len(records)) if weights is None else np.array(weights)
+                )
+    return Scan(what, STAGED, column_names(type_), number="rowid", found=found)
+
+
+def _columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[_Piece]:
+    """Rows as columns; what is no row is unfit."""
+    layout, rows = Layout.of(type_), iter(rows)
     width = len(layout.types)
-    if not (set(map(type, rows)) <= {tuple, list} and set(map(len, rows)) <= {width}):
-        assert isinstance(type_, TupleOf)
-        rows = [_spread(row, type_, position, faults) for position, row in enumerate(rows)]
-    return layout.records([list(map(itemgetter(i), rows)) for i in range(width)], faults)
+    while given := list(itertools.islice(rows, piece)):
+        faults: Faults = {}
+        if layout.bare:
+            yield [given], faults
+            continue
+        nameless = ID in layout.types and [i for i, row in enumerate(given) if not isinstance(row, Mapping)]
+        if nameless:  # by place, a field of the record would be taken for the id
+            yield [[]] * width, dict.fromkeys(nameless, "a row without field names, which does not say whose it is")
+            continue
+        if not (set(map(type, given)) <= {tuple, list} and set(map(len, given)) <= {width}):
+            assert isinstance(type_, TupleOf)
+            given = [_spread(row, type_, position, faults) for position, row in enumerate(given)]
+        yield [list(map(itemgetter(i), given)) for i in range(width)], faults
 
 
 def _spread(row: Any, type_: TupleOf, position: int, faults: Faults) -> Sequence[object]:
@@ -46,7 +127,7 @@ def _spread(row: Any, type_: TupleOf, position: int, faults: Faults) -> Sequence
         return (None,) * width
 
 
-def read_weights(weights: Iterable[object], unit_weight: Fraction, faults: Faults) -> list[float]:
+def _weights(weights: Iterable[object], unit_weight: Fraction, faults: Faults) -> list[float]:
     """The weights of the items of a mapping as floats; what is unfit is added to `faults`."""
     largest = largest_float(unit_weight)
     numbers: list[float] = []
@@ -79,11 +160,3 @@ def _weight(weight: Any, unit_weight: Fraction) -> float:
     if not math.isfinite(number) or Fraction(number) != Fraction(weight):
         raise UnfitValue("a weight that a 64-bit float cannot represent exactly")
     return number
-
-
-def largest_float(bound: Fraction) -> float:
-    """The largest float that is not above a positive bound, so that comparing with it is exact."""
-    if bound >= Fraction(sys.float_info.max):
-        return sys.float_info.max
-    number = float(bound)
-    return number if Fraction(number) <= bound else math.nextafter(number, 0.0)

@@ -11,7 +11,8 @@ from wpinq.dataset import EngineDataset, WeightRange
 from wpinq.errors import SourceRejected
 from wpinq.expr.person import Person
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
-from wpinq.ingest.people_sql import SPARK, asymmetric, kept_of, weighed
+from wpinq.ingest.canonical_rows import SPARK
+from wpinq.ingest.people import asymmetric, kept_of, weighed
 from wpinq.ingest.typed_columns import Layout
 
 _WHAT = "the Spark frame"
@@ -139,7 +140,7 @@ def _checked_people(
             spark = frame.sparkSession
             kept = spark.sql(kept_of("{counted}", type_, person.at_most, SPARK), counted=holding[0])
             holding.append(kept.localCheckpoint(eager=True))
-            if "symmetric" in facts and spark.sql(asymmetric("{kept}"), kept=holding[1]).limit(1).count():
+            if "symmetric" in facts and spark.sql(asymmetric("{kept}", type_), kept=holding[1]).limit(1).count():
                 fault = "has (a, b) and (b, a) of different weight for one person, where the source declares symmetric"
         if not fault:
             made = spark.sql(weighed("{kept}", type_, person, SPARK), kept=holding[1])

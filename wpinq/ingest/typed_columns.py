@@ -1,4 +1,4 @@
-"""The common shape of all input: one column of values per field, brought to the declared types.
+"""The common shape of all input: one column per field; and columns of Python values, brought to the declared types.
 
 A column whose Python types already prove the declared type is checked at C speed; only one that does not is
 walked value by value, which finds the positions and the reasons of what is unfit.
@@ -9,20 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wpinq.errors import PlanError, SourceRejected
+from wpinq.expr.person import ID, NO_ID
 from wpinq.expr.types import BOOL, FLOAT, INT, INT_MAX, INT_MIN, STR, ListOf, TupleOf, Type
 from wpinq.expr.values import UnfitValue, Value, normalize
-from wpinq.ingest.rejection import Faults, reject
+from wpinq.ingest.rejection import Faults
 
-if TYPE_CHECKING:
-    import numpy
-
-    Column = Sequence[object] | numpy.ndarray[Any, numpy.dtype[Any]]
+Column = Sequence[Any]
+"""Python values."""
 
 _PYTHON_TYPES: dict[Type, type] = {BOOL: bool, INT: int, FLOAT: float, STR: str}
-_PLAIN_KINDS = "biufU"
+PLAIN_KINDS = "biufU"
 """The numpy dtype kinds whose scalars mean the same as a Python bool, int, float or str."""
 
 
@@ -77,53 +76,30 @@ class Layout:
         ]
         return typed[0] if self.bare else list(zip(*typed, strict=True))
 
-    def sound_records(
-        self, columns: Sequence[Column], what: str, faults: Faults, notes: Sequence[str] = ()
-    ) -> list[Value]:
-        """`records`, or a refusal of `what` as a whole where anything is unfit, by now or before."""
-        records = self.records(columns, faults, notes)
-        if faults:
-            reject(what, faults)
-        return records
-
 
 def normalize_column(column: Column, type_: Type, faults: Faults, label: str) -> list[Value]:
     """The values of a column in canonical form. An unfit one is added to `faults` and stands as None."""
-    given: Any = column
-    if hasattr(given, "dtype"):
-        proven = _proven_array(given, type_)
-        if proven is not None:
-            return proven
-        # Of other kinds tolist() would turn dates into integers.
-        given = given.tolist() if given.dtype.kind in _PLAIN_KINDS + "O" else list(given)
-    proven = _proven_list(given, type_)
+    proven = _proven_list(column, type_)
     if proven is not None:
         return proven
     values: list[Value] = []
-    for position, value in enumerate(given):
+    for position, value in enumerate(column):
         try:
-            values.append(normalize(plain(value, type_), type_))
+            values.append(_identified(plain(value, ID)) if type_ == ID else normalize(plain(value, type_), type_))
         except UnfitValue as reason:
             faults.setdefault(position, f"{label}: {reason}")
             values.append(None)
     return values
 
 
-def _proven_array(array: Any, type_: Type) -> list[Value] | None:
-    """The values of a numpy array whose dtype proves the type, or None."""
-    kind = array.dtype.kind
-    if array.ndim != 1:
-        return None
-    if type_ == BOOL and kind == "b":
-        return list(array.tolist())
-    if type_ == INT and (kind == "i" or (kind == "u" and (array <= INT_MAX).all())):
-        return list(array.tolist())
-    if type_ == FLOAT and kind == "f" and array.dtype.itemsize <= 8:
-        import numpy
-
-        if numpy.isfinite(array).all():
-            return list((array + array.dtype.type(0)).tolist())  # adding 0 turns -0.0 into 0.0
-    return None
+def _identified(value: object) -> str:
+    """The id of a person as text: that of 1 and that of "1" are two."""
+    if value is None:
+        raise UnfitValue(NO_ID)
+    kind = INT if isinstance(value, int) else STR
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise UnfitValue(f"a value that is not of type {ID}")
+    return f"{kind} {normalize(value, kind)}"
 
 
 def _proven_list(column: Sequence[Any], type_: Type) -> list[Value] | None:
@@ -158,7 +134,7 @@ def unwrap(value: Any) -> Any:
         return value
     if getattr(dtype, "names", None):
         return [value[name] for name in dtype.names]
-    return value.item() if dtype.kind in _PLAIN_KINDS else value
+    return value.item() if dtype.kind in PLAIN_KINDS else value
 
 
 def plain(value: Any, type_: Type) -> object:

@@ -23,13 +23,17 @@ from wpinq.plan.operators.source import Source
 NOT_MEASURED = "release takes measurements: end the query with .noisy_count(epsilon=...) or another sink"
 
 
+Data = Mapping[Value, float] | EngineDataset
+"""A checked dataset, in the form in which an engine keeps it."""
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Protected:
     """A source with its data, and the version that tells its releases from those of other data."""
 
     source: Source
     version: str
-    weights: Mapping[Value, float] | EngineDataset
+    weights: Data
     unit: str
 
 

@@ -16,6 +16,7 @@ from typing import Concatenate, NoReturn, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from wpinq.columns.held import HeldColumns
 from wpinq.dataset import EngineDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
@@ -25,7 +26,7 @@ from wpinq.ingest import read_source
 from wpinq.kernel.accounts import accounts_of
 from wpinq.kernel.charge import budget_to_nano, from_nano, to_nano
 from wpinq.kernel.ledger import Account, Ledger, Pricing
-from wpinq.kernel.orders import NOT_MEASURED, Order, Protected, chosen, noisy, prepare
+from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, chosen, noisy, prepare
 from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
@@ -168,7 +169,7 @@ class Session:
         origin = self._origins.check(declared, words, data)
         weights = self._read(declared, data)
         held = self._protected.get(name)
-        if held is not None and held.version == label and held.weights != weights:
+        if held is not None and held.version == label and not self._same(held.weights, weights):
             raise SessionError(
                 f"the data for {name!r} differ from those protected under version {version!r}; "
                 "give the new data a new version"
@@ -181,7 +182,7 @@ class Session:
         self._protected[name] = Protected(declared, label, weights, words)
         self._engine.forget(name)
 
-    def _read(self, declared: Source, data: object) -> Mapping[Value, float] | EngineDataset:
+    def _read(self, declared: Source, data: object) -> Data:
         if isinstance(data, EngineDataset):  # only what this engine adopts itself
             raise SessionError("data are offered as they are: the engine makes its own form of them")
         offered, facts = self._engine.adopt(data), frozenset(declared.facts)
@@ -193,8 +194,15 @@ class Session:
                 cap=declared.cap,
                 facts=facts,
                 person=declared.person,
+                database=self._engine.checking,
             )
         )
+
+    def _same(self, one: Data, other: Data) -> bool:
+        if not (isinstance(one, HeldColumns) and isinstance(other, HeldColumns)):
+            return one == other
+        with self._engine.checking() as connection:
+            return one.same(other, connection)
 
     def set_budget(self, source: str, budget: object) -> None:
         """Change a source's budget: a recorded act of the curator, never below what is spent."""
@@ -371,7 +379,7 @@ def _batch(measurements: Measurement | Sequence[Measurement]) -> list[Measuremen
     return [measurements] if isinstance(measurements, Measurement) else list(measurements)
 
 
-def _data(held: Sequence[Protected]) -> dict[str, Mapping[Value, float] | EngineDataset]:
+def _data(held: Sequence[Protected]) -> dict[str, Data]:
     return {protected.source.source: protected.weights for protected in held}
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.people import kept_rows, weigh
 from wpinq.errors import SourceRejected
 from wpinq.expr.person import Person
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, record_type
 from wpinq.ingest import read_source
-from wpinq.ingest.people import kept_rows, weigh
 
 ROW = record_type({"n": INT.with_nullable(), "x": FLOAT.with_nullable(), "b": BOOL.with_nullable(), "s": STR})
 SCHEMA = "n bigint, x double, b boolean, s string"

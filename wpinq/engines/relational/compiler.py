@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from wpinq.columns.flat import column_names, has_lists
 from wpinq.engines.relational.blocks.block import SqlTable
-from wpinq.engines.relational.blocks.relation import Relation, column_list, column_names, has_lists
+from wpinq.engines.relational.blocks.relation import Relation, column_list
 from wpinq.engines.relational.blocks.subjects import Reuse
 from wpinq.engines.relational.blocks.term import ONE
 from wpinq.engines.relational.rewrites import REWRITES

@@ -66,14 +66,15 @@ class RelationalEngine(Engine):
 
     def _let_go(self, table: str) -> None:
         """Drop the table of a source, and all that was made of it, where there is one."""
-        if self._held.pop(table, None) is not None:
-            self._drop(table)
+        source, weights = self._held.pop(table, (None, None))
+        if source is not None:
+            self._drop(table, weights)
 
     @abstractmethod
     def _load(self, table: str, source: Source, weights: Any) -> None: ...
 
     @abstractmethod
-    def _drop(self, table: str) -> None: ...
+    def _drop(self, table: str, weights: object) -> None: ...
 
     def _in_turn(self, attempt: Callable[[], T | None]) -> T:
         """What an evaluation gives; where it gives nothing, it failed."""

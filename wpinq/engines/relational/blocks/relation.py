@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from wpinq.columns.flat import leaf_types
 from wpinq.engines.relational.blocks.block import Block, SqlTable, determines_row
-from wpinq.engines.relational.blocks.shape import leaf_types, leaves
+from wpinq.engines.relational.blocks.shape import leaves
 from wpinq.engines.relational.blocks.term import TRUE
-from wpinq.expr.types import ListOf, Type
+from wpinq.expr.types import Type
 
 WEIGHT = "w"
 
@@ -64,19 +65,9 @@ def derived(
     return SqlTable(f"({sql})", tuple(columns), keys, reads=read)
 
 
-def column_names(type_: Type) -> list[str]:
-    """The names of a record's columns in a table."""
-    return [f"c{i}" for i, _ in enumerate(leaf_types(type_))]
-
-
 def column_list(type_: Type) -> tuple[tuple[str, bool], ...]:
     """The names of a record's columns in a table, each with whether it can be null."""
     return tuple((f"c{i}", nullable) for i, (_, nullable) in enumerate(leaf_types(type_)))
-
-
-def has_lists(type_: Type) -> bool:
-    """Whether a column of a record is a list."""
-    return any(isinstance(leaf, ListOf) for leaf, _ in leaf_types(type_))
 
 
 def reads(blocks: Sequence[Block]) -> tuple[str, ...]:

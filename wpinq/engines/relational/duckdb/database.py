@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from typing import Any
 
+from wpinq.columns.rows import fetch
 from wpinq.engines.relational.compiler import compile_anew, compile_plan
 from wpinq.engines.relational.duckdb.instance import Instance, check_options
-from wpinq.engines.relational.duckdb.loading import fetch, fetch_keys, load
+from wpinq.engines.relational.duckdb.loading import fetch_keys, load, unload
 from wpinq.engines.relational.nesting import check_nesting
 from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.running import RelationalEngine, check_given, run
@@ -219,9 +221,21 @@ class Database(RelationalEngine):
         self._compile_found.cache_clear()
         load(self._opened().connection, table, source, weights)
 
-    def _drop(self, table: str) -> None:
+    def _drop(self, table: str, weights: object) -> None:
         self._compile_found.cache_clear()  # weights that were found in the data go with them
-        self._opened().tables.forget(table)
+        instance = self._opened()
+        instance.tables.forget(table)
+        unload(instance.connection, table, weights)
+
+    @contextlib.contextmanager
+    def checking(self) -> Iterator[Any]:
+        """Its own DuckDB, which is thrown away where anything fails in it."""
+        with self._lock:
+            try:
+                yield self._opened().connection
+            except BaseException:
+                self._shut()
+                raise
 
 
 @dataclass(slots=True)

@@ -1,105 +1,51 @@
-"""Data in and out: from record to weight into columns, and back."""
+"""Data in and out of DuckDB: a source becomes a table or a view, and the weights of some records are looked up."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wpinq.columns.flat import column_names, column_types, flattener
+from wpinq.columns.held import HeldColumns
+from wpinq.columns.rows import create, fetch, insert
 from wpinq.engines.contract import at_keys
-from wpinq.engines.relational.blocks.relation import column_names, has_lists
-from wpinq.engines.relational.blocks.shape import column_types, flattener, reader
-from wpinq.engines.relational.sql.sums import check_norm
-from wpinq.expr.types import BOOL, FLOAT, INT, Scalar, TupleOf, Type
-from wpinq.expr.values import Value, order_key
+from wpinq.engines.relational.sql.sums import check_norm, check_weights
+from wpinq.expr.types import Type
+from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Weights
 from wpinq.plan.operators.source import Source
 
-_CHUNK = 20_000
-
 
 def load(connection: Any, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
-    """Put a source's dataset into a table; records of weight 0 are left out."""
+    """Have a source's dataset stand under a name: columns that are held as they are, Python rows in a table.
+
+    Records of weight 0 are left out.
+    """
     import numpy as np
 
-    type_ = source.record
-    names, types = column_names(type_), column_types(type_)
-    columns = ", ".join(f"{name} {sql}" for name, sql in zip([*names, "w"], [*types, "DOUBLE"], strict=True))
-    connection.execute(f"CREATE TEMP TABLE {table} ({columns})")
+    if isinstance(weights, HeldColumns):
+        check_norm(source, weights.norm)
+        columns = weights.show(connection, _held(table))
+        connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM {columns}")
+        return
     numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
-    check_norm(source, numbers)
-    if isinstance(type_, TupleOf) and not type_.nullable and all(isinstance(leaf, Scalar) for leaf in type_.elements):
-        _load_columns(connection, table, type_.elements, weights, numbers)
+    check_weights(source, numbers)
+    create(connection, table, source.record)
+    insert(connection, table, source.record, weights, numbers)
+    connection.execute(f"DELETE FROM {table} WHERE w = 0")
+
+
+def unload(connection: Any, table: str, weights: object) -> None:
+    """Let go of a source's dataset."""
+    if isinstance(weights, HeldColumns):
+        connection.execute(f"DROP VIEW {table}")
+        connection.execute(f"DETACH {_held(table)}")
     else:
-        _load_any(connection, table, type_, types, zip(weights, numbers.tolist(), strict=True))
+        connection.execute(f"DROP TABLE {table}")
 
 
-def _load_columns(connection: Any, table: str, types: tuple[Type, ...], records: Iterable[Any], numbers: Any) -> None:
-    import numpy as np
-
-    size, width = len(numbers), len(types)
-    columns: dict[str, Any] = {}
-    if len(set(types)) == 1 and _dtype(types[0]) is not np.object_ and not any(type_.nullable for type_ in types):
-        whole: Any = np.fromiter(itertools.chain.from_iterable(records), dtype=_dtype(types[0]), count=size * width)
-        for i in range(width):
-            columns[f"c{i}"] = np.ascontiguousarray(whole.reshape(size, width)[:, i])
-    else:
-        for i, type_ in enumerate(types):
-            columns[f"c{i}"] = _column(map(itemgetter(i), records), type_, size)
-    columns["w"] = numbers
-    connection.register("loading", columns)
-    connection.execute(f"INSERT INTO {table} SELECT * FROM loading WHERE w <> 0")
-    connection.unregister("loading")
-
-
-def _column(values: Iterator[Any], type_: Type, size: int) -> Any:
-    """The array that the database reads as a column: objects where None is null, or numbers behind a mask."""
-    import numpy as np
-
-    dtype = _dtype(type_)
-    if dtype is np.object_ or not type_.nullable:
-        return np.fromiter(values, dtype=dtype, count=size)
-    held = np.fromiter(values, dtype=np.object_, count=size)
-    missing = np.array([value is None for value in held.tolist()], dtype=np.bool_)
-    held[missing] = 0
-    return np.ma.masked_array(held.astype(dtype), mask=missing)
-
-
-def _dtype(type_: Type) -> Any:
-    import numpy as np
-
-    kinds: dict[Type, Any] = {INT: np.int64, FLOAT: np.float64, BOOL: np.bool_}  # types are equal without their nulls
-    return kinds.get(type_, np.object_)
-
-
-def _load_any(
-    connection: Any, table: str, type_: Type, sql_types: list[str], rows: Iterator[tuple[Value, float]]
-) -> None:
-    flatten = flattener(type_)
-    sql_types = [*sql_types, "DOUBLE"]
-    struct = ", ".join(f"f{i} {sql}" for i, sql in enumerate(sql_types))
-    fields = ", ".join(f"struct_extract(u, 'f{i}')" for i in range(len(sql_types)))
-    insert = f"INSERT INTO {table} SELECT {fields} FROM (SELECT unnest($1::STRUCT({struct})[]) AS u)"
-    while chunk := list(itertools.islice(rows, _CHUNK)):
-        packed = [
-            {f"f{i}": item for i, item in enumerate([*flatten(record), weight])} for record, weight in chunk if weight
-        ]
-        if packed:
-            connection.execute(insert, [packed])
-
-
-def fetch(connection: Any, query: str, type_: Type, given: Sequence[Any] = ()) -> Weights:
-    """The output of a query with some parameters: record to weight, in canonical order."""
-    connection.execute(query, given)
-    if not has_lists(type_):
-        return _fetch_columns(connection, type_)
-    read = reader(type_)
-    result: Weights = {}
-    while rows := connection.fetchmany(_CHUNK):
-        for row in rows:
-            result[read(row)] = row[-1]
-    return {record: result[record] for record in sorted(result, key=order_key)}
+def _held(table: str) -> str:
+    return f"held_{table}"
 
 
 def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Value]) -> Weights:
@@ -126,23 +72,3 @@ def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Valu
     on = " AND ".join(f"q.{name} IS NOT DISTINCT FROM {value}" for name, value in zip(names, found, strict=True))
     query = f"SELECT q.* FROM {read_from} AS q {joined} {on or 'TRUE'}"
     return at_keys(fetch(connection, query, type_, given), keys)
-
-
-def _fetch_columns(connection: Any, type_: Type) -> Weights:
-    """Column by column, which takes a tenth of the time of rows."""
-    held = connection.fetchnumpy()
-    columns = iter([held[name].tolist() for name in column_names(type_)])
-    weights = held["w"].tolist()
-    return dict(zip(_assembled(type_, columns, len(weights)), weights, strict=True))
-
-
-def _assembled(type_: Type, columns: Iterator[list[Any]], size: int) -> list[Value]:
-    if isinstance(type_, TupleOf):
-        valid = next(columns) if type_.nullable else None
-        parts = [_assembled(element, columns, size) for element in type_.elements]
-        records: list[Value] = list(zip(*parts, strict=True)) if parts else [()] * size
-        return records if valid is None else [r if v else None for r, v in zip(records, valid, strict=True)]
-    values = next(columns)
-    if type_ == FLOAT:
-        return [None if value is None else value + 0.0 for value in values]
-    return values

@@ -93,10 +93,10 @@ class WarmTables:
                 self.drop(table)
 
     def forget(self, source: str) -> None:
-        """Drop the table of a source, and before it what was made of that."""
+        """Drop what was made of a source, which goes next."""
         for name in [name for name, table in self.tables.items() if source in table.sources]:
             self._remove(name)
-        self._remove(source)
+        self.found.pop(source, None)
 
     def _remove(self, table: str) -> None:
         self.tables.pop(table, None)

@@ -23,8 +23,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from wpinq.columns.flat import column_names
 from wpinq.engines.relational.blocks.block import Block, restricted
-from wpinq.engines.relational.blocks.relation import Relation, column_list, column_names, derived, reads
+from wpinq.engines.relational.blocks.relation import Relation, column_list, derived, reads
 from wpinq.engines.relational.blocks.shape import aligned, coerce, same_value
 from wpinq.engines.relational.blocks.subjects import Minimum
 from wpinq.engines.relational.blocks.term import both, call, number

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from wpinq.columns.flat import leaf_types
 from wpinq.engines.relational.blocks.block import Block, SqlTable, determines_weight
 from wpinq.engines.relational.blocks.relation import Relation
-from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaf_types, leaves, pack, shape_of
+from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaves, pack, shape_of
 from wpinq.engines.relational.blocks.term import SqlTerm, literal, number, number_value, parameter
 from wpinq.engines.relational.rules.lowering import lower, lower_with
 from wpinq.engines.relational.rules.primitives import canonical

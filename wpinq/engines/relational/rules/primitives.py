@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import reduce
 
+from wpinq.columns.flat import plain, type_name
 from wpinq.engines.relational.blocks.shape import (
     RecordShape,
     Shape,
@@ -18,9 +19,7 @@ from wpinq.engines.relational.blocks.shape import (
     null,
     order_term,
     pack,
-    plain,
     same_value,
-    type_name,
     unpack,
 )
 from wpinq.engines.relational.blocks.term import FALSE, TRUE, SqlTerm, call, function, literal, parameter

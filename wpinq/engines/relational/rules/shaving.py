@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from wpinq.columns.flat import column_names
 from wpinq.engines.relational.blocks.block import Block, output_keys
-from wpinq.engines.relational.blocks.relation import Relation, column_list, column_names, derived
+from wpinq.engines.relational.blocks.relation import Relation, column_list, derived
 from wpinq.engines.relational.blocks.shape import RecordShape, aligned, as_term, leaves, shape_of
 from wpinq.engines.relational.blocks.term import SqlTerm, call, literal, number, number_value
 from wpinq.engines.relational.rules.lowering import lower

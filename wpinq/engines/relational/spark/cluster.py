@@ -226,7 +226,7 @@ class SparkDatabase(RelationalEngine):
         frame.createOrReplaceTempView(table)
         self._weights[table] = weight_range
 
-    def _drop(self, table: str) -> None:
+    def _drop(self, table: str, weights: object) -> None:
         del self._weights[table]
         with contextlib.suppress(Exception):  # Spark may be gone, and the view with it
             self.open().session.catalog.dropTempView(table)

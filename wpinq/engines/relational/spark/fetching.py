@@ -8,9 +8,8 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
+from wpinq.columns.flat import column_names, column_types, flattener, plain, reader
 from wpinq.engines.contract import Sides, at_keys
-from wpinq.engines.relational.blocks.relation import column_names
-from wpinq.engines.relational.blocks.shape import column_types, flattener, plain, reader
 from wpinq.engines.relational.compiler import Compiled
 from wpinq.engines.relational.spark.frames import key_frame
 from wpinq.engines.relational.spark.spark_sql import type_in_spark

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.columns.flat import column_names, flattener, leaf_types, plain
 from wpinq.dataset import EngineDataset, WeightRange
-from wpinq.engines.relational.blocks.relation import column_names
-from wpinq.engines.relational.blocks.shape import flattener, leaf_types, plain
-from wpinq.engines.relational.sql.sums import check_norm
+from wpinq.engines.relational.sql.sums import check_weights
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.plan.operators.source import Source
@@ -23,7 +22,7 @@ def frame_of(spark: Any, source: Source, weights: object) -> tuple[Any, WeightRa
         return _adopted(spark, weights.frame), weights.weight_range
     assert isinstance(weights, Mapping)
     numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
-    check_norm(source, numbers)
+    check_weights(source, numbers)
     there = numbers != 0
     records = [record for record, held in zip(weights, there.tolist(), strict=True) if held]
     held = numbers[there]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from wpinq.columns.flat import column_names
 from wpinq.engines.relational.blocks.block import (
     Block,
     SqlTable,
@@ -13,7 +14,7 @@ from wpinq.engines.relational.blocks.block import (
     output_weight_from,
     rewritten,
 )
-from wpinq.engines.relational.blocks.relation import WEIGHT, Relation, column_list, column_names, reads
+from wpinq.engines.relational.blocks.relation import WEIGHT, Relation, column_list, reads
 from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaves, shape_of
 from wpinq.engines.relational.blocks.subjects import Addends, QueryRows, Total
 from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, number

@@ -94,11 +94,16 @@ def norm_sql(weight: str, mass: Fraction, output: Fraction, dialect: Dialect = D
     )
 
 
-def check_norm(source: Source, numbers: Any) -> None:
-    """The grid that sums are taken on is that of the declared cap."""
+def check_weights(source: Source, numbers: Any) -> None:
+    """Refuse weights, an array, that are more than the declared cap together."""
     near = float(abs(numbers).sum())
     exact = near if near <= float(source.cap) / 2 else sum((abs(Fraction(w)) for w in numbers.tolist()), Fraction(0))
-    if exact > source.cap * (1 + Fraction(1, 2**20)):  # weights that were rounded to floats on the way here
+    check_norm(source, exact)
+
+
+def check_norm(source: Source, norm: float | Fraction) -> None:
+    """Refuse a norm above the declared cap: the grid that sums are taken on is that of the cap."""
+    if norm > source.cap * (1 + Fraction(1, 2**20)):  # weights that were rounded to floats on the way here
         raise PlanError(
             f"the data for the source {source.source!r} weigh more than the cap that it declares; declare a larger cap="
         )

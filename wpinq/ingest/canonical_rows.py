@@ -1,8 +1,4 @@
-"""Which rows of a person count, as SQL: what `people` means, on columns, for DuckDB and for Spark.
-
-Rows are columns `c0`, `c1`, … as `columns.flat` lays records, beside `p`, whose they are. All that is grouped, numbered
-or placed here is so by person: nothing of one person's rows can have a say in which of another's are kept.
-"""
+"""Rows in columns, as SQL: in canonical bytes and in canonical order, as `expr.values` has both in Python."""
 
 from __future__ import annotations
 
@@ -10,69 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from wpinq.columns.flat import column_names, type_name
-from wpinq.expr.person import Person
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, TupleOf, Type
 
 _NULL = "'6E'"
 
 
-def counted(rows: str, type_: Type) -> str:
-    """The query of how often (`m`) each row stands there for each person, from that of canonical, fit rows and `p`."""
-    names = ", ".join(column_names(type_))
-    return f"SELECT p, {names}, count(*) AS m FROM ({rows}) AS offered GROUP BY p, {names}"
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How a database says what two databases say differently; `{}` stands for a value."""
 
-
-def kept_of(counted: str, type_: Type, at_most: int, words: Words) -> str:
-    """The query of the rows that count: their columns, `p`, and how often each counts, `m`.
-
-    Parameters
-    ----------
-    counted : str
-        The query, or table, of `p`, `c0`, `c1`, … and how often the row stands there for the person, `m`.
-    type_ : Type
-        Of a row.
-    at_most : int
-        How many rows of one person count.
-    words : Words
-        Of the database.
-    """
-    names = ", ".join(column_names(type_))
-    ordered = ", ".join(f"{name} ASC NULLS FIRST" for name in column_names(type_))
-    place = words.hash.format("h || ':' || CAST(i AS VARCHAR(20))")
-    return f"""
-    WITH counted AS (SELECT p, {names}, m FROM {counted}),
-    crowded AS (SELECT p FROM counted GROUP BY p HAVING sum(m) > {at_most:d}),
-    copied AS (
-        SELECT p, {names}, {words.copies.format("m")} AS i, {canonical_hex(type_, words)} AS h
-        FROM counted SEMI JOIN crowded ON counted.p = crowded.p
-    ),
-    placed AS (
-        SELECT p, {names}, row_number() OVER (PARTITION BY p ORDER BY {place}, {ordered}, i) AS place FROM copied
-    )
-    SELECT p, {names}, m FROM counted ANTI JOIN crowded ON counted.p = crowded.p
-    UNION ALL
-    SELECT p, {names}, count(*) AS m FROM placed WHERE place <= {at_most:d} GROUP BY p, {names}
-    """
-
-
-def weighed(kept: str, type_: Type, person: Person, words: Words) -> str:
-    """The query of the dataset, from the query or table of the rows that count: the columns of its records, and `w`."""
-    names = column_names(type_)
-    if not person.nested:
-        listed = ", ".join(names)
-        return f"SELECT {listed}, CAST(sum(m) AS DOUBLE) AS w FROM {kept} AS kept GROUP BY {listed}"
-    copies = f"SELECT p, {', '.join(names)}, {words.copies.format('m')} AS i FROM {kept} AS kept"
-    lists = f"SELECT {words.listed(type_)} AS c0 FROM ({copies}) AS copies GROUP BY p"
-    return f"SELECT c0, CAST(count(*) AS DOUBLE) AS w FROM ({lists}) AS lists GROUP BY c0"
-
-
-def asymmetric(kept: str) -> str:
-    """The query of the rows, of two columns, that somebody has more or less often than their reverse."""
-    same = "a.p = b.p AND a.m = b.m AND a.c0 IS NOT DISTINCT FROM b.c1 AND a.c1 IS NOT DISTINCT FROM b.c0"
-    return f"SELECT a.* FROM {kept} AS a ANTI JOIN {kept} AS b ON {same}"
-
-
-# --- canonical bytes, in hexadecimal ---------------------------------------------------------------------------------
+    bits: str
+    octets: str
+    hash: str
+    copies: str
+    listed: Callable[[Type], str]
 
 
 def canonical_hex(type_: Type, words: Words) -> str:
@@ -159,20 +106,6 @@ def _listed_in_spark(type_: Type) -> str:
     """Of rows of scalars, which are all that Spark frames hold. Spark has null first, in structs too."""
     fields = ", ".join(f"'f{i}', {name}" for i, name in enumerate(column_names(type_)))
     return f"sort_array(collect_list(named_struct({fields})))"
-
-
-# --- databases -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """How a database says what two databases say differently; `{}` stands for a value."""
-
-    bits: str
-    octets: str
-    hash: str
-    copies: str
-    listed: Callable[[Type], str]
 
 
 DUCKDB = Words(

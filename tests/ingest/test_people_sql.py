@@ -1,0 +1,104 @@
+"""The cut as SQL keeps, on random data of random types, the rows that its meaning in Python keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.support.people import kept_rows, weigh
+from wpinq.columns.flat import column_names, column_types, flattener, reader
+from wpinq.expr.person import Person
+from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, TupleOf, Type
+from wpinq.expr.values import canonical_bytes
+from wpinq.ingest.canonical_rows import DUCKDB, canonical_hex
+from wpinq.ingest.people import asymmetric, counted, kept_of, weighed
+
+VALUES: dict[Type, list[Any]] = {
+    INT: [0, 1, -1, 2**63 - 1, -(2**63), 7],
+    FLOAT: [0.0, -1.5, 5e-324, 1.7e308, 0.1],
+    BOOL: [False, True],
+    STR: ["", "a", "é", "\U0001f600", "aa", "z\x01", "ab", "Z", "\x00"],
+}
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[Any]:
+    with duckdb.connect() as opened:
+        yield opened
+
+
+def random_type(rng: Random, depth: int = 0) -> Type:
+    draw, nullable = rng.random(), rng.random() < 0.4
+    if depth < 3 and draw < 0.25:
+        return TupleOf((None, None), (random_type(rng, depth + 1), random_type(rng, depth + 1)), nullable=nullable)
+    if depth < 3 and draw < 0.4:
+        return ListOf(random_type(rng, depth + 1), nullable=nullable)
+    return rng.choice(list(VALUES)).with_nullable(nullable)
+
+
+def random_value(rng: Random, type_: Type) -> Any:
+    if type_.nullable and rng.random() < 0.3:
+        return None
+    if isinstance(type_, TupleOf):
+        return tuple(random_value(rng, element) for element in type_.elements)
+    if isinstance(type_, ListOf):
+        return tuple(random_value(rng, type_.element) for _ in range(rng.randrange(3)))
+    return rng.choice(VALUES[type_])
+
+
+def offer(connection: Any, type_: Type, ids: list[Any], rows: list[Any]) -> None:
+    """The rows as the table `offered`, with `p`."""
+    kind = "BIGINT" if isinstance(ids[0], int) else "VARCHAR"
+    columns = ", ".join(f"{name} {sql}" for name, sql in zip(column_names(type_), column_types(type_), strict=True))
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE offered (p {kind}, {columns})")
+    flatten = flattener(type_)
+    values = [[who, *flatten(row)] for who, row in zip(ids, rows, strict=True)]
+    connection.executemany(f"INSERT INTO offered VALUES ({', '.join('?' for _ in values[0])})", values)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_same_rows_are_kept_as_in_python(connection: Any, seed: int) -> None:
+    rng = Random(seed)
+    type_ = TupleOf(("x", "y"), (random_type(rng), random_type(rng)))
+    pool = [random_value(rng, type_) for _ in range(rng.choice([2, 5, 20]))]
+    people: list[Any] = rng.choice([[1, 2, 3], ["a", "b", "é"]])
+    size, at_most = rng.randrange(1, 40), rng.choice([1, 2, 5])
+    ids, rows = [rng.choice(people) for _ in range(size)], [rng.choice(pool) for _ in range(size)]
+    offer(connection, type_, ids, rows)
+    kept = kept_rows(ids, rows, type_, at_most)
+    query = kept_of(f"({counted('SELECT * FROM offered', type_)})", type_, at_most, DUCKDB)
+    for nested in (False, True):
+        person = Person("who", at_most, nested)
+        read = reader(person.record(type_))
+        found = connection.execute(weighed(f"({query})", type_, person, DUCKDB)).fetchall()
+        got = {read(row): row[-1] for row in found}
+        assert len(got) == len(found)
+        assert sorted(got.items(), key=repr) == sorted(weigh(kept, person).items(), key=repr)
+
+
+def test_canonical_bytes_are_those_of_python(connection: Any) -> None:
+    rng = Random(1)
+    for _ in range(150):
+        type_ = random_type(rng)
+        value = random_value(rng, type_)
+        offer(connection, type_, [1], [value])
+        (said,) = connection.execute(f"SELECT {canonical_hex(type_, DUCKDB)} FROM offered").fetchone()
+        assert said == canonical_bytes(value, type_).hex().upper()
+
+
+def test_symmetry_is_asked_of_each_person(connection: Any) -> None:
+    type_ = TupleOf(("a", "b"), (INT, INT.with_nullable()))
+    for ids, rows, broken in (
+        ([1, 1], [(1, 2), (2, 1)], set()),
+        ([1, 2], [(1, 2), (2, 1)], {(1, 2), (2, 1)}),
+        ([1, 1, 1], [(1, 2), (1, 2), (2, 1)], {(1, 2), (2, 1)}),
+        ([1, 2, 2, 2], [(3, 3), (1, None), (3, 3), (3, 3)], {(1, None)}),
+    ):
+        offer(connection, type_, ids, rows)
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE kept AS {counted('SELECT * FROM offered', type_)}")
+        found = connection.execute(f"SELECT c0, c1 FROM ({asymmetric('kept', type_)})").fetchall()
+        assert set(found) == broken

@@ -1,0 +1,167 @@
+"""Weighted datasets held as columns: checked once, in a file that no one else can open, read by any database.
+
+The file is a DuckDB database with one table. It never has a name while there is anything in it: it is memory of the
+operating system's (`memfd_create`), or a temporary file that is unlinked as it is made. So it goes with the last
+process that has it open, however that ends; and until then there is something to read again after a database failed
+and was thrown away, and in a forked child.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from wpinq.columns.flat import column_names
+from wpinq.columns.rows import fetch
+from wpinq.errors import SessionError
+from wpinq.expr.types import Type
+from wpinq.expr.values import Value
+
+_SETTINGS = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "temp_directory": "",
+}
+
+
+class HeldColumns(Mapping[Value, float]):
+    """Checked data: record to weight, each record once and none of weight 0.
+
+    As a mapping it reads its rows whenever it is asked, which is for engines that compute with Python rows.
+
+    Attributes
+    ----------
+    type : Type
+        Of the records.
+    norm : Fraction
+        The sum of the absolute weights, without rounding.
+    """
+
+    __slots__ = ("__weakref__", "_close", "_count", "_file", "norm", "type")
+
+    def __init__(self, type_: Type, norm: Fraction, count: int, file: int) -> None:
+        self.type, self.norm, self._count, self._file = type_, norm, count, file
+        self._close = weakref.finalize(self, os.close, file)
+
+    @contextlib.contextmanager
+    def shown(self, connection: Any, name: str) -> Iterator[str]:
+        """What to read the columns from, for a while."""
+        yield self.show(connection, name)
+        connection.execute(f"DETACH {name}")
+
+    def show(self, connection: Any, name: str) -> str:
+        """What to read the columns from, until `name` is detached."""
+        connection.execute(f"ATTACH '/dev/fd/{self._file}' AS {name} (READ_ONLY)")
+        return f"{name}.held"
+
+    def same(self, other: HeldColumns, connection: Any) -> bool:
+        """Whether the other holds the same records with the same weights."""
+        if (self.norm, self._count) != (other.norm, other._count):
+            return False
+        names = column_names(self.type)
+        on = " AND ".join(["a.w = b.w", *[f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in names]])
+        with self.shown(connection, "one") as one, other.shown(connection, "another") as another:
+            (common,) = connection.execute(
+                f"SELECT count(*) FROM {one} AS a SEMI JOIN {another} AS b ON {on}"
+            ).fetchone()
+        return bool(common == self._count)
+
+    def items(self) -> Any:
+        with opened() as connection, self.shown(connection, "shown") as table:
+            return fetch(connection, f"SELECT * FROM {table}", self.type).items()
+
+    def __getitem__(self, record: Value) -> float:
+        return float(dict(self.items())[record])
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(dict(self.items()))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __reduce__(self) -> NoReturn:
+        raise SessionError("protected data cannot be pickled or copied")
+
+
+@contextlib.contextmanager
+def opened() -> Iterator[Any]:
+    """A DuckDB of no engine's, for a while."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config=dict(_SETTINGS))
+    try:
+        connection.execute("SET enable_progress_bar = false")
+        yield connection
+    finally:
+        connection.close()
+
+
+def hold(connection: Any, type_: Type, query: str, in_memory: bool, norm: Fraction | None = None) -> HeldColumns:
+    """Hold what a query gives: columns of records, each once, and their weights.
+
+    Parameters
+    ----------
+    connection : DuckDBPyConnection
+        To the database that computes it.
+    type_ : Type
+        Of the records.
+    query : str
+        Its columns are those of `column_names(type_)`, and `w`.
+    in_memory : bool
+        Whether to hold it in memory; else in a file without a name where temporary files are.
+    norm : Fraction, optional
+        The sum of the absolute weights. Unless given, weights are numbers of rows, and are added up.
+    """
+    file = os.memfd_create("wpinq") if in_memory and hasattr(os, "memfd_create") else _unnamed()
+    try:
+        count, rows = _write(connection, query, file, norm is None)
+    except BaseException:
+        os.close(file)
+        raise
+    return HeldColumns(type_, Fraction(rows) if norm is None else norm, count, file)
+
+
+def _unnamed() -> int:
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def _write(connection: Any, query: str, file: int, counted: bool) -> tuple[int, int]:
+    """Make the table; how many records it has, and how many rows they are, where weights are numbers of rows."""
+    with tempfile.TemporaryDirectory(prefix="wpinq-") as folder:
+        os.write(file, _empty_database())
+        # DuckDB looks for a log beside a database, even where it is told to write none.
+        link = os.path.join(folder, "held")
+        os.symlink(f"/dev/fd/{file}", link)
+        connection.execute(f"ATTACH {quoted(link)} AS holding (RECOVERY_MODE no_wal_writes)")
+        try:
+            connection.execute(f"CREATE TABLE holding.held AS {query}")
+            connection.execute("CHECKPOINT holding")
+            rows = "coalesce(sum(w::HUGEINT), 0)" if counted else "0"
+            count, rows = connection.execute(f"SELECT count(*), {rows} FROM holding.held").fetchone()
+            return count, rows
+        finally:
+            connection.execute("DETACH holding")
+
+
+def quoted(text: str) -> str:
+    """A text as SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+@lru_cache(maxsize=1)
+def _empty_database() -> bytes:
+    """The bytes of a DuckDB database without tables."""
+    with tempfile.TemporaryDirectory(prefix="wpinq-") as folder, opened() as connection:
+        path = Path(folder) / "empty"
+        connection.execute(f"ATTACH {quoted(str(path))} AS empty")
+        connection.execute("DETACH empty")
+        return path.read_bytes()

@@ -1,0 +1,286 @@
+"""Tables of numpy, pandas, polars, Arrow and DuckDB, and cursors: scanned as they lie, columns by field name.
+
+None of these libraries is imported unless a table of it is offered: a table names its own library. A column of Python
+objects, or of a kind that DuckDB does not read, is checked value by value in Python: by its kind, never by its values.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+from wpinq.errors import SourceRejected
+from wpinq.expr.person import ID
+from wpinq.expr.types import Type
+from wpinq.ingest.canonical import of_column
+from wpinq.ingest.rejection import Faults
+from wpinq.ingest.rows import columns_scan
+from wpinq.ingest.scan import STAGED, Scan, in_order
+from wpinq.ingest.typed_columns import PLAIN_KINDS, Layout
+
+_OFFERED = "offered"
+_PIECE = 100_000
+
+
+@dataclass(slots=True)
+class _Table:
+    """A table with the columns of a layout, in its order.
+
+    Attributes
+    ----------
+    what : str
+        What messages call it.
+    offered : object
+        What DuckDB scans; None where it is to be read in Python.
+    lists : callable, optional
+        The Python values of a column.
+    notes : list of str
+        What the messages add of each column.
+    nan_is_null : sequence of bool
+        For each column.
+    once : bool
+        Whether it can be read only once.
+    small : bool
+        Whether it is in memory.
+    """
+
+    what: str
+    offered: Any
+    lists: Callable[[int], Sequence[Any]] | None = None
+    notes: Sequence[str] = ()
+    nan_is_null: Sequence[bool] = ()
+    once: bool = False
+    small: bool = True
+
+
+class _Stream:
+    """Something with an Arrow stream, and with nothing else that DuckDB could take it for."""
+
+    def __init__(self, offered: Any) -> None:
+        self._offered = offered
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return self._offered.__arrow_c_stream__(requested_schema)
+
+
+def library_of(data: object) -> str | None:
+    """The table library that an object comes from, or None; "" for a table of a library not known here."""
+    for base in type(data).__mro__:
+        root = base.__module__.partition(".")[0].removeprefix("_")
+        if root in _READERS:
+            return root
+    return "" if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__") else None
+
+
+def table_scan(connection: Any, data: Any, library: str, type_: Type, stack: contextlib.ExitStack) -> Scan:
+    """A scan of a table."""
+    import duckdb
+
+    if library not in _READERS:
+        raise _unsupported(data)
+    layout = Layout.of(type_)
+    table = _READERS[library](data, layout)
+    if table.offered is not None:
+        with contextlib.suppress(duckdb.Error):  # of a kind of column that it does not know
+            return _native(connection, table, layout, stack)
+    if table.lists is None:
+        raise SourceRejected(f"{table.what} cannot be read: read it into a table yourself, or offer rows")
+    columns = [table.lists(i) for i in range(len(layout.types))]
+    pieces = ([column[i : i + _PIECE] for column in columns] for i in range(0, len(columns[0]), _PIECE))
+    return columns_scan(connection, ((piece, {}) for piece in pieces), type_, table.what, table.notes)
+
+
+def _native(connection: Any, table: _Table, layout: Layout, stack: contextlib.ExitStack) -> Scan:
+    connection.register(_OFFERED, table.offered)
+    stack.callback(connection.unregister, _OFFERED)
+    names = [f"g{i}" for i in range(len(layout.types))]
+    source = f"{_OFFERED} AS t({', '.join(names)})"
+    types = connection.sql(f"SELECT * FROM {source}").types
+    columns = names
+    if table.nan_is_null:
+        columns = [f"nullif({g}, 'nan')" if null else g for g, null in zip(names, table.nan_is_null, strict=True)]
+    fields = [of_column(*column) for column in zip(columns, types, layout.types, strict=True)]
+    labels = [layout.label(i) + (table.notes[i] if table.notes else "") for i in range(len(names))]
+    scan = Scan.of_fields(table.what, source, fields, labels, small=table.small)
+    if table.once:
+        with in_order(connection):
+            connection.execute(f"CREATE TEMP TABLE {STAGED} AS SELECT * FROM {source}")
+        scan.source, scan.number = STAGED, "rowid"
+    return scan
+
+
+def _unsupported(data: object) -> SourceRejected:
+    return SourceRejected(
+        f"a {type(data).__module__}.{type(data).__qualname__} cannot be read: offer a pandas or polars frame, an "
+        "Arrow table or batches, a DuckDB relation, a numpy array without mask, or plain rows"
+    )
+
+
+def _numpy(data: Any, layout: Layout) -> _Table:
+    import numpy
+
+    what = "the array"
+    if not isinstance(data, numpy.ndarray) or isinstance(data, numpy.ma.MaskedArray):
+        raise _unsupported(data)
+    if data.dtype.names is not None and data.ndim == 1:
+        arrays = [data[data.dtype.names[place]] for place in layout.pick(data.dtype.names, what)]
+    elif data.ndim in (1, 2) and ID in layout.types:  # by place, a field of the record would be taken for the id
+        raise SourceRejected(f"{what} has columns without names, and does not say whose its rows are: name them")
+    elif data.ndim in (1, 2):
+        array = data[:, None] if data.ndim == 1 else data
+        if array.shape[1] != len(layout.types):
+            raise SourceRejected(
+                f"{what} has {array.shape[1]} columns where the declared type has {len(layout.types)} fields: "
+                "offer just these columns, in order"
+            )
+        arrays = [array[:, place] for place in range(array.shape[1])]
+    else:
+        raise SourceRejected(f"{what} has {data.ndim} dimensions: offer rows and columns")
+    # What is not a number DuckDB would take for null, as pandas means it.
+    plain = all(_is_plain(array) and not (array.dtype.kind == "f" and numpy.isnan(array).any()) for array in arrays)
+    offered = {f"g{i}": array for i, array in enumerate(arrays)} if plain else None
+    return _Table(what, offered, lambda i: _values(arrays[i]), [f" (dtype {array.dtype})" for array in arrays])
+
+
+def _is_plain(array: Any) -> bool:
+    """Whether DuckDB scans an array for what it is: numbers as the machine has them."""
+    return array.ndim == 1 and array.dtype.kind in "biuf" and array.dtype.itemsize <= 8 and array.dtype.isnative
+
+
+def _values(array: Any) -> list[Any]:
+    """The Python values of an array: of other kinds than the plain ones, tolist() would turn dates into integers."""
+    return list(array.tolist() if array.dtype.kind in PLAIN_KINDS + "O" else array)
+
+
+def _pandas(data: Any, layout: Layout) -> _Table:
+    import numpy
+    import pandas
+
+    what = "the data frame"
+    if not isinstance(data, pandas.DataFrame):
+        raise _unsupported(data)
+    series = [data.iloc[:, place] for place in layout.pick(list(data.columns), what)]
+    # Only numpy's own dtypes are named: the name of a categorical one could hold values.
+    own = [isinstance(column.dtype, numpy.dtype) for column in series]
+    notes = [f" (dtype {column.dtype})" if plain else "" for column, plain in zip(series, own, strict=True)]
+
+    def lists(i: int) -> list[Any]:
+        pairs = zip(_values(series[i]) if own[i] else series[i].tolist(), series[i].isna().tolist(), strict=True)
+        return [None if absent else value for value, absent in pairs]
+
+    floats = [plain and column.dtype.kind == "f" for column, plain in zip(series, own, strict=True)]
+    return _Table(what, _pandas_offered(series, own), lists, notes, floats)
+
+
+def _pandas_offered(series: Sequence[Any], own: Sequence[bool]) -> Any:
+    """What DuckDB scans of columns, or None where one is of Python objects, or only Arrow could hand it over."""
+    if all(own):
+        arrays = [column.to_numpy() for column in series]
+        return {f"g{i}": array for i, array in enumerate(arrays)} if all(map(_is_plain, arrays)) else None
+    if any(plain and not _is_plain(column.to_numpy()) for column, plain in zip(series, own, strict=True)):
+        return None
+    try:
+        import pyarrow
+    except ImportError:
+        return None
+    try:
+        return pyarrow.table([pyarrow.array(column, from_pandas=False) for column in series], names=_names(series))
+    except pyarrow.ArrowException:
+        return None
+
+
+def _names(columns: Sequence[Any]) -> list[str]:
+    return [f"g{i}" for i in range(len(columns))]
+
+
+def _polars(data: Any, layout: Layout) -> _Table:
+    import polars
+
+    what = "the data frame"
+    if not isinstance(data, (polars.DataFrame, polars.LazyFrame)):
+        raise _unsupported(data)
+    frame = None
+    try:
+        names = data.collect_schema().names()
+        picked = [names[place] for place in layout.pick(names, what)]
+        frame = data.lazy().select(polars.col(name).alias(f"g{i}") for i, name in enumerate(picked)).collect()
+    except polars.exceptions.PolarsError:  # its message may quote values
+        pass
+    if frame is None:
+        raise SourceRejected("the polars frame cannot be computed: collect it yourself to see why")
+    return _Table(what, _Stream(frame), lambda i: frame[f"g{i}"].to_list())
+
+
+def _pyarrow(data: Any, layout: Layout) -> _Table:
+    import pyarrow
+
+    what, once = "the table", isinstance(data, pyarrow.RecordBatchReader)
+    if isinstance(data, pyarrow.RecordBatch):
+        data = pyarrow.Table.from_batches([data])
+    if not isinstance(data, (pyarrow.Table, pyarrow.RecordBatchReader)):
+        raise _unsupported(data)
+    places = layout.pick(data.schema.names, what)
+    schema = pyarrow.schema([pyarrow.field(f"g{i}", data.schema.field(place).type) for i, place in enumerate(places)])
+    if once:
+
+        def batches() -> Iterator[Any]:
+            for batch in data:
+                chosen = pyarrow.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
+                chosen.validate(full=True)  # what DuckDB takes for text must be UTF-8
+                yield chosen
+
+        offered = pyarrow.RecordBatchReader.from_batches(schema, batches())
+        return _Table(what, offered, once=True, small=False)
+    table, sound = pyarrow.Table.from_arrays([data.column(place) for place in places], schema=schema), False
+    try:
+        table.validate(full=True)
+        sound = True
+    except pyarrow.ArrowException:
+        pass
+    if not sound:
+        raise SourceRejected("the table is not sound Arrow: validate it yourself to see why")
+    return _Table(what, _Stream(table), lambda i: table.column(i).to_pylist())
+
+
+def _duckdb(data: Any, layout: Layout) -> _Table:
+    import duckdb
+
+    if not isinstance(data, duckdb.DuckDBPyRelation):
+        raise _unsupported(data)
+    what = "the relation"
+    places = layout.pick(data.columns, what)
+    return _Table(what, _Stream(data.project(", ".join(f"#{place + 1}" for place in places))), small=False)
+
+
+def _cursor_pieces(cursor: Any, places: Sequence[int]) -> Iterator[tuple[list[list[Any]], Faults]]:
+    while rows := cursor.fetchmany(_PIECE):
+        yield [list(map(itemgetter(place), rows)) for place in places], {}
+
+
+def is_cursor(data: object) -> bool:
+    """Whether an object is a cursor as Python's DB-API has it, with a result."""
+    return hasattr(data, "fetchmany") and hasattr(data, "description")
+
+
+def cursor_scan(connection: Any, cursor: Any, type_: Type) -> Scan:
+    """The rows of a cursor that are not fetched yet."""
+    what, layout = "the rows of the cursor", Layout.of(type_)
+    if cursor.description is None:
+        raise SourceRejected("the cursor has no result: execute a query first")
+    places = layout.pick([column[0] for column in cursor.description], what)
+    scan = columns_scan(connection, _cursor_pieces(cursor, places), type_, what)
+    scan.small = False
+    return scan
+
+
+_READERS: dict[str, Callable[[Any, Layout], _Table]] = {
+    "numpy": _numpy,
+    "pandas": _pandas,
+    "polars": _polars,
+    "pyarrow": _pyarrow,
+    "duckdb": _duckdb,
+}
+"""Every library of tables by its module, and what reads them."""
