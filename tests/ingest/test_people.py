@@ -262,7 +262,7 @@ def test_values_of_every_type_are_cut() -> None:
 
 def test_declarations() -> None:
     source = wp.source("visits", page=str, person="user", at_most=20).plan.operator
-    assert (source.unit_weight, source.unit, source.at_most) == (20, "one person", ", at most 20 rows")
+    assert (source.unit_weight, source.unit, source.rows_of_unit) == (20, "one person", ", at most 20 rows")
     nested = wp.source("visits", page=str, person="user", at_most=20, nested=True).plan.operator
     assert (nested.unit_weight, nested.record.bound, nested.row) == (1, 20, source.row)
     assert isinstance(nested.record, ListOf)
@@ -289,7 +289,7 @@ def test_declarations() -> None:
         ({"person": "user", "at_most": 3, "unit_weight": 1}, "leave unit_weight out"),
         ({"person": "user", "at_most": 3, "unit_weight": 4}, "leave unit_weight out"),
         ({"person": "user", "at_most": 3, "nested": True, "unit_weight": 3}, "leave unit_weight out"),
-        ({"person": "ms", "at_most": 3}, "never null"),
+        ({"person": "ms", "at_most": 3}, "int or str and never null"),
     ],
 )
 def test_declarations_that_make_no_sense(options: dict[str, Any], said: str) -> None:

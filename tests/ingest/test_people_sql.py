@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.people import kept_rows, weigh
 from wpinq.columns.flat import column_names, column_types, flattener, reader
+from wpinq.expr import types
 from wpinq.expr.person import Person
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, TupleOf, Type
 from wpinq.expr.values import canonical_bytes
@@ -88,6 +89,13 @@ def test_canonical_bytes_are_those_of_python(connection: Any) -> None:
         offer(connection, type_, [1], [value])
         (said,) = connection.execute(f"SELECT {canonical_hex(type_, DUCKDB)} FROM offered").fetchone()
         assert said == canonical_bytes(value, type_).hex().upper()
+
+
+def test_every_scalar_has_canonical_bytes() -> None:
+    scalars = [found for found in vars(types).values() if isinstance(found, types.Scalar)]
+    assert {type_ for type_ in scalars if type_ != types.NULL} == set(VALUES)
+    for type_ in scalars:
+        canonical_hex(TupleOf(("x",), (type_,)), DUCKDB)
 
 
 def test_symmetry_is_asked_of_each_person(connection: Any) -> None:

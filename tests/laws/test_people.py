@@ -19,12 +19,13 @@ from tests.support import people
 from tests.support.people import PEOPLE, PeopleCase, counted, people_case, random_table
 from tests.support.plans import OPERATORS, distance
 from wpinq.engines import reference
-from wpinq.expr.types import INT
+from wpinq.expr.types import INT, record_type
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.node import sources
 from wpinq.query import Query
 
 PLANS = 100
+ROW = record_type({"x": INT})
 
 
 def ratios(case: PeopleCase) -> Iterator[Fraction]:
@@ -50,8 +51,8 @@ def test_a_person_moves_a_source_by_at_most_its_unit_weight_and_so_much_is_reach
     largest = Fraction(0)
     for _ in range(300):
         at_most = rng.choice([1, 2, 3])
-        query = wp.source("s", int, person="who", at_most=at_most, nested=nested)
-        case = PeopleCase(query.plan, {"s": random_table(rng, INT)})
+        query = wp.source("s", x=int, person="who", at_most=at_most, nested=nested)
+        case = PeopleCase(query.plan, {"s": random_table(rng, ROW)})
         (source,) = sources([query.plan]).values()
         for who in range(PEOPLE):
             moved = distance(case.data()["s"], case.data(without=who)["s"])
@@ -62,10 +63,10 @@ def test_a_person_moves_a_source_by_at_most_its_unit_weight_and_so_much_is_reach
 
 
 def test_two_tables_of_one_account_are_moved_by_both_of_a_persons_parts_at_once() -> None:
-    a, b = (wp.source(name, int, person="who", at_most=2, account="people") for name in "ab")
-    parts = [*a.partition(lambda x: x, [0]).values(), *b.partition(lambda x: x, [1]).values()]
+    a, b = (wp.source(name, x=int, person="who", at_most=2, account="people") for name in "ab")
+    parts = [*a.partition(lambda r: r.x, [0]).values(), *b.partition(lambda r: r.x, [1]).values()]
     both = parts[0].concat(parts[1])
-    case = PeopleCase(both.plan, {"a": [(0, 0), (0, 0)], "b": [(0, 1), (0, 1)]})
+    case = PeopleCase(both.plan, {"a": [(0, (0,)), (0, (0,))], "b": [(0, (1,)), (0, (1,))]})
     assert max(ratios(case)) == 1  # a maximum over parts, or over tables, would bill half of what is lost
     assert wp.bill([part.noisy_count(1) for part in parts]) == {"people": 4}
 
@@ -114,10 +115,10 @@ def test_a_cut_that_looks_across_people_is_found(name: str, monkeypatch: pytest.
 
     monkeypatch.setattr(people, "kept_rows", kept_rows)
     rng, largest = Random(3), Fraction(0)
-    query = wp.source("s", int, person="who", at_most=2)
+    query = wp.source("s", x=int, person="who", at_most=2)
     (source,) = sources([query.plan]).values()
     for _ in range(300):
-        table = random_table(rng, INT)
+        table = random_table(rng, ROW)
         for gone in range(PEOPLE):
             left = [(who, row) for who, row in table if who != gone]
             largest = max(largest, distance(counted(source, table), counted(source, left)))

@@ -26,7 +26,7 @@ def queries() -> Iterator[Query]:
     yield EDGES
     yield VISITS
     yield VISITS.select(lambda rows: wp.count(rows))
-    yield wp.source("words", str, person="author", at_most=7)
+    yield wp.source("words", word=str, person="author", at_most=7)
     yield EDGES.select(lambda e: wp.record(a=e.dst, b=[e.src, None], c=("x", 1.5, True, None)))
     yield EDGES.where(lambda e: (e.src < e.dst) | ~(e.src != 3))
     yield EDGES.select_many(lambda e: [wp.weighted(e.src, 0.5), wp.weighted(-e.dst, e.src / 2)])

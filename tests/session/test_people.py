@@ -185,6 +185,10 @@ def test_an_account_fixes_every_table_and_replays(ledger: pathlib.Path) -> None:
             session.protect(VISITED, VISITS, budget=99)
         with pytest.raises(wp.LedgerError, match="'customers'"):  # a source of the account's name is not the account
             session.protect(wp.source("customers", name=str), [("x",)], budget=100)
+        for other in ({}, {"account": "users"}):
+            source = wp.source("visited", page=str, person="user", at_most=5, **other)
+            with pytest.raises(wp.LedgerError, match="as the account 'customers/visited'"):
+                session.protect(source, VISITS, budget=100)
         session.protect(VISITED, VISITS, budget=100, version="1")
         first = session.release(VISITED.noisy_count(1, over=[("x",)]))
     with wp.Session(ledger) as session:
@@ -201,6 +205,18 @@ def test_an_account_fixes_every_table_and_replays(ledger: pathlib.Path) -> None:
         }
         with pytest.raises(wp.LedgerError, match="pays nothing"):
             kept.set_budget("customers/bought", 10**9)
+
+
+def test_an_account_of_its_own_does_not_become_shared(ledger: pathlib.Path) -> None:
+    with wp.Session(ledger) as session:
+        session.protect(wp.source("bought", shop=str), [("a",)], budget=1)
+        with pytest.raises(wp.LedgerError, match="as the account 'bought'"):
+            session.protect(BOUGHT, ROWS, budget=100)
+
+
+def test_a_batch_is_fitted_to_the_budget_of_the_account() -> None:
+    batch = [BOUGHT.noisy_count(1), VISITED.noisy_count(3)]
+    assert [m.epsilon for m in wp.fit_to_budget(batch, {"customers": 7})] == [Fraction(1, 5), Fraction(3, 5)]
 
 
 def test_a_quantile_of_rows_a_person_is_bought_for_epsilon() -> None:

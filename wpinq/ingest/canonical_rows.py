@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from wpinq.columns.flat import column_names, type_name
-from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, TupleOf, Type
+from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, TupleOf, Type
 
 _NULL = "'6E'"
 
@@ -43,13 +43,15 @@ def _packed_hex(term: str, type_: Type, words: Words, level: int) -> str:
         item = f"y{level}"
         items = f"list_transform({term}, lambda {item}: {_packed_hex(item, type_.element, words, level + 1)})"
         return _or_null(f"{term} IS NOT NULL", f"{_tag('l', f'len({term})')} || array_to_string({items}, '')")
-    said = {
+    if type_ == NULL:
+        return _NULL
+    said: dict[Type, str] = {
         INT: f"'69' || lpad(hex({term}), 16, '0')",
         FLOAT: f"'66' || lpad(hex({words.bits.format(term)}), 16, '0')",
         BOOL: f"CASE WHEN {term} THEN '6231' ELSE '6230' END",
         STR: f"{_tag('s', words.octets.format(term))} || hex({term})",
     }
-    return _or_null(f"{term} IS NOT NULL", said[type_]) if type_ in said else _NULL
+    return _or_null(f"{term} IS NOT NULL", said[type_])
 
 
 def _tag(letter: str, count: str) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import TypedDict
 
+from wpinq.errors import LedgerError
 from wpinq.expr.types import signature
+from wpinq.kernel.ledger_tables import Account
 from wpinq.plan.operators.source import Source
 
 SHARED = "the tables of one account, whose costs add up"
@@ -29,7 +32,7 @@ def accounts_of(source: Source, unit: str, budget: int) -> tuple[Opened, ...]:
     has the budget, and pays for all; beside it each table has one of budget 0, from which nothing can ever be paid, and
     which fixes the table's declaration. `/` is in no name, so no source can be taken for a table of an account.
     """
-    words, weight = unit + source.at_most, source.unit_weight
+    words, weight = unit + source.rows_of_unit, source.unit_weight
     if source.person is None or not source.person.account:
         return (Opened(name=source.source, schema=declaration(source), unit=words, unit_weight=weight, budget=budget),)
     table = f"{source.account}/{source.source}"
@@ -37,6 +40,23 @@ def accounts_of(source: Source, unit: str, budget: int) -> tuple[Opened, ...]:
         Opened(name=source.account, schema=SHARED, unit=unit, unit_weight=Fraction(1), budget=budget),
         Opened(name=table, schema=declaration(source), unit=words, unit_weight=weight, budget=0),
     )
+
+
+def check_single(source: Source, accounts: Iterable[Account]) -> None:
+    """Refuse a source that the ledger knows in another account: what was spent there would be forgotten.
+
+    Raises
+    ------
+    LedgerError
+        Naming the account.
+    """
+    ours = f"{source.account}/{source.source}" if source.person is not None and source.person.account else source.source
+    for account in accounts:
+        if account.name != ours and account.schema != SHARED and account.name.rpartition("/")[2] == source.source:
+            raise LedgerError(
+                f"the ledger has {source.source!r} as the account {account.name!r}, which another declaration opened: "
+                "use that, or protect the data under another name"
+            )
 
 
 def declaration(source: Source) -> str:

@@ -44,7 +44,7 @@ class Origins:
         """Where the data of a source come from; the curator is warned of what is probably not meant."""
         origin = Origin(_file(data), _reference(data), source.account)
         for name, before in list(self._by_source.items()):
-            if name != source.source and before.account != source.account and origin.same(before):
+            if before.account != source.account and origin.same(before):
                 _warn(
                     f"what is protected as {source.source!r} is what {name!r} protects already, from another account: "
                     "who is in it loses what both spend. Protect it once, or, where a person is the unit, let both "

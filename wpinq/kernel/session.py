@@ -23,7 +23,7 @@ from wpinq.errors import EvaluationFailed, SessionError
 from wpinq.expr.facts import check_facts
 from wpinq.expr.values import Value, canonical_bytes
 from wpinq.ingest import read_source
-from wpinq.kernel.accounts import accounts_of
+from wpinq.kernel.accounts import accounts_of, check_single
 from wpinq.kernel.charge import budget_to_nano, from_nano, to_nano
 from wpinq.kernel.ledger import Account, Ledger, Pricing
 from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, chosen, noisy, prepare
@@ -161,6 +161,7 @@ class Session:
         accounts = accounts_of(declared, words, budget_to_nano(parse_epsilon(budget)))
         # Before the data are read: whether data keep to a cap, a type or a fact tells of the data, so a declaration
         # is believed once, when the account is opened, and every other is refused unread.
+        check_single(declared, self._ledger.accounts())
         for account in accounts:
             self._ledger.check_account(**account)
         label = f"new {secrets.token_hex(16)}" if version is None else f"declared {version}"

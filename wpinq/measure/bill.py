@@ -75,7 +75,7 @@ class Bill(Mapping[str, Fraction]):
         itemised = Fraction(0)
         for name in tables:
             source = self.sources[name]
-            unit = self._units.get(name, source.unit) + source.at_most
+            unit = self._units.get(name, source.unit) + source.rows_of_unit
             told = "protects" if name == account else f"{name} protects"
             yield f"  {told} {unit}, of weight {format_epsilon(source.unit_weight)}"
             for fact in source.facts:

@@ -85,8 +85,8 @@ class Source(Operator):
         return (self.person.account if self.person is not None else "") or self.source
 
     @property
-    def at_most(self) -> str:
-        """How bills go on after the words for the unit."""
+    def rows_of_unit(self) -> str:
+        """How the words for the unit go on where it is a person: `, at most 20 rows`."""
         if self.person is None:
             return ""
         rows = "1 row" if self.person.at_most == 1 else f"{self.person.at_most:,} rows"
