@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.dataset import WeightedDataset
+from wpinq.dataset import EngineDataset, WeightedDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError, SourceRejected
 from wpinq.expr.facts import FACTS
 from wpinq.expr.values import UnfitValue, Value, normalize
-from wpinq.ingest import read_source
+from wpinq.ingest.reading import is_rows, read_source
+from wpinq.ingest.typed_columns import plain
 from wpinq.measure.answers import Answers
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement
@@ -36,8 +37,8 @@ def evaluate(
     query : Query
         What to evaluate.
     data : mapping
-        For each source name, a mapping from record to weight, or an iterable of records of weight 1 each; where the
-        source declares a person, rows with the column of ids, as `Session.protect` takes them.
+        For each source name, a mapping from record to weight, an iterable of records of weight 1 each, or a table, a
+        file or a cursor as `Session.protect` takes them; where the source declares a person, whatever that takes.
     engine : str, optional
         "duckdb", "spark" or "reference". Unless given, "duckdb"; with `exact`, "reference".
     exact : bool
@@ -53,7 +54,8 @@ def evaluate(
     PlanError
         When a source has no data, a record is not of its type, or the engine cannot run the plan.
     SourceRejected
-        When the data do not keep the facts that the source declares, on which engines rely.
+        When a table, a file or a cursor is not what the source declares, or data do not keep its facts, on which
+        engines rely.
     EvaluationFailed
         When DuckDB could not evaluate it, as for want of memory.
 
@@ -81,19 +83,19 @@ def evaluate(
         raise
 
 
-def _read(given: Any, source: Source) -> Mapping[Value, Fraction | float]:
-    if source.person is not None:  # who is who, and which rows count, is said at the one door for data
-        facts = frozenset(source.facts)
-        read = read_source(
-            given, source.row, unit_weight=source.unit_weight, cap=source.cap, facts=facts, person=source.person
+def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
+    """Any weights of rows and mappings, exactly; all else, and whose rows count, through the one door for data."""
+    type_, facts = source.record, frozenset(source.facts)
+    if source.person is not None or not is_rows(given):
+        unit_weight = max(source.unit_weight, Fraction(1))
+        return read_source(
+            given, source.row, unit_weight=unit_weight, cap=source.cap, facts=facts, person=source.person
         )
-        assert isinstance(read, Mapping)
-        return dict(read.items())
     items = given.items() if isinstance(given, Mapping) else ((record, 1) for record in given)
     weights: dict[Value, Fraction] = {}
     for record, weight in items:
         try:
-            key = normalize(record, source.record)
+            key = normalize(plain(record, type_), type_)
         except UnfitValue as reason:
             raise PlanError(f"source {source.source!r}: the record {record!r} is {reason}") from None
         weights[key] = weights.get(key, Fraction(0)) + Fraction(weight)

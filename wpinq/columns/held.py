@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from wpinq.columns.flat import column_names
-from wpinq.columns.rows import fetch
+from wpinq.columns.python_rows import fetch
 from wpinq.errors import SessionError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
@@ -54,8 +54,10 @@ class HeldColumns(Mapping[Value, float]):
     @contextlib.contextmanager
     def shown(self, connection: Any, name: str) -> Iterator[str]:
         """What to read the columns from, for a while."""
-        yield self.show(connection, name)
-        connection.execute(f"DETACH {name}")
+        try:
+            yield self.show(connection, name)
+        finally:
+            cleanly(connection, f"DETACH {name}")
 
     def show(self, connection: Any, name: str) -> str:
         """What to read the columns from, until `name` is detached."""
@@ -149,7 +151,15 @@ def _write(connection: Any, query: str, file: int, counted: bool) -> tuple[int, 
             count, rows = connection.execute(f"SELECT count(*), {rows} FROM holding.held").fetchone()
             return count, rows
         finally:
-            connection.execute("DETACH holding")
+            cleanly(connection, "DETACH holding")
+
+
+def cleanly(connection: Any, statement: str) -> None:
+    """Run a statement that cleans up: no trouble where the database is broken, and goes with all that is in it."""
+    import duckdb
+
+    with contextlib.suppress(duckdb.Error):
+        connection.execute(statement)
 
 
 def quoted(text: str) -> str:

@@ -132,20 +132,21 @@ def _list(column: str, given: Any, type_: ListOf, level: int) -> tuple[str, list
 
 # --- scalars ----------------------------------------------------------------------------------------------------------
 
-Scalar = tuple[str, list[Unfit]]
+_Packed = tuple[str, list[Unfit]]
+"""A value as one term, and what makes it unfit."""
 
 
-def _other(column: str, kind: str, type_: Type) -> Scalar:
+def _other(column: str, kind: str, type_: Type) -> _Packed:
     value = f"CAST(NULL AS {type_name(type_)})"
     unfit = f"a value that is not of type {type_}"
     return value, [] if kind == "null" else [(f"{column} IS NOT NULL", unfit)]
 
 
-def _bool(column: str, kind: str) -> Scalar:
+def _bool(column: str, kind: str) -> _Packed:
     return (column, []) if kind == "boolean" else _other(column, kind, BOOL)
 
 
-def _int(column: str, kind: str) -> Scalar:
+def _int(column: str, kind: str) -> _Packed:
     if kind == "bigint":
         return column, []
     if kind in _SMALL:
@@ -156,7 +157,7 @@ def _int(column: str, kind: str) -> Scalar:
     return _other(column, kind, INT)
 
 
-def _float(column: str, kind: str) -> Scalar:
+def _float(column: str, kind: str) -> _Packed:
     value = f"(CAST({column} AS DOUBLE) + CAST(0 AS DOUBLE))"  # -0.0 becomes 0.0
     if kind in ("float", "double"):
         return value, [(f"NOT isfinite({column})", "nan or infinity")]
@@ -169,19 +170,19 @@ def _float(column: str, kind: str) -> Scalar:
     return _other(column, kind, FLOAT)
 
 
-def _str(column: str, kind: str) -> Scalar:
+def _str(column: str, kind: str) -> _Packed:
     if kind == "varchar":
         return column, []
     return (f"CAST({column} AS VARCHAR)", []) if kind == "enum" else _other(column, kind, STR)
 
 
-def _id(column: str, kind: str) -> Scalar:
+def _id(column: str, kind: str) -> _Packed:
     if kind in (*_SMALL, *_WIDE):
         return _int(column, kind)
     return _str(column, kind) if kind in ("varchar", "enum") else _other(column, kind, ID)
 
 
-_SCALARS: dict[Type, Callable[[str, str], Scalar]] = {BOOL: _bool, INT: _int, FLOAT: _float, STR: _str, ID: _id}
+_SCALARS: dict[Type, Callable[[str, str], _Packed]] = {BOOL: _bool, INT: _int, FLOAT: _float, STR: _str, ID: _id}
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
@@ -191,7 +192,7 @@ _INTEGER = "[+-]?[0-9]+"
 _DECIMAL = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 
-def _int_text(column: str) -> Scalar:
+def _int_text(column: str) -> _Packed:
     value = f"TRY_CAST({column} AS BIGINT)"
     digits = f"regexp_full_match({column}, '{_INTEGER}')"
     return value, [
@@ -200,7 +201,7 @@ def _int_text(column: str) -> Scalar:
     ]
 
 
-def _float_text(column: str) -> Scalar:
+def _float_text(column: str) -> _Packed:
     value = f"(TRY_CAST({column} AS DOUBLE) + CAST(0 AS DOUBLE))"
     special = f"lower(ltrim({column}, '+-')) IN ('nan', 'inf', 'infinity')"
     digits = f"regexp_full_match({column}, '{_DECIMAL}')"
@@ -211,18 +212,18 @@ def _float_text(column: str) -> Scalar:
     ]
 
 
-def _bool_text(column: str) -> Scalar:
+def _bool_text(column: str) -> _Packed:
     known = f"lower({column}) IN ('true', 'false')"
     return f"(lower({column}) = 'true')", [
         (f"{column} <> '' AND NOT {known}", "text that is not of type bool (true or false)")
     ]
 
 
-def _str_text(column: str) -> Scalar:
+def _str_text(column: str) -> _Packed:
     return column, [(f"contains({column}, chr(0))", "text with a zero character: the file is no UTF-8 text")]
 
 
-_TEXT: dict[Type, Callable[[str], Scalar]] = {
+_TEXT: dict[Type, Callable[[str], _Packed]] = {
     INT: _int_text,
     FLOAT: _float_text,
     BOOL: _bool_text,

@@ -14,7 +14,7 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from operator import itemgetter
 from pathlib import Path
@@ -30,7 +30,7 @@ from wpinq.ingest.typed_columns import Layout
 
 _GZIP = b"\x1f\x8b"
 _PIECE = 2**20
-_SMALL = 2**26
+SMALL = 2**26
 """Bytes of files that are held in memory for sure."""
 _ROWS = 50_000
 
@@ -50,20 +50,18 @@ def read_bytes(path: Path) -> bytes:
         When there is no such file, it cannot be read, or it is a broken gzip file.
     """
     with ExitStack() as stack:
-        content: bytes = _opened(path, stack).read()
+        content: bytes = open_file(path, stack).read()
         return content
 
 
-def _opened(path: Path, stack: ExitStack) -> Any:
+def open_file(path: Path, stack: ExitStack) -> Any:
     """A file open for reading, decompressed into one without a name where it is gzip."""
     try:
         file = stack.enter_context(path.open("rb"))
         start = file.read(2)
         file.seek(0)
     except FileNotFoundError:
-        if _ADDRESS.match(str(path)):
-            raise SourceRejected("this is an address, not the path of a file: fetch it, and offer the path") from None
-        raise SourceRejected(f"there is no file {path}: check the path") from None
+        raise _missing(path, f"there is no file {path}: check the path") from None
     except IsADirectoryError:
         raise SourceRejected(f"{path} is a directory: name one file") from None
     except (OSError, ValueError):
@@ -82,6 +80,12 @@ def _opened(path: Path, stack: ExitStack) -> Any:
         raise SourceRejected(f"{path} is a damaged or truncated gzip file: fetch it again") from None
     plain.seek(0)
     return plain
+
+
+def _missing(path: Path, words: str) -> SourceRejected:
+    if _ADDRESS.match(str(path)):
+        words = "this is an address, not the path of a file: fetch it, and offer the path"
+    return SourceRejected(words)
 
 
 # --- parquet ----------------------------------------------------------------------------------------------------------
@@ -103,7 +107,7 @@ def parquet_files(path: Path) -> list[Path] | None:
     if glob.has_magic(str(path)) and not path.exists():
         matches = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
         if not matches:
-            raise SourceRejected(f"there is no file that matches {path}: check the pattern")
+            raise _missing(path, f"there is no file that matches {path}: check the pattern")
         return matches
     return [path]
 
@@ -114,7 +118,7 @@ def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type
 
     for file in files:
         with ExitStack() as briefly:
-            _opened(file, briefly)
+            open_file(file, briefly)
     listed = f"[{', '.join(quoted(link) for link in _links(files, stack))}]"
     schemas: list[list[tuple[Any, ...]]] = []
     with suppress(duckdb.Error):
@@ -131,7 +135,7 @@ def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type
     types = connection.sql(f"SELECT * FROM {source} LIMIT 0").types
     fields = [of_column(f"g{i}", types[i], kind) for i, kind in zip(places, layout.types, strict=True)]
     labels = [layout.label(i) for i in range(len(fields))]
-    small = sum(file.stat().st_size for file in files) <= _SMALL
+    small = sum(file.stat().st_size for file in files) <= SMALL
     return Scan.of_fields(str(path), source, fields, labels, small=small, unreadable=unsound)
 
 
@@ -177,13 +181,13 @@ def csv_scan(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Scan
     for kind in layout.types:
         if not readable_as_text(kind):
             raise SourceRejected(f"a csv file cannot hold a field of type {kind}: offer rows or a parquet file")
-    file = _opened(path, stack)
+    file = open_file(path, stack)
     plain = _is_plain(file)
     header, names = next(_lines(file, path), []), str(path)
     places = layout.pick(header, names)
     fields = [of_text(f"g{place}", kind) for place, kind in zip(places, layout.types, strict=True)]
     labels = [layout.label(i) for i in range(len(fields))]
-    small = os.fstat(file.fileno()).st_size <= _SMALL
+    small = os.fstat(file.fileno()).st_size <= SMALL
 
     def in_python() -> Scan:
         found = _stage_text(connection, _lines(file, path), len(header), path)
@@ -212,31 +216,29 @@ def _lines(file: BinaryIO, path: Path) -> Iterator[list[str]]:
     """The rows of a csv file, from the header on; SourceRejected where it is none, with the number of rows before."""
     file.seek(0)
     text = io.TextIOWrapper(file, "utf-8-sig", newline="")
-    rows, number, reason = csv.reader(_without_zeros(text, path), strict=True), -1, ""
+    rows, number, is_csv, is_text = csv.reader(_without_zeros(text), strict=True), -1, True, True
     try:
         for row in rows:
             if row or number < 0:
                 yield row
                 number += 1
     except csv.Error:
-        reason = "quotes that csv does not allow, or an overlong field"
-    except UnicodeDecodeError:
-        raise _not_text(path) from None
+        is_csv = False
+    except UnicodeDecodeError:  # holds what it could not decode, and ends here
+        is_text = False
     finally:
         text.detach()
-    if reason:
-        reject(str(path), {max(number, 0): reason})
+    if not is_text:
+        raise SourceRejected(f"{path} is not UTF-8 text: convert it, or check that it is the right file")
+    if not is_csv:
+        reject(str(path), {max(number, 0): "quotes that csv does not allow, or an overlong field"})
 
 
-def _without_zeros(lines: Iterator[str], path: Path) -> Iterator[str]:
+def _without_zeros(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         if "\0" in line:
-            raise _not_text(path)
+            raise UnicodeDecodeError("utf-8", b"", 0, 0, "a zero character")
         yield line
-
-
-def _not_text(path: Path) -> SourceRejected:
-    return SourceRejected(f"{path} is not UTF-8 text: convert it, or check that it is the right file")
 
 
 def _stage_text(connection: Any, rows: Iterator[list[Any]], width: int, path: Path) -> Tally:

@@ -45,6 +45,8 @@ def refuse_records(connection: Any, unkept: str, held: HeldColumns, scan: Scan, 
     """Refuse the rows whose records a query gives, if there are any."""
     if connection.execute(f"{unkept} LIMIT 1").fetchone() is None:
         return
+    if not scan.places and scan.anew is not None:
+        scan = scan.anew()
     same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM b.{name}" for name in column_names(held.type))
     there = "" if scan.norm is None else "WHERE s.w <> 0"
     found = f"SELECT s.n, 0 AS reason FROM ({scan.numbered()}) AS s SEMI JOIN ({unkept}) AS b ON {same} {there}"

@@ -15,11 +15,12 @@ from wpinq.dataset import EngineDataset
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.facts import check_facts
 from wpinq.expr.person import Person
-from wpinq.expr.types import INT, STR, TupleOf, Type
+from wpinq.expr.types import Type
 from wpinq.ingest.edge_list import EdgeList
+from wpinq.ingest.edge_scan import edge_scan
 from wpinq.ingest.files import csv_scan, parquet_files, parquet_scan
-from wpinq.ingest.frames import cursor_scan, is_cursor, library_of, table_scan
 from wpinq.ingest.held_people import held_people
+from wpinq.ingest.offered_tables import cursor_scan, is_cursor, library_of, table_scan
 from wpinq.ingest.promises import enforce
 from wpinq.ingest.rows import mapping_scan, rows_scan
 from wpinq.ingest.scan import Scan, held_rows, staged
@@ -136,13 +137,20 @@ def _within(cap: Fraction, held: HeldColumns) -> HeldColumns:
     return held
 
 
+def is_rows(data: object) -> bool:
+    """Whether data are rows or a mapping of Python's, and no table, file or cursor."""
+    if isinstance(data, Mapping):
+        return True
+    return not isinstance(data, (str, os.PathLike, EdgeList)) and library_of(data) is None and not is_cursor(data)
+
+
 def _scan(connection: Any, data: object, type_: Type, stack: ExitStack) -> Scan:
     if isinstance(data, str) and "\n" in data:
         raise SourceRejected("a str is the path of a file, never its content: offer the path, or rows")
     if isinstance(data, (str, os.PathLike)):
         return _scan_path(connection, Path(data), type_, stack)
     if isinstance(data, EdgeList):
-        return _scan_edge_list(connection, data, type_)
+        return edge_scan(connection, data, type_, stack)
     library = library_of(data)
     if library is not None:
         return table_scan(connection, data, library, type_, stack)
@@ -177,20 +185,10 @@ def _scan_path(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Sc
     if files is not None:
         return parquet_scan(connection, path, files, type_, stack)
     if _is_edge_list(path):
-        return _scan_edge_list(connection, EdgeList(path), type_)
+        return edge_scan(connection, EdgeList(path), type_, stack)
     if format_of(path) == ".csv":
         return csv_scan(connection, path, type_, stack)
     raise SourceRejected(
         "the ending of the path says no format: use .csv, .csv.gz, .parquet, or .txt, .tsv, .edges (or these "
         "with .gz) for an edge list; EdgeList(path) reads an edge list of any name"
-    )
-
-
-def _scan_edge_list(connection: Any, data: EdgeList, type_: Type) -> Scan:
-    if isinstance(type_, TupleOf) and not type_.nullable:
-        for node, kind in ((int, INT), (str, STR)):
-            if type_.elements == (kind, kind):
-                return rows_scan(connection, data.edges(node), type_, str(data.path))
-    raise SourceRejected(
-        f"an edge list holds records of two int or two str fields, not of type {type_}: offer csv, parquet or rows"
     )

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from wpinq.columns.flat import column_names
-from wpinq.columns.rows import create, insert
+from wpinq.columns.python_rows import create, insert
 from wpinq.expr.person import ID
 from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import UnfitValue

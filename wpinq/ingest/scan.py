@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.columns.flat import column_names
-from wpinq.columns.held import HeldColumns, hold
+from wpinq.columns.held import HeldColumns, cleanly, hold
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import Canonical, Unfit, any_of
@@ -39,8 +39,12 @@ class Scan:
         What must not hold of a row, in the order of looking.
     small : bool
         Whether it is known that they fit into memory.
+    weight : str
+        What equal rows weigh together, as SQL.
     number : str
         The position of a row from 0, as SQL.
+    places : bool
+        Whether positions in this scan are what messages give; else they are those of `anew`.
     found : Tally
         What was unfit before they came to stand here.
     unreadable : str
@@ -56,7 +60,9 @@ class Scan:
     leaves: Sequence[str]
     unfit: Sequence[Unfit] = ()
     small: bool = True
+    weight: str = "count(*)::DOUBLE"
     number: str = "row_number() OVER () - 1"
+    places: bool = True
     found: Tally = field(default_factory=Tally)
     unreadable: str = "cannot be read: read it yourself to see why"
     anew: Callable[[], Scan] | None = None
@@ -77,6 +83,12 @@ class Scan:
     def records(self) -> str:
         """The columns of the records, with their names."""
         return ", ".join(f"{leaf} AS c{i}" for i, leaf in enumerate(self.leaves))
+
+    def rows(self) -> str:
+        """The query of the records, one a row of the source; an unfit row ends it with an error."""
+        unfit = any_of([condition for condition, _ in self.unfit])
+        fit = f" WHERE CASE WHEN {unfit} THEN error('unfit') ELSE true END" if self.unfit else ""
+        return f"SELECT {self.records} FROM {self.source}{fit}"
 
     def numbered(self) -> str:
         """The query of the positions and the records."""
@@ -108,15 +120,12 @@ def _attempt(connection: Any, scan: Scan, type_: Type, dataset: Dataset | None) 
     import duckdb
 
     names = ", ".join(column_names(type_))
-    unfit = any_of([condition for condition, _ in scan.unfit])
-    fit = f"WHERE CASE WHEN {unfit} THEN error('unfit') ELSE true END" if scan.unfit else ""
-    rows = f"SELECT {scan.records} FROM {scan.source} {fit}"
     held = None
     with contextlib.suppress(duckdb.Error, OSError, MemoryError):
         if dataset is not None:
-            query = dataset(rows)
+            query = dataset(scan.rows())
         elif scan.norm is None:
-            query = f"SELECT {names}, count(*)::DOUBLE AS w FROM ({rows}) GROUP BY {names}"
+            query = f"SELECT {names}, {scan.weight} AS w FROM ({scan.rows()}) GROUP BY {names}"
         else:
             query = f"SELECT {names}, w FROM {scan.source} WHERE w <> 0"
         held = hold(connection, type_, query, scan.small, scan.norm)
@@ -152,7 +161,7 @@ def in_order(connection: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        connection.execute(f"SET preserve_insertion_order = {str(setting).lower()}")
+        cleanly(connection, f"SET preserve_insertion_order = {str(setting).lower()}")
 
 
 @contextlib.contextmanager
@@ -161,4 +170,4 @@ def staged(connection: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        connection.execute(f"DROP TABLE IF EXISTS {STAGED}")
+        cleanly(connection, f"DROP TABLE IF EXISTS {STAGED}")

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Any
 
-from wpinq.columns.rows import fetch
+from wpinq.columns.python_rows import fetch
 from wpinq.engines.relational.compiler import compile_anew, compile_plan
 from wpinq.engines.relational.duckdb.instance import Instance, check_options
 from wpinq.engines.relational.duckdb.loading import fetch_keys, load, unload

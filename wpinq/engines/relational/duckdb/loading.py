@@ -7,7 +7,7 @@ from typing import Any
 
 from wpinq.columns.flat import column_names, column_types, flattener
 from wpinq.columns.held import HeldColumns
-from wpinq.columns.rows import create, fetch, insert
+from wpinq.columns.python_rows import create, fetch, insert
 from wpinq.engines.contract import at_keys
 from wpinq.engines.relational.sql.sums import check_norm, check_weights
 from wpinq.expr.types import Type
