@@ -96,14 +96,13 @@ class Scan:
         return f"SELECT {self.number} AS n, {self.records}{weight} FROM {self.source}"
 
 
-Dataset = Callable[[str], str]
-"""From a query of rows to that of records with their weights."""
-
-
 def held_rows(
-    connection: Any, scan: Scan, type_: Type, noun: str, dataset: Dataset | None = None
+    connection: Any, scan: Scan, type_: Type, noun: str, dataset: Callable[[str], str] | None = None
 ) -> tuple[HeldColumns, Scan]:
-    """The records of a scan with their weights, held; and the scan that gave them. Each row weighs 1, unless told."""
+    """The records of a scan with their weights, held; and the scan that gave them.
+
+    Each row weighs 1, unless told; `dataset` makes of the query of rows that of records with their weights.
+    """
     scan.found.refuse(scan.what, noun=noun)
     held = _attempt(connection, scan, type_, dataset)
     if held is None and scan.anew is not None:
@@ -115,7 +114,7 @@ def held_rows(
     return held, scan
 
 
-def _attempt(connection: Any, scan: Scan, type_: Type, dataset: Dataset | None) -> HeldColumns | None:
+def _attempt(connection: Any, scan: Scan, type_: Type, dataset: Callable[[str], str] | None) -> HeldColumns | None:
     """The records, or None where DuckDB fails; what it says of a failure may quote rows, and ends here."""
     import duckdb
 
