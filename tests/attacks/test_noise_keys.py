@@ -173,7 +173,7 @@ with wp.Session(sys.argv[1]) as session:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="fork is of POSIX")
 def test_a_forked_process_draws_noise_of_its_own(tmp_path: pathlib.Path) -> None:
     command = [sys.executable, "-c", FORKED, str(tmp_path / "ledger.db")]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=600).stdout
     first, second = (line.split() for line in said.splitlines())
     assert not set(first) & set(second)
 

@@ -46,7 +46,7 @@ def start(script: str, path: pathlib.Path, argument: object = "") -> subprocess.
 def finish(process: subprocess.Popen[str]) -> list[str]:
     """The lines that a process said; it must have ended well."""
     try:
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=600)
     except subprocess.TimeoutExpired:
         process.kill()
         raise

@@ -63,7 +63,7 @@ def ask(session, i, *more):
 
 def run(script: str, path: pathlib.Path) -> list[tuple[str, list[tuple[str, str]]]]:
     command = [sys.executable, "-c", COMMON + script, str(path)]
-    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert (process.returncode, process.stderr) == (0, ""), process.stderr
     return [(digest, [tuple(pair) for pair in pairs]) for digest, pairs in map(json.loads, process.stdout.splitlines())]
 

@@ -321,7 +321,7 @@ def test_a_forked_child_has_a_database_of_its_own(tmp_path: pathlib.Path) -> Non
     spills.mkdir()
     environment = dict(os.environ, TMPDIR=str(spills), PYTHONPATH=os.pathsep.join([".", *sys.path]))
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK, str(ledger)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     with Ledger(ledger, create=False) as books:

@@ -177,7 +177,7 @@ def test_a_run_killed_with_signal_9_ends_as_if_it_had_not_been(query: str, steps
     )
     try:
         first = tmp_path / "chain-0.npz"
-        end = time.monotonic() + 120
+        end = time.monotonic() + 600
         written: set[int] = set()
         while len(written) < 3 and process.poll() is None and time.monotonic() < end:
             if first.exists():

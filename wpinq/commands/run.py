@@ -49,7 +49,9 @@ def add_parser(commands: Any) -> None:
     by_name("--data-version", metavar="NAME=VERSION", help=state)
     add_parameters(made)
     add_engine(made)
-    made.add_argument("--memory-limit", metavar="SIZE", help="of duckdb, such as 2GB; beyond it, it spills to disk")
+    made.add_argument(
+        "--memory-limit", metavar="SIZE", help="of duckdb, such as 2GB; beyond it, it spills to nameless files"
+    )
     made.add_argument("--threads", type=int, metavar="N", help="of duckdb; all there are unless given")
     made.add_argument("--json", action="store_true", help="print answers, bill and budgets as JSON")
     made.add_argument("--save", type=Path, metavar="FOLDER", help="save the answers of each measurement there")

@@ -58,7 +58,7 @@ class Session:
         What evaluates plans: "duckdb", "spark" or "reference". It stays open, with the data that it was shown, until
         the session is closed.
     memory_limit : str, optional
-        Of DuckDB, "2GB": beyond it intermediate results spill to a private folder. Most of the machine's unless given.
+        Of DuckDB, "2GB": beyond it intermediate results spill to nameless files. Most of the machine's unless given.
     threads : int, optional
         Of DuckDB; as many as the machine has unless given.
     on_step : callable, optional

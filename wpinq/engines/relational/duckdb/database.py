@@ -40,7 +40,8 @@ class Database(RelationalEngine):
     Parameters
     ----------
     memory_limit : str, optional
-        As DuckDB has it, "2GB"; beyond it intermediate results spill to a private folder, removed at the end.
+        As DuckDB has it, "2GB"; beyond it intermediate results spill to files without a name, in the folder for
+        temporary files; nothing is left of them when the process ends.
     threads : int, optional
         How many to use; all there are unless given.
 
@@ -114,7 +115,7 @@ class Database(RelationalEngine):
                 _public.forget(name)
 
     def close(self) -> None:
-        """Let go of the data and remove the spill folder, once what is being evaluated is done. It stays closed."""
+        """Let go of the data and of what was spilled, once what is being evaluated is done. It stays closed."""
         with self._lock:
             self._closed = True
             self._shut()

@@ -1,4 +1,4 @@
-"""One DuckDB in memory with its spill folder: how it is set up, closed, and left alone after a fork."""
+"""One DuckDB in memory with the files that it spills to: how it is set up, closed, and left alone after a fork."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import ctypes
 import re
 import weakref
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wpinq.engines.relational.duckdb.spill import SpillFolder
+from wpinq.engines.relational.duckdb.connection import Connection
 from wpinq.engines.relational.duckdb.warm_tables import WarmTables
-from wpinq.engines.relational.sql.exact_sums import register
 from wpinq.errors import PlanError
+
+if TYPE_CHECKING:
+    from wpinq.engines.relational.duckdb.spill import SpillFiles
 
 _SETTINGS = {
     "preserve_insertion_order": "false",
@@ -51,29 +53,31 @@ class Instance:
     def __init__(self, memory_limit: str | None, threads: int | None, cautious: bool = False) -> None:
         import duckdb
 
+        from wpinq.engines.relational.duckdb.spill import SpillFiles
+
         try:
-            folder = SpillFolder()
+            self.spill = SpillFiles()
+            spilling = {"temp_directory": self.spill.path, "max_temp_directory_size": self.spill.limit}
         except OSError:
             raise PlanError(
                 "DuckDB needs a folder for temporary files: set TMPDIR to one that can be written"
             ) from None
-        self.spill_path = folder.path
-        config: dict[str, Any] = dict(_SETTINGS, temp_directory=folder.path, disabled_optimizers=",".join(_DISABLED))
+        config: dict[str, Any] = dict(_SETTINGS, disabled_optimizers=",".join(_DISABLED), **spilling)
         if memory_limit is not None:
             config["memory_limit"] = memory_limit
         if cautious or threads is not None:
             config["threads"] = 1 if cautious else threads
         try:
-            self.connection: Any = duckdb.connect(":memory:", config=config)
-            # on by default where Python is interactive: shares of protected work, on the screen
-            self.connection.execute("SET enable_progress_bar = false")
-            if cautious:
-                self._leave_out_optimizers()
+            self._opened: Any = duckdb.connect(":memory:", config=config)
         except duckdb.Error:
-            folder.remove()
             raise PlanError("DuckDB does not understand the memory limit or the number of threads") from None
-        self.close = weakref.finalize(self, _shut, self.connection, folder)
-        register(self.connection)
+        self._opened.register_filesystem(self.spill)
+        self.close = weakref.finalize(self, _shut, self._opened, self.spill)
+        self.connection = Connection(self._opened)
+        # on by default where Python is interactive: shares of protected work, on the screen
+        self.connection.execute("SET enable_progress_bar = false")
+        if cautious:
+            self._leave_out_optimizers()
 
     @cached_property
     def tables(self) -> WarmTables:
@@ -88,10 +92,11 @@ class Instance:
     def abandon(self) -> None:
         """Forget it in a forked child, where its threads are gone: closing it there would crash the child.
 
-        The connection is never destroyed, and the folder is the parent's to remove.
+        The connection is never destroyed; the parent keeps its files, of which the child had a handle each.
         """
         self.close.detach()
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.connection))
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._opened))
+        self.spill.close()
 
 
 def check_options(memory_limit: str | None, threads: int | None) -> None:
@@ -102,6 +107,6 @@ def check_options(memory_limit: str | None, threads: int | None) -> None:
         raise PlanError("the number of threads is a whole number, 1 or more")
 
 
-def _shut(connection: Any, folder: SpillFolder) -> None:
+def _shut(connection: Any, spill: SpillFiles) -> None:
     connection.close()
-    folder.remove()
+    spill.close()

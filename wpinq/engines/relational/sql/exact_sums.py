@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+FUNCTIONS = ("wpinq_sum", "wpinq_share")
+"""What SQL calls them: `list_sum` and `share`."""
+
 
 def list_sum(items: Sequence[float | None] | None) -> float | None:
     """The correctly rounded sum of the floats that are not null; null where 64 bits cannot say it."""
@@ -62,6 +65,6 @@ def _exact_shares(places: Sequence[int], weights: Sequence[float | None]) -> lis
 
 def register(connection: Any) -> None:
     """Make the functions known to a connection."""
-    special = "special"  # nulls are passed on to the function
-    connection.create_function("wpinq_sum", list_sum, ["DOUBLE[]"], "DOUBLE", null_handling=special)
-    connection.create_function("wpinq_share", share, ["BIGINT[]", "DOUBLE[]"], "DOUBLE[]", null_handling=special)
+    special, (sum_name, share_name) = "special", FUNCTIONS  # nulls are passed on to the function
+    connection.create_function(sum_name, list_sum, ["DOUBLE[]"], "DOUBLE", null_handling=special)
+    connection.create_function(share_name, share, ["BIGINT[]", "DOUBLE[]"], "DOUBLE[]", null_handling=special)
