@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from wpinq.columns.flat import column_names
+from wpinq.columns.flat import column_names, column_types
 from wpinq.columns.python_rows import fetch
 from wpinq.errors import SessionError
 from wpinq.expr.types import Type
@@ -30,6 +30,10 @@ _SETTINGS = {
     "python_enable_replacements": "false",
     "temp_directory": "",
 }
+
+
+_NUMBERS = ("BIGINT", "DOUBLE", "BOOLEAN")
+"""Types that are held as they are: finding how to write less of them takes a fifth of the time of protecting."""
 
 
 class HeldColumns(Mapping[Value, float]):
@@ -124,7 +128,8 @@ def hold(connection: Any, type_: Type, query: str, in_memory: bool, norm: Fracti
     """
     file = os.memfd_create("wpinq") if in_memory and hasattr(os, "memfd_create") else _unnamed()
     try:
-        count, rows = _write(connection, query, file, norm is None)
+        kinds = [kind for kind in column_types(type_) if kind not in _NUMBERS]
+        count, rows = _write(connection, query, file, norm is None, "auto" if kinds else "uncompressed")
     except BaseException:
         os.close(file)
         raise
@@ -136,7 +141,7 @@ def _unnamed() -> int:
         return os.dup(file.fileno())
 
 
-def _write(connection: Any, query: str, file: int, counted: bool) -> tuple[int, int]:
+def _write(connection: Any, query: str, file: int, counted: bool, compression: str) -> tuple[int, int]:
     """Make the table; how many records it has, and how many rows they are, where weights are numbers of rows."""
     with tempfile.TemporaryDirectory(prefix="wpinq-") as folder:
         os.write(file, _empty_database())
@@ -145,6 +150,7 @@ def _write(connection: Any, query: str, file: int, counted: bool) -> tuple[int, 
         os.symlink(f"/dev/fd/{file}", link)
         connection.execute(f"ATTACH {quoted(link)} AS holding (RECOVERY_MODE no_wal_writes)")
         try:
+            connection.execute(f"SET force_compression = '{compression}'")
             connection.execute(f"CREATE TABLE holding.held AS {query}")
             connection.execute("CHECKPOINT holding")
             rows = "coalesce(sum(w::HUGEINT), 0)" if counted else "0"
@@ -152,6 +158,7 @@ def _write(connection: Any, query: str, file: int, counted: bool) -> tuple[int, 
             return count, rows
         finally:
             cleanly(connection, "DETACH holding")
+            cleanly(connection, "RESET force_compression")
 
 
 def cleanly(connection: Any, statement: str) -> None:

@@ -16,6 +16,9 @@ from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, TupleOf, Type
 Unfit = tuple[str, str]
 """A condition that holds of an unfit value and of no other (null is as good as false), and the reason in words."""
 
+UNFIT = "error('unfit')"
+"""What ends a query."""
+
 _SIGNED = ("tinyint", "smallint", "integer", "bigint")
 _SMALL = (*_SIGNED, "utinyint", "usmallint", "uinteger")
 _WIDE = ("ubigint", "hugeint", "uhugeint")
@@ -23,10 +26,15 @@ _WIDE = ("ubigint", "hugeint", "uhugeint")
 
 @dataclass(frozen=True, slots=True)
 class Canonical:
-    """The leaves of a value as `columns.flat` lays them, and what makes it unfit, in the order of looking."""
+    """The leaves of a value as `columns.flat` lays them, and what makes it unfit, in the order of looking.
+
+    `checked` are the leaves of fit values, which end a query with an error where the value is unfit: one look at text
+    that finds whether it is fit need not be followed by another. None where `unfit` has to be asked.
+    """
 
     leaves: tuple[str, ...]
     unfit: tuple[Unfit, ...]
+    checked: tuple[str, ...] | None = None
 
 
 def of_column(column: str, given: Any, type_: Type) -> Canonical:
@@ -48,11 +56,14 @@ def of_column(column: str, given: Any, type_: Type) -> Canonical:
 
 def of_text(column: str, type_: Type) -> Canonical:
     """A column of text, as a declared scalar. An empty field is null where the type allows null."""
-    value, unfit = _TEXT[type_](column)
+    value, unfit, fit = _TEXT[type_](column)
     empty = f"{column} = ''"
+    if_empty = "NULL" if type_.nullable else UNFIT
+    checked = f"CASE WHEN {empty} THEN {if_empty} WHEN {fit} THEN {value} ELSE {UNFIT} END"
     if type_.nullable:
-        return Canonical((f"CASE WHEN {empty} THEN NULL ELSE {value} END",), tuple(unfit))
-    return Canonical((value,), ((empty, f"an empty field where {type_} is declared"), *unfit))
+        return Canonical((f"CASE WHEN {empty} THEN NULL ELSE {value} END",), tuple(unfit), (checked,))
+    unfit.insert(0, (empty, f"an empty field where {type_} is declared"))
+    return Canonical((value,), tuple(unfit), (checked,))
 
 
 def readable_as_text(type_: Type) -> bool:
@@ -192,38 +203,44 @@ _INTEGER = "[+-]?[0-9]+"
 _DECIMAL = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 
-def _int_text(column: str) -> _Packed:
+_Text = tuple[str, list[Unfit], str]
+"""A value, what makes text unfit that is not empty, and whether it is fit."""
+
+
+def _int_text(column: str) -> _Text:
     value = f"TRY_CAST({column} AS BIGINT)"
     digits = f"regexp_full_match({column}, '{_INTEGER}')"
-    return value, [
+    unfit = [
         (f"{column} <> '' AND NOT {digits}", "text that is not of type int"),
         (f"{column} <> '' AND {value} IS NULL", "an integer outside 64 bits"),
     ]
+    return value, unfit, f"CAST({value} AS VARCHAR) = {column} OR ({digits} AND {value} IS NOT NULL)"
 
 
-def _float_text(column: str) -> _Packed:
+def _float_text(column: str) -> _Text:
     value = f"(TRY_CAST({column} AS DOUBLE) + CAST(0 AS DOUBLE))"
     special = f"lower(ltrim({column}, '+-')) IN ('nan', 'inf', 'infinity')"
-    digits = f"regexp_full_match({column}, '{_DECIMAL}')"
-    return value, [
+    digits, finite = f"regexp_full_match({column}, '{_DECIMAL}')", f"coalesce(isfinite({value}), false)"
+    unfit = [
         (f"{column} <> '' AND NOT {digits} AND {special}", "nan or infinity"),
         (f"{column} <> '' AND NOT {digits}", "text that is not of type float"),
-        (f"{column} <> '' AND NOT coalesce(isfinite({value}), false)", "nan or infinity"),
+        (f"{column} <> '' AND NOT {finite}", "nan or infinity"),
     ]
+    return value, unfit, f"{digits} AND {finite}"
 
 
-def _bool_text(column: str) -> _Packed:
+def _bool_text(column: str) -> _Text:
     known = f"lower({column}) IN ('true', 'false')"
-    return f"(lower({column}) = 'true')", [
-        (f"{column} <> '' AND NOT {known}", "text that is not of type bool (true or false)")
-    ]
+    unfit = [(f"{column} <> '' AND NOT {known}", "text that is not of type bool (true or false)")]
+    return f"(lower({column}) = 'true')", unfit, known
 
 
-def _str_text(column: str) -> _Packed:
-    return column, [(f"contains({column}, chr(0))", "text with a zero character: the file is no UTF-8 text")]
+def _str_text(column: str) -> _Text:
+    zero = f"contains({column}, chr(0))"
+    return column, [(zero, "text with a zero character: the file is no UTF-8 text")], f"NOT {zero}"
 
 
-_TEXT: dict[Type, Callable[[str], _Packed]] = {
+_TEXT: dict[Type, Callable[[str], _Text]] = {
     INT: _int_text,
     FLOAT: _float_text,
     BOOL: _bool_text,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import INT, STR, TupleOf, Type
-from wpinq.ingest.canonical import any_of, of_text
+from wpinq.ingest.canonical import UNFIT, of_text
 from wpinq.ingest.edge_list import EdgeList
 from wpinq.ingest.files import SMALL, open_file
 from wpinq.ingest.rows import rows_scan
@@ -61,24 +60,19 @@ def _shape(file: Any) -> tuple[int, str, int] | None:
 
 
 def _with_policies(data: EdgeList, read: str, node: Type, small: bool) -> Scan:
-    ends = [of_text(f"g{i}", node) for i in (0, 1)]
-    values: Sequence[str] = [end.leaves[0] for end in ends]
-    unfit = [unfit for end in ends for unfit in end.unfit]
+    a, b = (leaf for i in (0, 1) for leaf in of_text(f"g{i}", node).checked or ())
+    where = ""
     if node == STR:
-        unfit += [(f"NOT regexp_full_match(g{i}, '[^ \\t\\n\\v\\f\\r]+')", "not a name") for i in (0, 1)]
-        unfit.append(("g0[1] IN ('#', '%')", "a comment"))
-    # Conditions and edges are found in one place below, where both ends have been read.
-    checked = any_of([condition for condition, _ in unfit])
-    source = f"(SELECT {values[0]} AS a, {values[1]} AS b, {checked} AS unfit FROM {read})"
+        names = " AND ".join(f"regexp_full_match(g{i}, '[^ \\t\\n\\v\\f\\r]+')" for i in (0, 1))
+        where = f" WHERE CASE WHEN {names} AND g0[1] NOT IN ('#', '%') THEN true ELSE {UNFIT} END"
+    source = f"(SELECT {a} AS a, {b} AS b FROM {read}{where})"
     leaves = ["a", "b"] if data.directed else ["least(a, b)", "greatest(a, b)"]
-    conditions = [("unfit", "not an edge")]
-    if data.loops == "refuse":
-        conditions.append(("a = b", "a loop"))
-    if data.loops == "drop":
-        source = f"(SELECT * FROM {source} WHERE unfit OR a <> b)"
+    if data.loops != "keep":
+        away = UNFIT if data.loops == "refuse" else "false"
+        source = f"(SELECT * FROM {source} WHERE CASE WHEN a = b THEN {away} ELSE true END)"
     weight = "count(*)::DOUBLE"
     if data.duplicates == "drop":
         weight = "1::DOUBLE"
     elif data.duplicates == "refuse":
-        weight = "CASE WHEN count(*) > 1 THEN error('twice') ELSE 1::DOUBLE END"
-    return Scan(str(data.path), source, leaves, conditions, small, weight=weight)
+        weight = f"CASE WHEN count(*) > 1 THEN {UNFIT} ELSE 1::DOUBLE END"
+    return Scan(str(data.path), source, leaves, small=small, weight=weight)

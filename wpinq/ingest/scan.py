@@ -16,7 +16,7 @@ from wpinq.columns.flat import column_names
 from wpinq.columns.held import HeldColumns, cleanly, hold
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
-from wpinq.ingest.canonical import Canonical, Unfit, any_of
+from wpinq.ingest.canonical import UNFIT, Canonical, Unfit, any_of
 from wpinq.ingest.rejection import SHOWN, Tally
 
 STAGED = "staged"
@@ -37,6 +37,8 @@ class Scan:
         The columns of the record, as SQL.
     unfit : sequence of Unfit
         What must not hold of a row, in the order of looking.
+    checked : sequence of str
+        The columns of the record, which end the query where a row is unfit; or nothing, where `unfit` has to be asked.
     small : bool
         Whether it is known that they fit into memory.
     weight : str
@@ -59,6 +61,7 @@ class Scan:
     source: str
     leaves: Sequence[str]
     unfit: Sequence[Unfit] = ()
+    checked: Sequence[str] = ()
     small: bool = True
     weight: str = "count(*)::DOUBLE"
     number: str = "row_number() OVER () - 1"
@@ -77,23 +80,30 @@ class Scan:
             for canonical, label in zip(fields, labels, strict=True)
             for condition, reason in canonical.unfit
         ]
-        return cls(what, source, leaves, unfit, **more)
+        checked = [leaf for canonical in fields for leaf in canonical.checked or ()]
+        return cls(what, source, leaves, unfit, checked if len(checked) == len(leaves) else (), **more)
 
     @property
     def records(self) -> str:
         """The columns of the records, with their names."""
-        return ", ".join(f"{leaf} AS c{i}" for i, leaf in enumerate(self.leaves))
+        return _named(self.leaves)
 
     def rows(self) -> str:
         """The query of the records, one a row of the source; an unfit row ends it with an error."""
+        if self.checked:
+            return f"SELECT {_named(self.checked)} FROM {self.source}"
         unfit = any_of([condition for condition, _ in self.unfit])
-        fit = f" WHERE CASE WHEN {unfit} THEN error('unfit') ELSE true END" if self.unfit else ""
+        fit = f" WHERE CASE WHEN {unfit} THEN {UNFIT} ELSE true END" if self.unfit else ""
         return f"SELECT {self.records} FROM {self.source}{fit}"
 
     def numbered(self) -> str:
         """The query of the positions and the records."""
         weight = ", w" if self.norm is not None else ""
         return f"SELECT {self.number} AS n, {self.records}{weight} FROM {self.source}"
+
+
+def _named(leaves: Sequence[str]) -> str:
+    return ", ".join(f"{leaf} AS c{i}" for i, leaf in enumerate(leaves))
 
 
 def held_rows(
