@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -96,6 +97,21 @@ def test_every_scalar_has_canonical_bytes() -> None:
     assert {type_ for type_ in scalars if type_ != types.NULL} == set(VALUES)
     for type_ in scalars:
         canonical_hex(TupleOf(("x",), (type_,)), DUCKDB)
+
+
+def most_of_one_person(connection: Any, once: str) -> float:
+    """The most rows that are kept of one person, of rows that come out differently each time they are read."""
+    type_ = TupleOf(("user", "page"), (INT, STR))
+    rows = "SELECT floor(random() * 40)::BIGINT AS c0, floor(random() * 9)::VARCHAR AS c1, c0 AS p FROM range(200)"
+    kept = kept_of(f"({counted(rows, type_)})", type_, 5, replace(DUCKDB, once=once))
+    owned = f"SELECT max(s) FROM (SELECT sum(m) AS s FROM ({kept}) GROUP BY p)"
+    return float(max(connection.execute(owned).fetchone()[0] for _ in range(5)))
+
+
+def test_rows_are_read_once(connection: Any) -> None:
+    """A second look would count a person's rows by one state of a file or relation, and keep them by another."""
+    assert most_of_one_person(connection, DUCKDB.once) == 5
+    assert most_of_one_person(connection, "NOT MATERIALIZED") > 5
 
 
 def test_symmetry_is_asked_of_each_person(connection: Any) -> None:

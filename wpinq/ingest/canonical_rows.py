@@ -15,6 +15,7 @@ _NULL = "'6E'"
 class Words:
     """How a database says what two databases say differently; `{}` stands for a value."""
 
+    once: str
     bits: str
     octets: str
     hash: str
@@ -111,6 +112,7 @@ def _listed_in_spark(type_: Type) -> str:
 
 
 DUCKDB = Words(
+    once="MATERIALIZED",
     bits="CAST(CAST({} AS BIT) AS BIGINT)",
     octets="strlen({})",
     hash="sha256({})",
@@ -118,6 +120,7 @@ DUCKDB = Words(
     listed=_listed,
 )
 SPARK = Words(
+    once="",  # tables are held before they are asked
     bits="CAST(java_method('java.lang.Double', 'doubleToLongBits', {}) AS BIGINT)",
     octets="octet_length({})",
     hash="sha2({}, 256)",

@@ -31,7 +31,8 @@ def kept_of(counted: str, type_: Type, at_most: int, words: Words) -> str:
     Parameters
     ----------
     counted : str
-        The query, or table, of `p`, `c0`, `c1`, … and how often the row stands there for the person, `m`.
+        The query, or table, of `p`, `c0`, `c1`, … and how often the row stands there for the person, `m`. It is read
+        once: a file or a relation may say something else the next time, and then more than `at_most` would be kept.
     type_ : Type
         Of a row.
     at_most : int
@@ -43,7 +44,7 @@ def kept_of(counted: str, type_: Type, at_most: int, words: Words) -> str:
     ordered = ", ".join(f"{name} ASC NULLS FIRST" for name in column_names(type_))
     place = words.hash.format("h || ':' || CAST(i AS VARCHAR(20))")
     return f"""
-    WITH counted AS (SELECT p, {names}, m FROM {counted}),
+    WITH counted AS {words.once} (SELECT p, {names}, m FROM {counted}),
     crowded AS (SELECT p FROM counted GROUP BY p HAVING sum(m) > {at_most:d}),
     copied AS (
         SELECT p, {names}, {words.copies.format("m")} AS i, {canonical_hex(type_, words)} AS h
