@@ -588,3 +588,11 @@ def test_table_libraries_are_imported_only_when_used() -> None:
     root = Path(__file__).parents[2]
     ran = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_a_breach_is_refused_also_where_its_rows_cannot_be_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file or a relation may say something else the second time; what was held is what was checked."""
+    from wpinq.ingest import promises
+
+    monkeypatch.setattr(promises, "listed", lambda connection, found: iter(()))
+    assert "cannot be found again" in str(refused([(1, 2), (1, 2)], facts=("unit_weights",)))

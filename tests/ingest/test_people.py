@@ -173,6 +173,8 @@ def test_ids_of_a_csv_file_are_its_text(tmp_path: Path) -> None:
     path.write_text("user,page,ms\n7,a,1\n007,a,1\n")
     assert read(path, 1) == {("a", 1.0): 2.0}
     assert read(path, 1, record_type({"user": INT})) == {(7,): 1.0}
+    path.write_text("user,page,ms\n7,a,1\n,a,1\n")
+    assert refused(path, 1).positions == (1,)
 
 
 @pytest.mark.parametrize(

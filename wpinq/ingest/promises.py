@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import Any
 
 from wpinq.columns.flat import column_names
 from wpinq.columns.held import HeldColumns
+from wpinq.errors import SourceRejected
 from wpinq.expr.types import TupleOf, Type
 from wpinq.ingest.rejection import Tally
 from wpinq.ingest.scan import Scan, in_order, listed
@@ -43,6 +45,8 @@ def enforce(
 
 def refuse_records(connection: Any, unkept: str, held: HeldColumns, scan: Scan, noun: str, reason: str) -> None:
     """Refuse the rows whose records a query gives, if there are any."""
+    import duckdb
+
     if connection.execute(f"{unkept} LIMIT 1").fetchone() is None:
         return
     if not scan.places and scan.anew is not None:
@@ -51,10 +55,11 @@ def refuse_records(connection: Any, unkept: str, held: HeldColumns, scan: Scan, 
     there = "" if scan.norm is None else "WHERE s.w <> 0"
     found = f"SELECT s.n, 0 AS reason FROM ({scan.numbered()}) AS s SEMI JOIN ({unkept}) AS b ON {same} {there}"
     tally = Tally()
-    with in_order(connection):
+    with contextlib.suppress(duckdb.Error), in_order(connection):  # whose words may quote rows
         for _, number, first in listed(connection, found):
             tally.add(first, {reason: number})
     tally.refuse("the data", noun=noun)
+    raise SourceRejected(f"Refused as a whole, the data: {reason}. Which rows they are cannot be found again.")
 
 
 def same_reversed(type_: Type, other: str = "b") -> str:
