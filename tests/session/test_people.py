@@ -14,6 +14,7 @@ import pytest
 import wpinq as wp
 from wpinq.kernel.accounts import declaration
 from wpinq.kernel.ledger import Ledger
+from wpinq.plan.certify import certify
 from wpinq.plan.format import plan_from_json, plan_to_json
 
 HEAVY = 10**6
@@ -51,6 +52,30 @@ def test_rows_and_lists_are_released_as_they_were_cut(engine: str) -> None:
         answers = session.release([many, most, shops])
         assert [np.round(table.values, 2).tolist() for table in answers] == [[2.0, 1.0, 0.0], [2.0, 1.0], [3.0, 1.0]]
         assert session.spent("all") == session.spent("flat") == (1 + 1 + 2) * HEAVY
+
+
+def test_rows_of_people_are_counted_so_their_weights_are_whole_and_none_is_negative() -> None:
+    certificate = certify(PURCHASES.select(lambda p: p.shop).plan)
+    assert certificate.lattice == 1
+    assert certificate.output.nonnegative
+    assert not PURCHASES.plan.operator.facts  # type: ignore[attr-defined]
+    with wp.Session() as session:
+        session.protect(PURCHASES, ROWS, budget=10**5)
+        shops = PURCHASES.select(lambda p: p.shop).geometric_count(1000, over=["a", "b"])
+        assert session.release(shops).values.tolist() == [3.0, 1.0]
+        assert session.spent("purchases") == 2000
+
+
+def test_what_one_person_becomes_is_bounded_by_all_of_the_persons_rows() -> None:
+    def pairs(at_most: int) -> wp.Query:
+        source = wp.source("s", n=list[int], person="who", at_most=at_most)
+        return source.select_many(
+            lambda r: wp.flatten(wp.map(r.n, lambda a: wp.map(r.n, lambda b: (a, b)))), limit=10_000
+        )
+
+    assert pairs(100).plan.reach.records == 100 * 10_000
+    with pytest.raises(wp.PlanError, match="may become"):
+        pairs(1_000)
 
 
 def test_a_plan_over_the_rows_without_the_person_is_refused(ledger: pathlib.Path) -> None:

@@ -130,10 +130,12 @@ class Session:
         data : rows, mapping, data frame or path
             Rows, each of weight 1; a mapping from record to weight; a pandas, polars or Arrow table; a path to a
             csv, parquet or edge-list file; an `EdgeList`. With engine="spark" also a Spark frame, and a path of parquet
-            that Spark reads; their rows stay there. Refused as a whole when any part is unfit.
+            that Spark reads; their rows stay there. Where the source declares a person, rows by field name, a table or
+            a file with the column of ids. Refused as a whole when any part is unfit.
         budget : number
             The total epsilon that releases may ever spend on this source. Where the ledger knows the source, what
-            was spent stays spent and the budget must be the one it knows: `set_budget` changes it, on record.
+            was spent stays spent and the budget must be the one it knows: `set_budget` changes it, on record. Tables
+            that share an account share its budget, and each states the same.
         unit : str, optional
             What one protected unit is, in words, when the declaration does not say; the session's bills print it.
         version : str, optional
@@ -150,6 +152,12 @@ class Session:
             When the ledger knows the source with another declaration or budget; found before the data are read.
         SessionError
             When a version is given again for other data, as far as this session can tell.
+
+        Warns
+        -----
+        WpinqWarning
+            When the file or object is protected under another name, or a list is read as directed under an undirected
+            unit: for the curator, found without a look at the data.
         """
         self._check_open()
         declared = source.plan.operator if isinstance(source, Planned) else None
