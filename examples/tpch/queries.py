@@ -52,8 +52,8 @@ class Example:
         return wp.parse(path.read_text(encoding="utf-8"), parameters, name=path.name)
 
     def data(self, connection: Any) -> dict[str, Any]:
-        """An Arrow table for each source."""
-        return {source: connection.sql(sql).to_arrow_table() for source, sql in self.reads.items()}
+        """A DuckDB relation for each source."""
+        return {source: connection.sql(sql) for source, sql in self.reads.items()}
 
 
 def _day(column: str) -> str:

@@ -223,8 +223,7 @@ def test_q16_by_joins_leaves_a_thirty_second() -> None:
 
 def check(example: Any, connection: Any, engine: str) -> None:
     """Every weight times its factor is what SQL says."""
-    data = {name: table.to_pylist() for name, table in example.data(connection).items()}
-    rows = {name: [tuple(row.values()) for row in table] for name, table in data.items()}
+    rows = {name: relation.fetchall() for name, relation in example.data(connection).items()}
     for name, measurement in program(example.name).measurements.items():
         exact = example.exact[name]
         found = wp.evaluate(Query(measurement.plan), rows, engine)

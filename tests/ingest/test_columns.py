@@ -310,6 +310,14 @@ def test_values_that_a_failing_relation_quotes_are_not_quoted() -> None:
     assert SECRET not in str(refused(pa.RecordBatchReader.from_batches(schema, batches()), record_type({"count": INT})))
 
 
+def test_a_relation_is_computed_once() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE SEQUENCE numbers")
+    relation = connection.sql("SELECT nextval('numbers') AS x FROM range(10)")
+    assert len(read(relation, record_type({"x": INT}))) == 10
+    assert connection.sql("SELECT currval('numbers')").fetchall() == [(10,)]
+
+
 def test_text_that_is_no_utf8_is_refused() -> None:
     broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")])
     names = record_type({"name": STR})

@@ -75,9 +75,8 @@ class HeldColumns(Mapping[Value, float]):
         names = column_names(self.type)
         on = " AND ".join(["a.w = b.w", *[f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in names]])
         with self.shown(connection, "one") as one, other.shown(connection, "another") as another:
-            (common,) = connection.execute(
-                f"SELECT count(*) FROM {one} AS a SEMI JOIN {another} AS b ON {on}"
-            ).fetchone()
+            query = f"SELECT count(*) FROM {one} AS a SEMI JOIN {another} AS b ON {on}"
+            ((common,),) = connection.execute(query).fetchall()
         return bool(common == self._count)
 
     def items(self) -> Any:
@@ -154,7 +153,7 @@ def _write(connection: Any, query: str, file: int, counted: bool, compression: s
             connection.execute(f"CREATE TABLE holding.held AS {query}")
             connection.execute("CHECKPOINT holding")
             rows = "coalesce(sum(w::HUGEINT), 0)" if counted else "0"
-            count, rows = connection.execute(f"SELECT count(*), {rows} FROM holding.held").fetchone()
+            ((count, rows),) = connection.execute(f"SELECT count(*), {rows} FROM holding.held").fetchall()
             return count, rows
         finally:
             cleanly(connection, "DETACH holding")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 from wpinq.columns.flat import column_names, column_types, flattener, has_lists, reader
 from wpinq.expr.types import BOOL, FLOAT, INT, Scalar, TupleOf, Type
 from wpinq.expr.values import Value, order_key
+
+LOADING = "loading"
+"""What a statement calls columns of Python's that it reads."""
 
 _CHUNK = 20_000
 
@@ -43,9 +46,14 @@ def _insert_columns(connection: Any, table: str, types: tuple[Type, ...], record
         for i, type_ in enumerate(types):
             columns[f"c{i}"] = _column(map(itemgetter(i), records), type_, size)
     columns["w"] = weights
-    connection.register("loading", columns)
-    connection.execute(f"INSERT INTO {table} SELECT * FROM loading")
-    connection.unregister("loading")
+    load(connection, table, columns)
+
+
+def load(connection: Any, table: str, columns: Mapping[str, Any]) -> None:
+    """Append arrays, one a column, to a table."""
+    connection.register(LOADING, dict(columns))
+    connection.execute(f"INSERT INTO {table} SELECT * FROM {LOADING}")
+    connection.unregister(LOADING)
 
 
 def _column(values: Iterator[Any], type_: Type, size: int) -> Any:

@@ -203,11 +203,11 @@ _INTEGER = "[+-]?[0-9]+"
 _DECIMAL = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 
-_Text = tuple[str, list[Unfit], str]
+_Reading = tuple[str, list[Unfit], str]
 """A value, what makes text unfit that is not empty, and whether it is fit."""
 
 
-def _int_text(column: str) -> _Text:
+def _int_text(column: str) -> _Reading:
     value = f"TRY_CAST({column} AS BIGINT)"
     digits = f"regexp_full_match({column}, '{_INTEGER}')"
     unfit = [
@@ -217,7 +217,7 @@ def _int_text(column: str) -> _Text:
     return value, unfit, f"CAST({value} AS VARCHAR) = {column} OR ({digits} AND {value} IS NOT NULL)"
 
 
-def _float_text(column: str) -> _Text:
+def _float_text(column: str) -> _Reading:
     value = f"(TRY_CAST({column} AS DOUBLE) + CAST(0 AS DOUBLE))"
     special = f"lower(ltrim({column}, '+-')) IN ('nan', 'inf', 'infinity')"
     digits, finite = f"regexp_full_match({column}, '{_DECIMAL}')", f"coalesce(isfinite({value}), false)"
@@ -229,18 +229,18 @@ def _float_text(column: str) -> _Text:
     return value, unfit, f"{digits} AND {finite}"
 
 
-def _bool_text(column: str) -> _Text:
+def _bool_text(column: str) -> _Reading:
     known = f"lower({column}) IN ('true', 'false')"
     unfit = [(f"{column} <> '' AND NOT {known}", "text that is not of type bool (true or false)")]
     return f"(lower({column}) = 'true')", unfit, known
 
 
-def _str_text(column: str) -> _Text:
+def _str_text(column: str) -> _Reading:
     zero = f"contains({column}, chr(0))"
     return column, [(zero, "text with a zero character: the file is no UTF-8 text")], f"NOT {zero}"
 
 
-_TEXT: dict[Type, Callable[[str], _Text]] = {
+_TEXT: dict[Type, Callable[[str], _Reading]] = {
     INT: _int_text,
     FLOAT: _float_text,
     BOOL: _bool_text,

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from wpinq.columns.held import quoted
+from wpinq.columns.python_rows import load
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import of_column, of_text, readable_as_text
@@ -256,7 +257,5 @@ def _stage_text(connection: Any, rows: Iterator[list[Any]], width: int, path: Pa
             found.add_faults(dict.fromkeys(ragged, "not as many fields as the first line names"), after)
             after += len(piece)
             columns = zip(names, zip(*piece, strict=True), strict=True)
-            connection.register("loading", {name: np.array(column, dtype=np.object_) for name, column in columns})
-            connection.execute(f"INSERT INTO {STAGED} SELECT * FROM loading")
-            connection.unregister("loading")
+            load(connection, STAGED, {name: np.array(column, dtype=np.object_) for name, column in columns})
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wpinq.columns.flat import column_names
-from wpinq.columns.held import HeldColumns
+from wpinq.columns.held import HeldColumns, cleanly
 from wpinq.errors import SourceRejected
 from wpinq.expr.person import Person
 from wpinq.expr.types import Type
@@ -52,7 +52,7 @@ def held_people(connection: Any, scan: Scan, type_: Type, person: Person, facts:
             refuse_records(connection, asymmetric(_KEPT, type_), held, scan, "row", reason)
         return held
     finally:
-        connection.execute(f"DROP TABLE IF EXISTS {_KEPT}")
+        cleanly(connection, f"DROP TABLE IF EXISTS {_KEPT}")
 
 
 def _whose(type_: Type, person: Person) -> str:
@@ -65,6 +65,6 @@ def _whose(type_: Type, person: Person) -> str:
 
 def _check_lists(connection: Any, held: HeldColumns, facts: frozenset[str]) -> None:
     with held.shown(connection, "checking") as table:
-        found = connection.execute(f"SELECT 1 FROM {table} WHERE w <> 1 LIMIT 1").fetchone()
-    if "unit_weights" in facts and found is not None:
+        found = connection.execute(f"SELECT 1 FROM {table} WHERE w <> 1 LIMIT 1").fetchall()
+    if "unit_weights" in facts and found:
         raise SourceRejected("the data hold two people with the same rows, where the source declares unit_weights")

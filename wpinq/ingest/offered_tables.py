@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
@@ -34,7 +34,7 @@ class _Table:
     what : str
         What messages call it.
     offered : object
-        What DuckDB scans; None where it is to be read in Python.
+        What DuckDB scans, or gives it; None where it is to be read in Python.
     lists : callable, optional
         The Python values of a column.
     notes : list of str
@@ -42,7 +42,9 @@ class _Table:
     nan_is_null : sequence of bool
         For each column.
     once : bool
-        Whether it can be read only once.
+        Whether what is offered can be read only once.
+    again : callable, optional
+        Another of these with the same rows, which costs as much as the first.
     small : bool
         Whether it is in memory.
     """
@@ -53,6 +55,7 @@ class _Table:
     notes: Sequence[str] = ()
     nan_is_null: Sequence[bool] = ()
     once: bool = False
+    again: Callable[[], Any] | None = None
     small: bool = True
 
 
@@ -94,8 +97,8 @@ def table_scan(connection: Any, data: Any, library: str, type_: Type, stack: con
 
 
 def _native(connection: Any, table: _Table, layout: Layout, stack: contextlib.ExitStack) -> Scan:
-    connection.register(_OFFERED, table.offered)
-    stack.callback(connection.unregister, _OFFERED)
+    connection.register(_OFFERED, table.offered() if callable(table.offered) else table.offered)
+    stack.callback(_unregister, connection)
     names = [f"g{i}" for i in range(len(layout.types))]
     source = f"{_OFFERED} AS t({', '.join(names)})"
     types = connection.sql(f"SELECT * FROM {source}").types
@@ -105,11 +108,21 @@ def _native(connection: Any, table: _Table, layout: Layout, stack: contextlib.Ex
     fields = [of_column(*column) for column in zip(columns, types, layout.types, strict=True)]
     labels = [layout.label(i) + (table.notes[i] if table.notes else "") for i in range(len(names))]
     scan = Scan.of_fields(table.what, source, fields, labels, small=table.small)
-    if table.once:
+    if table.again is not None:
+        unread = replace(table, offered=table.again, again=None)
+        scan.places, scan.anew = False, lambda: _native(connection, unread, layout, stack)
+    elif table.once:
         with in_order(connection):
             connection.execute(f"CREATE TEMP TABLE {STAGED} AS SELECT * FROM {source}")
         scan.source, scan.number = STAGED, "rowid"
     return scan
+
+
+def _unregister(connection: Any) -> None:
+    import duckdb
+
+    with contextlib.suppress(duckdb.Error):  # where the database is broken, and goes with all that is in it
+        connection.unregister(_OFFERED)
 
 
 def _unsupported(data: object) -> SourceRejected:
@@ -252,7 +265,21 @@ def _duckdb(data: Any, layout: Layout) -> _Table:
         raise _unsupported(data)
     what = "the relation"
     places = layout.pick(data.columns, what)
-    return _Table(what, _Stream(data.project(", ".join(f"#{place + 1}" for place in places))), small=False)
+    picked = data.project(", ".join(f"#{place + 1}" for place in places))
+    try:
+        import pyarrow  # noqa: F401 - without it there is a stream, which is computed again for each look at its schema
+    except ImportError:
+        return _Table(what, _Stream(picked), small=False)
+
+    reading: list[Any] = []
+
+    def rows() -> Any:
+        while reading:
+            reading.pop().close()  # a connection has one result at a time
+        reading.append(picked.to_arrow_reader(_PIECE))
+        return reading[0]
+
+    return _Table(what, rows, once=True, again=rows, small=False)
 
 
 def _cursor_pieces(cursor: Any, places: Sequence[int]) -> Iterator[tuple[list[list[Any]], Faults]]:

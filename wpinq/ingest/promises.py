@@ -47,7 +47,7 @@ def refuse_records(connection: Any, unkept: str, held: HeldColumns, scan: Scan, 
     """Refuse the rows whose records a query gives, if there are any."""
     import duckdb
 
-    if connection.execute(f"{unkept} LIMIT 1").fetchone() is None:
+    if not connection.execute(f"{unkept} LIMIT 1").fetchall():
         return
     if not scan.places and scan.anew is not None:
         scan = scan.anew()

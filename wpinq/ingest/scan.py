@@ -165,7 +165,7 @@ def listed(connection: Any, found: str) -> Iterator[tuple[int, int, list[int]]]:
 @contextlib.contextmanager
 def in_order(connection: Any) -> Iterator[None]:
     """Have rows come in the order in which they stand, which costs time."""
-    setting = connection.execute("SELECT current_setting('preserve_insertion_order')").fetchone()[0]
+    ((setting,),) = connection.execute("SELECT current_setting('preserve_insertion_order')").fetchall()
     connection.execute("SET preserve_insertion_order = true")
     try:
         yield
