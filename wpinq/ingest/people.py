@@ -7,7 +7,7 @@ undeclared columns, nor anything of other people has a say: what is kept of a pe
 rows, so that one person's coming or going adds or removes what is kept of that person, and moves nothing else.
 
 Here it is SQL, of DuckDB and Spark. Rows are columns `c0`, `c1`, … as `columns.flat` lays records, beside `p`, whose
-they are. All that is numbered or placed is so by person. `tests/support/people.py` says the same in Python.
+they are. All that is sized, numbered or placed is so by person. `tests/support/people.py` says the same in Python.
 """
 
 from __future__ import annotations
@@ -44,16 +44,15 @@ def kept_of(counted: str, type_: Type, at_most: int, words: Words) -> str:
     ordered = ", ".join(f"{name} ASC NULLS FIRST" for name in column_names(type_))
     place = words.hash.format("h || ':' || CAST(i AS VARCHAR(20))")
     return f"""
-    WITH counted AS {words.once} (SELECT p, {names}, m FROM {counted}),
-    crowded AS (SELECT p FROM counted GROUP BY p HAVING sum(m) > {at_most:d}),
+    WITH sized AS {words.once} (SELECT p, {names}, m, sum(m) OVER (PARTITION BY p) AS size FROM {counted} AS counted),
     copied AS (
         SELECT p, {names}, {words.copies.format("m")} AS i, {canonical_hex(type_, words)} AS h
-        FROM counted SEMI JOIN crowded ON counted.p = crowded.p
+        FROM sized WHERE size > {at_most:d}
     ),
     placed AS (
         SELECT p, {names}, row_number() OVER (PARTITION BY p ORDER BY {place}, {ordered}, i) AS place FROM copied
     )
-    SELECT p, {names}, m FROM counted ANTI JOIN crowded ON counted.p = crowded.p
+    SELECT p, {names}, m FROM sized WHERE size <= {at_most:d}
     UNION ALL
     SELECT p, {names}, count(*) AS m FROM placed WHERE place <= {at_most:d} GROUP BY p, {names}
     """

@@ -15,7 +15,7 @@ SHARED = "the tables of one account, whose costs add up"
 """What stands in the place of a declaration where an account is shared: no source declares this."""
 
 
-class Opened(TypedDict):
+class AccountTerms(TypedDict):
     """The arguments of `Ledger.open_account`."""
 
     name: str
@@ -25,7 +25,7 @@ class Opened(TypedDict):
     budget: int
 
 
-def accounts_of(source: Source, unit: str, budget: int) -> tuple[Opened, ...]:
+def accounts_of(source: Source, unit: str, budget: int) -> tuple[AccountTerms, ...]:
     """The accounts that must be as declared before data are looked at, and stand in the ledger before they are held.
 
     A source with an account of its own has one, with its budget. Where tables of the same people share an account, that
@@ -34,11 +34,13 @@ def accounts_of(source: Source, unit: str, budget: int) -> tuple[Opened, ...]:
     """
     words, weight = unit + source.rows_of_unit, source.unit_weight
     if source.person is None or not source.person.account:
-        return (Opened(name=source.source, schema=declaration(source), unit=words, unit_weight=weight, budget=budget),)
+        return (
+            AccountTerms(name=source.source, schema=declaration(source), unit=words, unit_weight=weight, budget=budget),
+        )
     table = f"{source.account}/{source.source}"
     return (
-        Opened(name=source.account, schema=SHARED, unit=unit, unit_weight=Fraction(1), budget=budget),
-        Opened(name=table, schema=declaration(source), unit=words, unit_weight=weight, budget=0),
+        AccountTerms(name=source.account, schema=SHARED, unit=unit, unit_weight=Fraction(1), budget=budget),
+        AccountTerms(name=table, schema=declaration(source), unit=words, unit_weight=weight, budget=0),
     )
 
 
