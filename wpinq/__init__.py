@@ -8,6 +8,8 @@ import types
 import typing
 
 from wpinq.dataset import WeightedDataset as WeightedDataset
+from wpinq.declaring import Schema as Schema
+from wpinq.declaring import schema as schema
 from wpinq.errors import AnswersError as AnswersError
 from wpinq.errors import BudgetExceeded as BudgetExceeded
 from wpinq.errors import EpsilonError as EpsilonError
@@ -21,6 +23,8 @@ from wpinq.errors import SourceRejected as SourceRejected
 from wpinq.errors import WpinqError as WpinqError
 from wpinq.errors import WpinqWarning as WpinqWarning
 from wpinq.expr.library import *  # noqa: F403 - the functions of lambdas
+from wpinq.expr.types import category as category
+from wpinq.expr.types import decimal as decimal
 from wpinq.ingest import EdgeList as EdgeList
 from wpinq.kernel.release import Release as Release
 from wpinq.kernel.session import Session as Session

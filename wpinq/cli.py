@@ -1,4 +1,5 @@
-"""The command line: run a text program under budgets, explain it, look after a ledger, synthesise a graph.
+"""The command line: run a text program under budgets, explain it, declare data, look after a ledger,
+synthesise a graph.
 
 Of the values in protected data it prints released answers only. The bill is printed before anything runs, and the
 command line is checked before a ledger is made or data are read.
@@ -11,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 
-from wpinq.commands import budget, explain, run, synthesize
+from wpinq.commands import budget, explain, run, schema, synthesize
 from wpinq.commands.exits import EXIT_CODES
 from wpinq.errors import WpinqError, WpinqWarning
 
@@ -43,6 +44,6 @@ def _warn(message: Warning | str, category: type[Warning], *where: object, **mor
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="wpinq", description="Differentially private queries over weighted datasets.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (run, explain, budget, synthesize):
+    for command in (run, explain, schema, budget, synthesize):
         command.add_parser(commands)
     return parser

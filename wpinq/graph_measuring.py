@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from wpinq.engines.contract import DEFAULT_ENGINE
-from wpinq.errors import SourceRejected
 from wpinq.expr.values import Value
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Method
 from wpinq.ingest import EdgeList
@@ -20,7 +19,7 @@ from wpinq.measure.measurement import Choose, Measurement
 
 
 def measure_graph(
-    graph: str | os.PathLike[str] | Iterable[tuple[Any, Any]],
+    graph: object,
     method: Method,
     epsilon: object,
     *,
@@ -37,14 +36,14 @@ def measure_graph(
 ) -> dict[str, Answers]:
     """Measure what a method wants to know of a graph, and forget the graph.
 
-    What is protected is the simple undirected graph of the file: an edge that stands there twice, or in both
+    What is protected is the simple undirected graph: an edge that stands there twice, or in both
     directions, is one, and loops are left out. The bill is known before the file is read; everything is debited
     together, before the graph is looked at; the session is closed before this returns.
 
     Parameters
     ----------
-    graph : path or iterable of pairs
-        An edge list as `read_edges` reads it, or edges.
+    graph : object
+        A file, a graph object or edges, as `EdgeList` takes them; or an `EdgeList`, which may name columns.
     method : Method
         What to measure.
     epsilon : number
@@ -81,7 +80,7 @@ def measure_graph(
     PlanError, EpsilonError
         When method, epsilon, shares and bounds do not fit each other. Nothing is spent.
     SourceRejected
-        When the file is no edge list. Nothing is spent.
+        When the graph is no sound edge list. Nothing is spent.
     BudgetExceeded
         When the budget does not cover the bill. Nothing is spent.
     EvaluationFailed
@@ -120,15 +119,10 @@ def measure_graph(
         return answers
 
 
-def _records(graph: Any, method: Method, node: type) -> list[tuple[Any, Any]]:
+def _records(graph: object, method: Method, node: type) -> list[tuple[Any, Any]]:
     """The records of a simple undirected graph, as the method's source holds them."""
-    if isinstance(graph, (str, os.PathLike)):
-        edges = EdgeList(graph, directed=False, loops="drop", duplicates="drop").edges(node)
-    else:
-        given = list(graph)
-        if not all(isinstance(edge, (tuple, list)) and [type(end) for end in edge] == [node, node] for edge in given):
-            raise SourceRejected(f"the edges of a graph are pairs of {node.__name__}")
-        edges = list(dict.fromkeys((a, b) if a < b else (b, a) for a, b in given if a != b))
+    given = graph if isinstance(graph, EdgeList) else EdgeList(graph)
+    edges = replace(given, directed=False, loops="drop", duplicates="drop").edges(node)
     return edges + [(b, a) for a, b in edges] if method.symmetric else edges
 
 

@@ -13,6 +13,8 @@ from wpinq.dataset import EngineDataset, WeightedDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError, SourceRejected
 from wpinq.expr.facts import FACTS
+from wpinq.expr.logical_values import presenter
+from wpinq.expr.types import physical
 from wpinq.expr.values import UnfitValue, Value, normalize
 from wpinq.ingest.reading import is_rows, read_source
 from wpinq.ingest.typed_columns import plain
@@ -20,9 +22,9 @@ from wpinq.measure.answers import Answers
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement
 from wpinq.measure.scales import on_lattice
-from wpinq.plan.arithmetic import EXACT, FLOAT
+from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights
 from wpinq.plan.certify import certify
-from wpinq.plan.node import sources
+from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 from wpinq.query import Query
 
@@ -38,7 +40,8 @@ def evaluate(
         What to evaluate.
     data : mapping
         For each source name, a mapping from record to weight, an iterable of records of weight 1 each, or a table, a
-        file or a cursor as `Session.protect` takes them; where the source declares a person, whatever that takes.
+        file, a cursor, a graph or an `EdgeList` as `Session.protect` takes them; where the source declares a person,
+        whatever that takes.
     engine : str, optional
         "duckdb", "spark" or "reference". Unless given, "duckdb"; with `exact`, "reference".
     exact : bool
@@ -54,8 +57,8 @@ def evaluate(
     PlanError
         When a source has no data, a record is not of its type, or the engine cannot run the plan.
     SourceRejected
-        When a table, a file or a cursor is not what the source declares, or data do not keep its facts, on which
-        engines rely.
+        When a table, a file, a cursor or a graph is not what the source declares, or data do not keep its facts, on
+        which engines rely.
     EvaluationFailed
         When DuckDB could not evaluate it, as for want of memory.
 
@@ -70,16 +73,25 @@ def evaluate(
     >>> wp.evaluate(edges.select(lambda e: e.src), {"edges": [(1, 2), (1, 3)]})
     WeightedDataset({1: 2.0})
     """
-    chosen = find_engine(engine or ("reference" if exact else DEFAULT_ENGINE))
+    weights, type_ = _weights(query.plan, data, engine, EXACT if exact else FLOAT), query.plan.type
+    if physical(type_) is not type_:
+        shown = presenter(type_)
+        weights = {shown(record): weight for record, weight in weights.items()}
+    return WeightedDataset(weights)
+
+
+def _weights(plan: Node, data: Mapping[str, Any], engine: str | None, arithmetic: Arithmetic) -> Weights:
+    """The output by records in canonical form."""
+    chosen = find_engine(engine or ("reference" if arithmetic.name == EXACT.name else DEFAULT_ENGINE))
     datasets = {}
-    for name, declaration in sources([query.plan]).items():
+    for name, declaration in sources([plan]).items():
         if name not in data:
             raise PlanError(f"no data for the source {name!r}")
         datasets[name] = _read(data[name], declaration)
     try:
-        return WeightedDataset(chosen.once(query.plan, datasets, EXACT if exact else FLOAT))
+        return chosen.once(plan, datasets, arithmetic)
     except EvaluationFailed:
-        chosen.check(query.plan)  # where the plan alone is why, that says so; a session asks it before the debit
+        chosen.check(plan)  # where the plan alone is why, that says so; a session asks it before the debit
         raise
 
 
@@ -156,7 +168,7 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
     """
     if measurement.domain is None:
         raise PlanError("simulate needs a measurement with public keys: noisy_count(epsilon, over=...)")
-    weights = evaluate(Query(measurement.plan), data, engine)
+    weights = WeightedDataset(_weights(measurement.plan, data, engine, FLOAT))
     sink, certificate = measurement.sink, certify(measurement.plan)
     if isinstance(sink, Choose):
         index = simulate_select(sink.scores(weights, measurement.domain), measurement.epsilon, seed)

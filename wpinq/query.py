@@ -12,10 +12,11 @@ from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError
 from wpinq.expr.facts import check_facts
 from wpinq.expr.library import count
+from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
 from wpinq.expr.person import Person
 from wpinq.expr.trace import UserFunction, lift, trace
-from wpinq.expr.types import Type, check_field_name, type_from_annotation
+from wpinq.expr.types import CategoryOf, Type, check_field_name, type_from_annotation
 from wpinq.expr.values import Value
 from wpinq.measure.bill import Bill
 from wpinq.measure.clamped import average_elements, check_range, sum_elements
@@ -301,7 +302,8 @@ class Query(Planned):
         """
         traced = trace(key, (self.plan.type,))
         parts = {value: Constant(traced.type, value) for value in check_domain(keys, traced.type)}
-        return {value: self._then(Partition, key=traced, part=part) for value, part in parts.items()}
+        shown = presenter(traced.type)
+        return {shown(value): self._then(Partition, key=traced, part=part) for value, part in parts.items()}
 
     # --- sinks ------------------------------------------------------------------------------------------------------
 
@@ -425,6 +427,10 @@ class Query(Planned):
         candidates : iterable
             The public records to choose from.
         """
+        if isinstance(self.plan.type, CategoryOf):
+            raise PlanError(
+                "categories are in no order, so they have no quantile: number them first, or use most_common"
+            )
         exact = parse_epsilon(q)
         if not exact < 1:
             raise PlanError(f"a quantile lies between 0 and 1, not {q!r}")

@@ -10,7 +10,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.engines.contract import gap
-from wpinq.expr import build, catalogue
+from wpinq.expr import build, catalogue, infix
 from wpinq.expr.nodes import Constant, Expr, Variable, make_lambda
 from wpinq.expr.primitives import LIST_LIMIT, PRIMITIVES
 from wpinq.expr.types import BOOL, FLOAT, INT, STR
@@ -206,9 +206,9 @@ def test_the_work_of_a_function_is_counted_once_where_it_is_shared() -> None:
         return work(make_lambda((x,), body), (1,)).steps
 
     x = Variable(INT, 0, "x")
-    square = build.arithmetic("multiply", x, x)
+    square = infix.arithmetic("multiply", x, x)
     once = steps(square)
-    assert steps(build.arithmetic("add", square, square)) == once + 1
+    assert steps(infix.arithmetic("add", square, square)) == once + 1
 
 
 def test_a_width_that_no_float_can_divide_by_is_refused_in_words() -> None:

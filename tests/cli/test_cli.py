@@ -385,3 +385,69 @@ def test_a_warning_is_one_line_for_the_curator(
     error = capsys.readouterr().err.removeprefix(f"new ledger: {tmp_path / 'l.db'}\n")
     assert error.startswith("wpinq: the unit of 'edges' is undirected")
     assert error.count("\n") == 1
+
+
+def table_of_edges(folder: Path, kind: str) -> Path:
+    """The graph as a table whose columns have names that no field can have."""
+    pairs = [line.split()[:2] for line in GRAPH.read_text().splitlines() if not line.startswith("#")]
+    path = folder / f"graph.{kind}"
+    if kind == "csv":
+        path.write_text('day,"to, at last",from\n' + "".join(f"1,{b},{a}\n" for a, b in pairs))
+    else:
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        ends = {"to, at last": [int(b) for _, b in pairs], "from": [int(a) for a, _ in pairs]}
+        parquet.write_table(pyarrow.table({"day": [1] * len(pairs), **ends}), path)
+    return path
+
+
+def saved(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_edges_in_named_columns(program: Path, tmp_path: Path, kind: str) -> None:
+    """The data are those of the edge list: the same version replays its answers."""
+    ledger, version = tmp_path / "ledger.db", ("--data-version", "edges=v1")
+    assert run(program, ledger, *version, "--save", str(tmp_path / "a")) == 0
+    named = ("--columns", 'edges=from,"to, at last"', "--save", str(tmp_path / "b"))
+    assert run(program, ledger, *version, *named, graph=table_of_edges(tmp_path, kind)) == 0
+    assert saved(tmp_path / "a") == saved(tmp_path / "b")
+
+
+def test_edges_in_the_columns_of_the_fields(program: Path, tmp_path: Path) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("dst,src\n2,1\n1,2\n")
+    assert run(program, tmp_path / "a.db", graph=path) == 0
+    assert run(program, tmp_path / "b.db", edges="edges=undirected", graph=path) == 4
+
+
+@pytest.mark.parametrize(
+    ("columns", "edges", "code", "words"),
+    [
+        ("edges=from", UNDIRECTED, 2, "--columns edges takes the names of two columns"),
+        ("edges=from,from", UNDIRECTED, 2, "--columns edges takes the names of two columns"),
+        ("edges=from,", UNDIRECTED, 2, "--columns edges takes the names of two columns"),
+        ("edges=from,day", None, 2, "--edge-list edges=directed"),
+        ("nodes=from,day", UNDIRECTED, 2, "no source 'nodes'"),
+        ("edges=from,until", UNDIRECTED, 4, "no column named 'until'"),
+    ],
+)
+def test_columns_that_say_too_little(
+    program: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    columns: str,
+    edges: str | None,
+    code: int,
+    words: str,
+) -> None:
+    table = table_of_edges(tmp_path, "csv")
+    assert run(program, tmp_path / "ledger.db", "--columns", columns, edges=edges, graph=table) == code
+    assert words in capsys.readouterr().err
+
+
+def test_columns_of_an_edge_list_without_any(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(program, tmp_path / "ledger.db", "--columns", "edges=from,to") == 2
+    assert "of a csv or parquet file" in capsys.readouterr().err
+    assert not (tmp_path / "ledger.db").exists()

@@ -156,7 +156,7 @@ def test_a_statement_over_the_same_data_is_run_once(monkeypatch: pytest.MonkeyPa
         assert steps == [node.operator.name for node in topological([counts("a").plan])]
         assert bits(database.evaluate(longer.plan, data)) == expected
         assert set(held) <= set(tables(database))
-        monkeypatch.setattr(warm_tables, "KEPT_VALUES", 0)
+        monkeypatch.setattr(warm_tables, "KEPT_SHARE", 0)
         database.evaluate(counts("b").plan, data)
         assert tables(database) == ["source_pairs"], "no more than there is room for"
 

@@ -11,6 +11,7 @@ import wpinq as wp
 from tests.expressions.golden import GOLDEN, WEIGHTED, Case
 from wpinq.engines.relational.duckdb.database import Database
 from wpinq.engines.relational.rules.primitives import RULES
+from wpinq.expr.logical_values import presenter
 from wpinq.expr.primitives import PRIMITIVES
 from wpinq.expr.types import type_from_annotation
 from wpinq.expr.values import normalize
@@ -34,7 +35,7 @@ def test_an_expression_gives_its_output(database: Database, cases: list[Case]) -
     numbered = wp.source("given", {"number": int, "record": type_})
     query = numbered.select(lambda row: (row.number, cases[0].function(row.record)))
     data = {(number, normalize(case.given, type_)): 1.0 for number, case in enumerate(cases)}
-    output = database.evaluate(query.plan, {"given": data})
+    output = map(presenter(query.plan.type), database.evaluate(query.plan, {"given": data}))
     assert repr(sorted(output, key=lambda record: record[0])) == repr(
         [(number, case.output) for number, case in enumerate(cases)]
     )

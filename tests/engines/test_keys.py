@@ -11,9 +11,9 @@ import pytest
 import wpinq as wp
 from tests.support.plans import OPERATORS, random_case
 from wpinq.engines import reference
-from wpinq.engines.contract import find_engine
+from wpinq.engines.contract import at_keys, find_engine
 from wpinq.engines.reference import Reference
-from wpinq.engines.relational.duckdb import loading, warm_tables
+from wpinq.engines.relational.duckdb import key_lookup, warm_tables
 from wpinq.engines.relational.duckdb.database import Database
 
 EDGES = wp.source("edges", src=int, dst=int)
@@ -77,16 +77,31 @@ def test_many_keys_are_a_table(database: Database) -> None:
 
 def test_only_the_keys_asked_for_leave_the_database(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[dict[Any, float]] = []
-    fetch = loading.fetch
 
-    def watched(*given: Any) -> dict[Any, float]:
-        fetched.append(fetch(*given))
-        return fetched[-1]
+    def watched(weights: dict[Any, float], keys: Any) -> dict[Any, float]:
+        fetched.append(weights)
+        return at_keys(weights, keys)
 
-    monkeypatch.setattr(loading, "fetch", watched)
+    monkeypatch.setattr(key_lookup, "at_keys", watched)
+    monkeypatch.setattr(warm_tables, "KEPT_RECORDS", 0)
     data = {"edges": {(i % 5, i): 1.0 for i in range(50)}}
-    assert database.evaluate(EDGES.select(lambda e: e.src).plan, data, keys=[3, 9]) == {3: 10.0}
-    assert fetched == [{3: 10.0}]
+    many = [3, *range(9, 200)]
+    for keys in ([3, 9], [3], many, many):
+        assert database.evaluate(EDGES.select(lambda e: e.src).plan, data, keys=keys) == {3: 10.0}
+    assert fetched == [{3: 10.0}] * 4
+
+
+def test_a_small_result_is_read_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(warm_tables, "fetch_keys", lambda *given: asked.append(1) or key_lookup.fetch_keys(*given))
+    plan = EDGES.select(lambda e: e.src).plan
+    for edges in ({(i % 5, i): 1.0 for i in range(50)}, {(i % 3, i): 1.0 for i in range(9)}):
+        for key in range(4):
+            whole = {k: sum(w for (src, _), w in edges.items() if src == k) for k in {src for src, _ in edges}}
+            found = database.evaluate(plan, {"edges": edges}, keys=[key])
+            assert found == ({key: whole[key]} if key in whole else {})
+            found.clear()
+    assert len(asked) == 2, "the first time, for each of two datasets"
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "reference"])
@@ -109,7 +124,7 @@ def test_one_key_after_another_takes_one_evaluation(engine: str) -> None:
 def test_the_last_result_stays_whatever_its_size_and_goes_with_its_data(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warm_tables, "KEPT_VALUES", 0)
+    monkeypatch.setattr(warm_tables, "KEPT_SHARE", 0)
     data = {"edges": {(i % 7, i): 1.0 + i / 3 for i in range(40)}}
 
     def tables() -> list[str]:

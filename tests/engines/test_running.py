@@ -9,6 +9,7 @@ import pytest
 import wpinq as wp
 from tests.support.relational import without
 from wpinq.engines.relational.compiler import compile_plan
+from wpinq.engines.relational.programs import Plan, Programs
 from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.running import run
 from wpinq.engines.relational.sql.script import SqlStatement
@@ -32,6 +33,10 @@ class Recorded:
         self.equal = equal
         self.live = {"source_edges"}
         self.asked: list[str] = []
+        self.found: dict[str, tuple[float | None, float | None]] = {}
+
+    def stands(self, table: str) -> bool:
+        return False
 
     def create(self, statement: SqlStatement, shared: bool) -> None:
         assert set(statement.reads) <= self.live
@@ -44,7 +49,8 @@ class Recorded:
     def weights(self, table: str) -> tuple[float | None, float | None]:
         assert table in self.live
         self.asked.append(table)
-        return (1.0, 1.0) if self.equal(table) else (0.5, 1.0)
+        self.found[table] = (1.0, 1.0) if self.equal(table) else (0.5, 1.0)
+        return self.found[table]
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -52,7 +58,7 @@ class Recorded:
 def test_tables_are_there_when_they_are_read(name: str, equal: Callable[[str], bool]) -> None:
     plan, steps = QUERIES[name].plan, list[str]()
     tables = Recorded(equal)
-    compiled = run(plan, REWRITES, tables, steps.append)
+    compiled = run(Plan(plan), tables, steps.append, Programs())
     assert set(compiled.reads) <= tables.live
     assert tables.live - {"source_edges"} <= set(compiled.reads)
     assert steps == [node.operator.name for node in topological([plan])], "each step once, in order"
@@ -76,15 +82,16 @@ def test_what_is_known_changes_nothing_before_it() -> None:
 
 def test_without_the_rewrite_no_table_is_asked() -> None:
     tables = Recorded(lambda table: True)
-    run(QUERIES["triangles"].plan, without("equal_weights"), tables, lambda step: None)
+    run(Plan(QUERIES["triangles"].plan, without("equal_weights")), tables, None, Programs())
     assert tables.asked == []
 
 
 def test_an_empty_table_says_nothing() -> None:
     class Empty(Recorded):
         def weights(self, table: str) -> tuple[float | None, float | None]:
-            return None, None
+            self.found[table] = None, None
+            return self.found[table]
 
     tables = Empty(lambda table: True)
-    compiled = run(QUERIES["groups"].plan, REWRITES, tables, lambda step: None)
+    compiled = run(Plan(QUERIES["groups"].plan), tables, None, Programs())
     assert compiled == compile_plan(QUERIES["groups"].plan, REWRITES)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import wpinq as wp
@@ -781,6 +783,372 @@ table(
     (-9223372036854775808.0, LEAST),
     (None, None),
 )
+
+# --- dates, timestamps, times, durations ------------------------------------------------------------------------------
+
+D, T, C, L = date | None, datetime | None, time | None, timedelta | None
+LEAP, EVE, FIRST, LAST = date(2024, 2, 29), date(1969, 12, 31), date.min, date.max
+NOON = datetime(2024, 2, 29, 12, 30, 1, 5)
+BEFORE = datetime(1969, 12, 31, 23, 59, 59, 999999)
+DAYS = {"a": D, "b": D}
+MOMENTS = {"a": T, "b": T}
+LENGTHS = {"a": L, "b": L}
+
+table("year", D, lambda x: wp.year(x), (LEAP, 2024), (EVE, 1969), (FIRST, 1), (LAST, 9999), (None, None))
+table("year", T, lambda x: wp.year(x), (NOON, 2024), (BEFORE, 1969), (datetime.min, 1), (datetime.max, 9999))
+table("quarter", D, lambda x: wp.quarter(x), (LEAP, 1), (date(2023, 4, 1), 2), (date(2023, 9, 30), 3), (LAST, 4))
+table("month", D, lambda x: wp.month(x), (LEAP, 2), (date(1900, 3, 1), 3), (FIRST, 1), (LAST, 12), (None, None))
+table("month", T, lambda x: wp.month(x), (BEFORE, 12), (datetime(1970, 1, 1), 1))
+table(
+    "day", D, lambda x: wp.day(x), (LEAP, 29), (date(1900, 2, 28), 28), (date(2000, 2, 29), 29), (FIRST, 1), (LAST, 31)
+)
+table("weekday", D, lambda x: wp.weekday(x), (LEAP, 3), (EVE, 2), (FIRST, 0), (LAST, 4), (None, None))
+table(
+    "week",
+    D,
+    lambda x: wp.week(x),
+    (LEAP, 9),
+    (date(2021, 1, 3), 53),
+    (date(2021, 1, 4), 1),
+    (date(2018, 12, 31), 1),
+    (FIRST, 1),
+    (LAST, 52),
+)
+table("day_of_year", D, lambda x: wp.day_of_year(x), (LEAP, 60), (date(2024, 12, 31), 366), (date(1900, 12, 31), 365))
+table("hour", T, lambda x: wp.hour(x), (NOON, 12), (BEFORE, 23), (datetime.min, 0), (None, None))
+table("hour", C, lambda x: wp.hour(x), (time(23, 59), 23), (time(0), 0))
+table("minute", T, lambda x: wp.minute(x), (NOON, 30), (BEFORE, 59))
+table("second", T, lambda x: wp.second(x), (NOON, 1), (BEFORE, 59), (datetime.max, 59))
+table("microsecond", C, lambda x: wp.microsecond(x), (time(1, 2, 3, 4), 4), (time.max, 999999), (None, None))
+table("microsecond", T, lambda x: wp.microsecond(x), (BEFORE, 999999), (datetime.min, 0))
+table(
+    "truncate",
+    D,
+    lambda x: tuple(wp.truncate(x, unit) for unit in ("year", "quarter", "month", "week", "day")),
+    (LEAP, (date(2024, 1, 1), date(2024, 1, 1), date(2024, 2, 1), date(2024, 2, 26), LEAP)),
+    (EVE, (date(1969, 1, 1), date(1969, 10, 1), date(1969, 12, 1), date(1969, 12, 29), EVE)),
+    (FIRST, (FIRST,) * 5),
+    (LAST, (date(9999, 1, 1), date(9999, 10, 1), date(9999, 12, 1), date(9999, 12, 27), LAST)),
+    (None, (None,) * 5),
+)
+table(
+    "truncate",
+    T,
+    lambda x: tuple(wp.truncate(x, unit) for unit in ("month", "day", "hour", "second", "millisecond", "microsecond")),
+    (
+        BEFORE,
+        (
+            datetime(1969, 12, 1),
+            datetime(1969, 12, 31),
+            datetime(1969, 12, 31, 23),
+            datetime(1969, 12, 31, 23, 59, 59),
+            datetime(1969, 12, 31, 23, 59, 59, 999000),
+            BEFORE,
+        ),
+    ),
+)
+table("truncate", C, lambda x: wp.truncate(x, "minute"), (time(1, 2, 3, 4), time(1, 2)), (time.max, time(23, 59)))
+table(
+    "offset",
+    {"a": D, "n": N},
+    lambda r: tuple(wp.offset(r.a, r.n, unit) for unit in ("year", "quarter", "month", "week", "day")),
+    ((LEAP, 1), (date(2025, 2, 28), date(2024, 5, 29), date(2024, 3, 29), date(2024, 3, 7), date(2024, 3, 1))),
+    (
+        (date(2024, 1, 31), -2),
+        (date(2022, 1, 31), date(2023, 7, 31), date(2023, 11, 30), date(2024, 1, 17), date(2024, 1, 29)),
+    ),
+    ((LAST, 1), (None,) * 5),
+    ((FIRST, -1), (None,) * 5),
+    ((LEAP, MOST), (None,) * 5),
+    ((LEAP, LEAST), (None,) * 5),
+    ((LEAP, None), (None,) * 5),
+    ((None, 1), (None,) * 5),
+)
+table(
+    "offset",
+    T,
+    lambda x: (wp.offset(x, 1, "month"), wp.offset(x, -25, "hour"), wp.offset(x, 1, "microsecond")),
+    (NOON, (NOON.replace(month=3), datetime(2024, 2, 28, 11, 30, 1, 5), NOON.replace(microsecond=6))),
+    (datetime.max, (None, datetime(9999, 12, 30, 22, 59, 59, 999999), None)),
+)
+table(
+    "moments",
+    DAYS,
+    lambda r: (r.a - r.b, r.a < r.b, r.a == r.b, wp.max(r.a, r.b)),
+    ((LEAP, EVE), (LEAP - EVE, False, False, LEAP)),
+    ((FIRST, LAST), (FIRST - LAST, True, False, LAST)),
+    ((LEAP, None), (None, None, False, None)),
+    ((None, None), (None, None, True, None)),
+)
+table(
+    "moments",
+    MOMENTS,
+    lambda r: (r.a - r.b, (r.a - r.b) // timedelta(hours=1), (r.a - r.b) % timedelta(hours=1), r.a > r.b),
+    ((NOON, BEFORE), (NOON - BEFORE, 474780, timedelta(minutes=30, seconds=1, microseconds=6), True)),
+    ((datetime.min, datetime.max), (datetime.min - datetime.max, -87649416, timedelta(microseconds=1), False)),
+)
+table(
+    "moments",
+    {"a": C, "b": C},
+    lambda r: r.a - r.b,
+    ((time(1), time(2, 0, 0, 1)), timedelta(hours=-1, microseconds=-1)),
+)
+table(
+    "moments",
+    {"a": D, "b": L},
+    lambda r: (r.a + r.b, r.b + r.a, r.a - r.b),
+    ((LEAP, timedelta(days=1, hours=23)), (date(2024, 3, 1), date(2024, 3, 1), date(2024, 2, 28))),
+    ((LEAP, timedelta(hours=-1)), (date(2024, 2, 28), date(2024, 2, 28), date(2024, 3, 1))),
+    ((LAST, timedelta(days=1)), (None, None, date(9999, 12, 30))),
+    ((FIRST, timedelta(days=1)), (date(1, 1, 2), date(1, 1, 2), None)),
+    ((LEAP, None), (None,) * 3),
+)
+table(
+    "moments",
+    {"a": T, "b": L},
+    lambda r: (r.a + r.b, r.a - r.b),
+    ((NOON, timedelta(days=-1, microseconds=-5)), (datetime(2024, 2, 28, 12, 30, 1), NOON + timedelta(1, 0, 5))),
+    ((datetime.max, timedelta(microseconds=1)), (None, datetime.max - timedelta(microseconds=1))),
+    ((datetime.min, timedelta(microseconds=MOST)), (None, None)),
+)
+table(
+    "moments",
+    LENGTHS,
+    lambda r: (r.a + r.b, r.a - r.b, -r.a, abs(r.a), r.a * 3, 2 * r.b, r.a // 2, wp.sum([r.a, r.b])),
+    (
+        (timedelta(hours=-3), timedelta(microseconds=5)),
+        (
+            timedelta(hours=-3, microseconds=5),
+            timedelta(hours=-3, microseconds=-5),
+            timedelta(hours=3),
+            timedelta(hours=3),
+            timedelta(hours=-9),
+            timedelta(microseconds=10),
+            timedelta(hours=-1.5),
+            timedelta(hours=-3, microseconds=5),
+        ),
+    ),
+    (
+        (timedelta(microseconds=LEAST), timedelta(microseconds=-1)),
+        (
+            None,
+            timedelta(microseconds=LEAST + 1),
+            None,
+            None,
+            None,
+            timedelta(microseconds=-2),
+            timedelta(microseconds=LEAST // 2),
+            None,
+        ),
+    ),
+    ((None, timedelta(1)), (None, None, None, None, None, timedelta(2), None, timedelta(1))),
+)
+table(
+    "moments", D, lambda x: (x >= LEAP, x != FIRST), (LEAP, (True, True)), (FIRST, (False, False)), (None, (None, True))
+)
+table(
+    "moments", list[D], lambda x: (wp.min(x), wp.sort(x), wp.count(x)), ((LEAP, None, EVE), (EVE, (None, EVE, LEAP), 3))
+)
+table("moments", DAYS, lambda r: wp.sort(r), ((LEAP, EVE), (EVE, LEAP)), ((LEAP, None), (None, LEAP)))
+table(
+    "to_date",
+    S,
+    lambda x: wp.cast(x, date),
+    ("2024-02-29", LEAP),
+    ("2023-02-29", None),
+    ("0001-01-01", FIRST),
+    ("9999-12-31", LAST),
+    ("0000-12-31", None),
+    ("2024-2-29", None),
+    ("2024-02-29 ", None),
+    ("+024-02-29", None),
+    ("2024/02/29", None),
+    ("2024-13-01", None),
+    ("", None),
+    (None, None),
+)
+table(
+    "to_date", N, lambda x: wp.cast(x, date), (0, date(1970, 1, 1)), (-719162, FIRST), (-719163, None), (2932897, None)
+)
+table("to_date", T, lambda x: wp.cast(x, date), (BEFORE, EVE), (datetime.max, LAST), (None, None))
+table("to_timestamp", D, lambda x: wp.cast(x, datetime), (EVE, datetime(1969, 12, 31)), (LAST, datetime(9999, 12, 31)))
+table("to_timestamp", N, lambda x: wp.cast(x, datetime), (-1, BEFORE), (MOST, None), (LEAST, None), (None, None))
+table("to_time", T, lambda x: wp.cast(x, time), (NOON, time(12, 30, 1, 5)), (BEFORE, time.max), (None, None))
+table("to_time", N, lambda x: wp.cast(x, time), (0, time(0)), (86399999999, time.max), (86400000000, None), (-1, None))
+table("to_duration", N, lambda x: wp.cast(x, timedelta), (-1, timedelta(microseconds=-1)), (None, None))
+table("to_duration", C, lambda x: wp.cast(x, timedelta), (time(1), timedelta(hours=1)))
+table("to_int", D, lambda x: wp.cast(x, int), (LEAP, 19782), (FIRST, -719162), (None, None))
+table("to_int", T, lambda x: wp.cast(x, int), (BEFORE, -1))
+table("to_int", L, lambda x: wp.cast(x, int), (timedelta(days=-1), -86400000000))
+table("to_str", D, lambda x: wp.cast(x, str), (LEAP, "2024-02-29"), (FIRST, "0001-01-01"), (None, None))
+table(
+    "to_str",
+    T,
+    lambda x: wp.cast(x, str),
+    (NOON, "2024-02-29T12:30:01.000005"),
+    (datetime(1, 1, 1), "0001-01-01T00:00:00"),
+    (BEFORE, "1969-12-31T23:59:59.999999"),
+    (None, None),
+)
+table("to_str", C, lambda x: wp.cast(x, str), (time(1, 2), "01:02:00"), (time.max, "23:59:59.999999"))
+table("constants", int, lambda x: (LEAP, NOON, time(1), timedelta(1)), (0, (LEAP, NOON, time(1), timedelta(1))))
+
+# --- decimals ---------------------------------------------------------------------------------------------------------
+
+P = wp.decimal(2)
+PRICES = {"a": P | None, "b": P | None}
+FINE = {"a": P | None, "b": wp.decimal(4) | None}
+TOP, BOTTOM = Decimal(MOST).scaleb(-2), Decimal(LEAST).scaleb(-2)
+
+
+def d(text: str) -> Decimal:
+    return Decimal(text)
+
+
+table(
+    "decimals",
+    PRICES,
+    lambda r: (r.a + r.b, r.a - r.b, r.a * r.b, r.a // r.b, r.a % r.b, r.a < r.b, r.a == r.b),
+    ((d("1.50"), d("-0.25")), (d("1.25"), d("1.75"), d("-0.3750"), -6, d("0.00"), False, False)),
+    ((d("-1.50"), d("0.40")), (d("-1.10"), d("-1.90"), d("-0.6000"), -4, d("0.10"), True, False)),
+    ((TOP, d("0.01")), (None, TOP - d("0.01"), TOP.scaleb(-2), MOST, d("0.00"), False, False)),
+    ((BOTTOM, d("-1.00")), (None, BOTTOM + 1, None, -(LEAST // 100) - 1, d("-0.08"), True, False)),
+    ((d("1.00"), d("0.00")), (d("1.00"), d("1.00"), d("0.0000"), None, None, False, False)),
+    ((None, d("1.00")), (None, None, None, None, None, None, False)),
+    ((None, None), (None, None, None, None, None, None, True)),
+)
+table(
+    "decimals",
+    FINE,
+    lambda r: (r.a < r.b, r.b < r.a, r.a <= r.b, r.a == r.b, r.a != r.b, r.a + r.b, wp.max(r.a, r.b)),
+    ((d("1.00"), d("1.0000")), (False, False, True, True, False, d("2.0000"), d("1.0000"))),
+    ((d("1.00"), d("1.0001")), (True, False, True, False, True, d("2.0001"), d("1.0001"))),
+    ((d("-1.00"), d("-1.0001")), (False, True, False, False, True, d("-2.0001"), d("-1.0000"))),
+    ((TOP, d("900.0000")), (False, True, False, False, True, None, None)),
+    ((BOTTOM, d("900.0000")), (True, False, True, False, True, None, None)),
+    ((None, d("1.0000")), (None, None, None, False, True, None, None)),
+    ((None, None), (None, None, None, True, False, None, None)),
+)
+table(
+    "decimals",
+    P | None,
+    lambda x: (-x, abs(x), x + 1, 2 * x, x > 3, x == d("1.5"), wp.where(x > 0, x, 0), wp.bucket(x, d("0.5"))),
+    (d("1.50"), (d("-1.50"), d("1.50"), d("2.50"), d("3.00"), False, True, d("1.50"), 3)),
+    (d("-3.01"), (d("3.01"), d("3.01"), d("-2.01"), d("-6.02"), False, False, d("0.00"), -7)),
+    (BOTTOM, (None, None, BOTTOM + 1, None, False, False, d("0.00"), LEAST // 50)),
+    (None, (None, None, None, None, None, False, d("0.00"), None)),
+)
+table(
+    "decimals", list[P | None], lambda x: (wp.sum(x), wp.max(x)), ((d("0.10"), None, d("0.20")), (d("0.30"), d("0.20")))
+)
+table(
+    "decimals",
+    list[P],
+    lambda x: (wp.sum(x), wp.sort(x)),
+    ((TOP, d("0.01")), (None, (d("0.01"), TOP))),
+    ((), (d("0.00"), ())),
+)
+table(
+    "quotient",
+    PRICES,
+    lambda r: (wp.quotient(r.a, r.b, 2), wp.quotient(r.a, r.b, 0), wp.quotient(r.a, 8, 4), wp.quotient(1, r.b, 1)),
+    ((d("1.00"), d("8.00")), (d("0.12"), d("0"), d("0.1250"), d("0.1"))),
+    ((d("3.00"), d("8.00")), (d("0.38"), d("0"), d("0.3750"), d("0.1"))),
+    ((d("-1.00"), d("8.00")), (d("-0.12"), d("0"), d("-0.1250"), d("0.1"))),
+    ((d("1.00"), d("-0.40")), (d("-2.50"), d("-2"), d("0.1250"), d("-2.5"))),
+    ((d("7.00"), d("2.00")), (d("3.50"), d("4"), d("0.8750"), d("0.5"))),
+    ((d("1.00"), d("0.00")), (None, None, d("0.1250"), None)),
+    ((BOTTOM, d("-0.01")), (None, None, None, d("-100.0"))),
+    ((None, d("1.00")), (None, None, None, d("1.0"))),
+)
+table(
+    "to_decimal",
+    F,
+    lambda x: (wp.cast(x, wp.decimal(2)), wp.cast(x, wp.decimal(0)), wp.cast(x, wp.decimal(18))),
+    (0.125, (d("0.12"), d("0"), d("0.125000000000000000"))),
+    (0.375, (d("0.38"), d("0"), d("0.375000000000000000"))),
+    (1.005, (d("1.00"), d("1"), d("1.004999999999999893"))),
+    (-2.5, (d("-2.50"), d("-2"), d("-2.500000000000000000"))),
+    (-3.5, (d("-3.50"), d("-4"), d("-3.500000000000000000"))),
+    (0.1, (d("0.10"), d("0"), d("0.100000000000000006"))),
+    (1e18, (None, d("1000000000000000000"), None)),
+    (9223372036854774784.0, (None, d("9223372036854774784"), None)),
+    (90071992547409.93, (d("90071992547409.94"), d("90071992547410"), None)),
+    (TINY, (d("0.00"), d("0"), d("0E-18"))),
+    (HUGE, (None, None, None)),
+    (None, (None, None, None)),
+)
+table(
+    "to_decimal",
+    wp.decimal(3) | None,
+    lambda x: (wp.cast(x, wp.decimal(2)), wp.cast(x, wp.decimal(5)), wp.cast(x, wp.decimal(0))),
+    (d("0.125"), (d("0.12"), d("0.12500"), d("0"))),
+    (d("-0.135"), (d("-0.14"), d("-0.13500"), d("0"))),
+    (d("1.500"), (d("1.50"), d("1.50000"), d("2"))),
+    (Decimal(MOST).scaleb(-3), (Decimal(MOST // 10 + 1).scaleb(-2), None, Decimal(MOST // 1000 + 1))),
+    (None, (None, None, None)),
+)
+table("to_decimal", N, lambda x: wp.cast(x, P), (3, d("3.00")), (MOST, None), (None, None))
+table(
+    "to_int",
+    P | None,
+    lambda x: (wp.cast(x, int), wp.floor(x)),
+    (d("1.99"), (1, 1)),
+    (d("-1.99"), (-1, -2)),
+    (d("-2.00"), (-2, -2)),
+    (TOP, (MOST // 100, MOST // 100)),
+    (BOTTOM, (-(-LEAST // 100), LEAST // 100)),
+    (None, (None, None)),
+)
+table(
+    "to_float",
+    P | None,
+    lambda x: wp.cast(x, float),
+    (d("0.10"), 0.1),
+    (d("-1.05"), -1.05),
+    (TOP, float(TOP)),
+    (BOTTOM, float(BOTTOM)),
+    (d("90071992547409.93"), 90071992547409.93),
+    (d("90071992547409.94"), 90071992547409.94),
+    (d("12345678901234567.89"), 12345678901234567.89),
+    (None, None),
+)
+table(
+    "to_float",
+    wp.decimal(18),
+    lambda x: wp.cast(x, float),
+    (d("1").scaleb(-18) * 3, 3e-18),
+    (Decimal(MOST).scaleb(-18), float(Decimal(MOST).scaleb(-18))),
+)
+table(
+    "to_str",
+    P | None,
+    lambda x: wp.cast(x, str),
+    (d("0.05"), "0.05"),
+    (d("-0.05"), "-0.05"),
+    (d("12.00"), "12.00"),
+    (TOP, str(TOP)),
+    (BOTTOM, str(BOTTOM)),
+    (None, None),
+)
+table("to_str", wp.decimal(0), lambda x: wp.cast(x, str), (d("-7"), "-7"))
+table("constants", int, lambda x: (d("1.50"), -d("0.1"), d("1E+2")), (0, (d("1.50"), d("-0.1"), d("100"))))
+
+# --- categories -------------------------------------------------------------------------------------------------------
+
+COLOUR = wp.category("red", "green")
+table(
+    "categories",
+    {"a": COLOUR | None, "b": COLOUR},
+    lambda r: (r.a == r.b, r.a == "red", r.a != "green", wp.cast(r.a, str), wp.where(r.a == "red", r.b, "green"), r.b),
+    (("red", "green"), (False, True, True, "red", "green", "green")),
+    (("green", "red"), (False, False, False, "green", "green", "red")),
+    ((None, "red"), (False, False, True, None, "green", "red")),
+)
+table("categories", list[COLOUR], lambda x: (wp.sort(x), wp.count(x)), (("red", "green"), (("green", "red"), 2)))
+table("categories", {"a": COLOUR, "b": COLOUR}, lambda r: wp.sort(r), (("red", "green"), ("green", "red")))
+table("to_category", S, lambda x: wp.cast(x, COLOUR), ("red", "red"), ("blue", None), ("", None), (None, None))
+table("to_category", COLOUR, lambda x: wp.cast(x, wp.category("red", "blue", "white")), ("red", "red"), ("green", None))
 
 WEIGHTED: list[Case] = []
 """Functions for SelectMany: the output maps each element to its weight, for a record of weight 1."""

@@ -7,7 +7,7 @@ are not cut to 64 bits here, so what is not there must not matter: a value that 
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from wpinq.engines.incremental.compiled.routines import machine
@@ -46,7 +46,7 @@ def interpret(text: str) -> ModuleType:
     space = module.__dict__
     exec("from math import exp, isfinite\nimport numpy as np", space)
     space.update({name: getattr(machine, name) for name in INSTRUCTIONS})
-    space.update(inner=_declared, inlined=_declared, entry=_declared)
+    space["Compiler"] = lambda apart: SimpleNamespace(inner=_declared, inlined=_declared, entry=_declared)
     exec(text.removeprefix(PRELUDE), space)
     for name in [name for name in space if name.startswith("hash_")]:
         space[name] = lambda *words: hash(words) & 0xFFFFFFFF

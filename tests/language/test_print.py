@@ -106,12 +106,40 @@ FUNCTION_TEXTS = {
     "reverse": "reverse(p.home)",
     "subsets": "subsets(p.tags, 2)",
     "list": "[p.name, p.home[1]]",
+    "date": 'p.day < date("2024-02-29")',
+    "timestamp": 'p.at != timestamp("2024-02-29T12:30:00.000005")',
+    "time": 'to_time(p.at) >= time("12:30:00")',
+    "duration": 'p.at + duration("-P1DT3600.500000S")',
+    "decimal": 'p.price * decimal("-1.50")',
+    "to_date": "to_date(p.name)",
+    "to_timestamp": "to_timestamp(p.day)",
+    "to_time": "to_time(p.at)",
+    "to_duration": "to_duration(p.age)",
+    "to_decimal": "to_decimal(p.score, 2)",
+    "to_category": 'to_category(p.name, ["a", "b"])',
+    "year": "year(p.day)",
+    "quarter": "quarter(p.day)",
+    "month": "month(p.at)",
+    "week": "week(p.day)",
+    "day": "day(p.day)",
+    "weekday": "weekday(p.at)",
+    "day_of_year": "day_of_year(p.day)",
+    "hour": "hour(p.at)",
+    "minute": "minute(p.at)",
+    "second": "second(p.at)",
+    "microsecond": "microsecond(p.at)",
+    "truncate": 'truncate(p.at, "hour")',
+    "offset": 'offset(p.day, -p.age, "month")',
+    "quotient": "quotient(p.price, 3, 2)",
 }
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "weighted"])
 def test_every_function_can_be_written_and_is_printed_as_written(name: str) -> None:
-    head = "source people(name: str, age: int?, score: float, tags: list[str, 5], home: (int, str));\n"
+    head = (
+        "source people(name: str, age: int?, score: float, tags: list[str, 5], home: (int, str), "
+        'day: date, at: timestamp?, price: decimal(2), colour: category("red", "green"));\n'
+    )
     text = f"{head}var q = people.Select(p => {FUNCTION_TEXTS[name]});\n"
     assert str(parse(text)) == text
 

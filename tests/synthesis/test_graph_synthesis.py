@@ -7,6 +7,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.errors import AnswersError, EpsilonError, PlanError
-from wpinq.graphs import read_edges
+from wpinq.graphs import SyntheticGraph, read_edges
 from wpinq.graphs.synthesis import (
     Bounds,
     find_method,
@@ -336,3 +337,21 @@ def test_plots_are_drawn(tmp_path: Path) -> None:
     names = {path.name for path in save_plots(graph, tmp_path / "plots")}
     assert names >= {"degrees.png", "joint_degrees.png", "score.png", "triangles.png", "assortativity.png"}
     assert all((tmp_path / "plots" / name).stat().st_size > 1000 for name in names)
+
+
+def test_a_synthetic_graph_as_a_graph_of_other_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("networkx")
+    pytest.importorskip("pandas")
+    samples: Any = None  # of the chains, which no graph is made of
+    graph = SyntheticGraph(np.array([(0, 1), (1, 3)]), find_method("tbi"), Settings(), {}, samples, ())
+    networkx, igraph, pandas = graph.to_networkx(), graph.to_igraph(), graph.to_pandas()
+    assert sorted(networkx.edges) == igraph.get_edgelist() == [(0, 1), (1, 3)]
+    assert sorted(networkx) == list(range(igraph.vcount())) == [0, 1, 2, 3]
+    assert not networkx.is_directed()
+    assert not igraph.is_directed()
+    assert pandas.to_dict("list") == {"src": [0, 1], "dst": [1, 3]}
+    assert replace(graph, edges=np.empty((0, 2), dtype=np.int64)).to_networkx().number_of_nodes() == 0
+    for library, convert in (("networkx", graph.to_networkx), ("igraph", graph.to_igraph), ("pandas", graph.to_pandas)):
+        monkeypatch.setitem(sys.modules, library, None)
+        with pytest.raises(AnswersError, match=rf"{library}: pip install 'wpinq\["):
+            convert()

@@ -336,3 +336,18 @@ def test_the_example_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     example["main"](tmp_path / "made")
     assert "average_clustering" in capsys.readouterr().out
     assert {path.name for path in (tmp_path / "made").iterdir()} >= {"graph.txt", "report.json", "degrees.png"}
+
+
+def test_edges_in_named_columns_of_a_csv_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The graph of the edge list, under its version: the answers are replayed and nothing is spent."""
+    pairs = [line.split()[:2] for line in GRAPH.read_text().splitlines() if not line.startswith("#")]
+    table = tmp_path / "graph.csv"
+    table.write_text("from,to\n" + "".join(f"{a},{b}\n" for a, b in pairs))
+    told = ("--epsilon", 4, "--query", "tbi", "--steps", 100, "--quiet", "--max-nodes", 100)
+    told += ("--ledger", tmp_path / "ledger.db", "--budget", 5, "--data-version", "v1")
+    assert command(*told, "--out", tmp_path / "a.txt") == 0
+    assert command(*told, "--out", tmp_path / "b.txt", "--columns", "from,to", graph=table) == 0
+    assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "b.txt").read_bytes()
+    for graph, more in ((table, ()), (GRAPH, ("--columns", "from,to")), (table, ("--columns", "from"))):
+        assert command(*told, "--out", tmp_path / "c.txt", *more, graph=graph) == 2
+    assert "--columns takes the names of two columns" in capsys.readouterr().err

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from wpinq.expr.person import ID
-from wpinq.expr.types import FLOAT, ListOf, Scalar, TupleOf, Type, Weighted
+from wpinq.expr.types import FLOAT, ListOf, Scalar, TupleOf, Type, Weighted, physical
 from wpinq.expr.values import Value
 
 
 def plain(type_: Type) -> Type:
-    """The type, with a weighted element as the pair that it is."""
+    """What lies in columns for a type: physical types, and a weighted element as the pair that it is."""
+    type_ = physical(type_)
     if isinstance(type_, Weighted):
         return TupleOf((None, None), (type_.record, FLOAT.with_nullable()), nullable=type_.nullable)
     return type_

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
 from wpinq.columns.flat import column_names, column_types, flattener, has_lists, reader
-from wpinq.expr.types import BOOL, FLOAT, INT, Scalar, TupleOf, Type
+from wpinq.expr.types import BOOL, FLOAT, INT, Scalar, TupleOf, Type, physical
 from wpinq.expr.values import Value, order_key
 
 LOADING = "loading"
@@ -25,6 +25,7 @@ def create(connection: Any, table: str, type_: Type) -> None:
 
 def insert(connection: Any, table: str, type_: Type, records: Iterable[Value], weights: Any) -> None:
     """Put records and their weights, an array, into a table, in order; records of weight 0 too."""
+    type_ = physical(type_)
     if isinstance(type_, Scalar):
         _insert_columns(connection, table, (type_,), zip(records), weights)
     elif isinstance(type_, TupleOf) and not type_.nullable and all(isinstance(leaf, Scalar) for leaf in type_.elements):
@@ -87,8 +88,8 @@ def _insert_any(connection: Any, table: str, type_: Type, rows: Iterator[tuple[V
         connection.execute(insert, [packed])
 
 
-def fetch(connection: Any, query: str, type_: Type, given: Sequence[Any] = ()) -> dict[Value, Any]:
-    """The output of a query with some parameters: record to weight, in canonical order."""
+def fetch(connection: Any, query: str, type_: Type, given: Any = ()) -> dict[Value, Any]:
+    """The output of a query with some parameters, by place or by name: record to weight, in canonical order."""
     connection.execute(query, given)
     if not has_lists(type_):
         return _fetch_columns(connection, type_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -45,6 +46,14 @@ def pairs(given: Sequence[str], option: str) -> dict[str, str]:
             raise UsageError(f"{option} {name} is given twice")
         found[name] = value
     return found
+
+
+def column_names(given: str, option: str) -> tuple[str, str]:
+    """The two columns that hold an edge, as given with a comma between; names with commas stand in double quotes."""
+    names = next(csv.reader([given]), [])
+    if len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise UsageError(f"{option} takes the names of two columns, as origin,destination; not {given!r}")
+    return names[0], names[1]
 
 
 def is_new(ledger: Path) -> bool:

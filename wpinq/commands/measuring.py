@@ -21,6 +21,7 @@ from wpinq.graphs.synthesis.folder import (
     save_run,
 )
 from wpinq.graphs.synthesis.method import Bounds
+from wpinq.ingest import EdgeList
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.synthesis.checkpoint import CheckpointError
@@ -45,16 +46,18 @@ class MeasuringOptions:
     budget: str | None
     version: str | None
     engine: str
+    columns: tuple[str, str] | None = None
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> MeasuringOptions:
         """What `asdict` gave; ValueError or TypeError when it is not."""
         made = MeasuringOptions(**data)
         words = (made.graph, made.epsilon, made.engine, *(made.split or {}).values())
-        optional = [word for word in (made.ledger, made.budget, made.version) if word is not None]
+        ends = made.columns or ()
+        optional = [word for word in (made.ledger, made.budget, made.version, *ends) if word is not None]
         numbers = [number for number in (made.nodes, made.degree) if number is not None]
         right = all(isinstance(word, str) for word in (*words, *optional)) and all(type(n) is int for n in numbers)
-        if not right or made.node not in _NODES:
+        if not right or len(ends) not in (0, 2) or made.node not in _NODES:
             raise ValueError("not of this format")
         return made
 
@@ -125,7 +128,7 @@ def _measure(
         save_answers(folder, name, table)
 
     answers = measure_graph(
-        measuring.graph,
+        EdgeList(measuring.graph, columns=measuring.columns),
         fitting.find(),
         measuring.epsilon,
         node=_NODES[measuring.node],

@@ -14,12 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from wpinq.commands.arguments import add_engine, add_parameters, is_new, load_program, pairs
+from wpinq.commands.arguments import add_engine, add_parameters, column_names, is_new, load_program, pairs
 from wpinq.commands.exits import NotSaved, UsageError
 from wpinq.display.table import answers_table
 from wpinq.engines.contract import find_engine
 from wpinq.ingest import EdgeList
-from wpinq.ingest.reading import format_of
+from wpinq.ingest.files import format_of
 from wpinq.kernel.charge import budget_to_nano
 from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers
@@ -43,8 +43,10 @@ def add_parser(commands: Any) -> None:
     by_name("--budget", metavar="NAME=EPSILON", help="the budget of a source, or of an account")
     kept = "where budgets are kept; made if absent"
     made.add_argument("--ledger", type=Path, required=True, metavar="FILE", help=kept)
-    read = f"how to read the edge list of a source, directed or undirected at least: {', '.join(_EDGE_OPTIONS)}"
+    read = f"how to read a source of edges, directed or undirected at least: {', '.join(_EDGE_OPTIONS)}"
     by_name("--edge-list", metavar="NAME=OPTION,...", help=read)
+    ends = "the columns of a csv or parquet file that hold an edge; the fields of the source unless given"
+    by_name("--columns", metavar="NAME=ONE,OTHER", help=ends)
     state = "your word for this state of the data: the same measurement of the same version replays for free"
     by_name("--data-version", metavar="NAME=VERSION", help=state)
     add_parameters(made)
@@ -75,9 +77,13 @@ def run(options: argparse.Namespace) -> None:
             raise UsageError(f"{name} has no public keys; write NoisyCount(epsilon, over: range(0, 100)) or the like")
     files, budgets = pairs(options.source, "--source"), pairs(options.budget, "--budget")
     edge_lists, versions = pairs(options.edge_list, "--edge-list"), pairs(options.data_version, "--data-version")
+    columns = pairs(options.columns, "--columns")
     bill, data = Bill(measurements), {}
     accounts = {declared.account for declared in sources(query.plan for query in program.sources.values()).values()}
-    for given, known in ((budgets, sorted(accounts)), ({**files, **edge_lists, **versions}, list(program.sources))):
+    for given, known in (
+        (budgets, sorted(accounts)),
+        ({**files, **edge_lists, **columns, **versions}, list(program.sources)),
+    ):
         for name in given:
             if name not in known:
                 what = "account" if given is budgets and name in program.sources else "source"
@@ -88,7 +94,7 @@ def run(options: argparse.Namespace) -> None:
                 f"the program uses {name}: give --source {name}=FILE and --budget {source.account}=EPSILON"
             )
         budget_to_nano(parse_epsilon(budgets[source.account]))
-        data[name] = _data(name, files[name], edge_lists.get(name))
+        data[name] = _data(name, files[name], edge_lists.get(name), columns.get(name))
     for measurement in measurements.values():
         find_engine(options.engine).check(measurement.plan)
     new = is_new(options.ledger)
@@ -156,12 +162,18 @@ def _named_steps(options: argparse.Namespace) -> Callable[[str], None] | None:
     return lambda step: print(f"[{time.monotonic() - start:7.1f} s] {step}", file=sys.stderr)
 
 
-def _data(name: str, file: str, options: str | None) -> object:
+def _data(name: str, file: str, options: str | None, columns: str | None) -> object:
     path = Path(file)
     if not path.exists() or path.is_dir() or not os.access(path, os.R_OK):
         raise UsageError(f"--source {name}: there is no file {path} that can be read")
+    table = format_of(path) in (".csv", ".parquet")
+    if columns is not None and not (table and options is not None):
+        raise UsageError(
+            f"--columns {name} names those of an edge that is a row of a csv or parquet file: give such a file, and "
+            f"--edge-list {name}=directed or --edge-list {name}=undirected"
+        )
     if options is None:
-        if format_of(path) in (".csv", ".parquet"):
+        if table:
             return path
         raise UsageError(
             f"{path} is no csv or parquet file by its name; if it is an edge list, say what an edge is: "
@@ -176,4 +188,4 @@ def _data(name: str, file: str, options: str | None) -> object:
         chosen |= _EDGE_OPTIONS[option]
     if "directed" not in chosen:
         raise UsageError(f"--edge-list {name} must say what an edge is: directed or undirected")
-    return EdgeList(path, **chosen)
+    return EdgeList(path, **chosen, columns=None if columns is None else column_names(columns, f"--columns {name}"))

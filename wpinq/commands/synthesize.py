@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wpinq.commands.arguments import is_new, pairs
+from wpinq.commands.arguments import column_names, is_new, pairs
 from wpinq.commands.exits import Interrupted, NotSaved, UsageError
 from wpinq.commands.measuring import MeasuringOptions, go_on_measuring, is_measuring, measure
 from wpinq.commands.progress import ProgressLine
@@ -20,10 +20,12 @@ from wpinq.display.plots import axes_or_new
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import SourceRejected
 from wpinq.graphs.synthesis.degrees import import_igraph
+from wpinq.graphs.synthesis.estimates.threads import import_threadpoolctl
 from wpinq.graphs.synthesis.folder import FittingOptions, holds_run, load_run
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, method_names
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.workflow import SyntheticGraph, synthesize, traced_statistics
+from wpinq.ingest.files import format_of
 from wpinq.measure.answers import Answers
 from wpinq.synthesis.schedule import ConstantSchedule, GeometricSchedule, LinearSchedule, Schedule
 from wpinq.synthesis.settings import MOST_STEPS, POWER, STEPS_AN_EDGE, Settings
@@ -50,6 +52,8 @@ def add_parser(commands: Any) -> None:
     measured("--share", action="append", metavar="NAME=SHARE", help="of epsilon; give all measurements or none")
     measured("--max-nodes", type=int, metavar="N", help="a public bound, of use to all but tags")
     measured("--max-degree", type=int, metavar="D", help="a public bound; without, from released degrees")
+    ends = "of a csv or parquet file that hold an edge"
+    measured("--columns", metavar="ONE,OTHER", help=ends)
     measured("--node", choices=["int", "str"], default="int", help="the type of nodes (default int)")
     measured("--ledger", type=Path, metavar="FILE", help="where budgets are kept; made if absent")
     measured("--budget", metavar="EPSILON", help="of the source edges in the ledger; required with it")
@@ -86,6 +90,7 @@ def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) ->
     report_file = options.report or _beside(options.out, ".json")
     _check_places(options, report_file)
     import_igraph()  # before anything is spent
+    import_threadpoolctl()
     if options.plots is not None:
         axes_or_new(None)
     try:
@@ -138,6 +143,8 @@ def _begun(
         raise UsageError("give FILE and --epsilon, or --resume")
     if not options.graph.is_file() or not os.access(options.graph, os.R_OK):
         raise UsageError(f"there is no file {options.graph} that can be read")
+    if (options.columns is not None) != (format_of(options.graph) in (".csv", ".parquet")):
+        raise UsageError("--columns ONE,OTHER names those of a csv or parquet file that hold an edge: both or neither")
     if (options.ledger is None) != (options.budget is None):
         raise UsageError("--ledger and --budget go together: a ledger keeps a budget, and a budget needs one")
     if options.data_version is not None and options.ledger is None:
@@ -186,6 +193,7 @@ def _measuring(options: argparse.Namespace) -> MeasuringOptions:
         budget=options.budget,
         version=options.data_version,
         engine=options.engine,
+        columns=None if options.columns is None else column_names(options.columns, "--columns"),
     )
 
 

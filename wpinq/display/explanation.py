@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from wpinq.engines.contract import DEFAULT_ENGINE, gap
 from wpinq.expr.nodes import Constant, Lambda
-from wpinq.expr.printing import show, write_constant
+from wpinq.expr.printing import show, write_public
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.laws import half_width
 from wpinq.plan.certify import certify
@@ -86,7 +86,7 @@ def describe(node: Node) -> str:
         if isinstance(value, Lambda):
             inside.append(show(value))
         elif isinstance(value, Constant):
-            inside.append(write_constant(value.value))
+            inside.append(write_public(value.value, value.type))
         elif value is not None:
             inside.append(f"{item.name}: {value!r}" if item.name == "limit" else repr(value))
     text = f"{operator.name}({', '.join(inside)})"

@@ -5,12 +5,13 @@ matplotlib is an optional extra, `pip install 'wpinq[plots]'`, and is imported w
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wpinq.errors import AnswersError
-from wpinq.expr.printing import write_constant
+from wpinq.expr.printing import write_value
 from wpinq.expr.types import TupleOf
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import format_epsilon
@@ -82,9 +83,9 @@ def plot_answers(answers: Answers, confidence: float = 0.95, axes: Axes | None =
         labels = ["average"]
     else:
         keys, values, bars = answers.keys, answers.values, half
-        labels = [write_constant(key) for key in keys]
+        labels = [write_value(key) for key in keys]
     drawn = axes_or_new(axes)
-    numeric = all(type(key) in (int, float) for key in keys)
+    numeric = all(type(key) in (int, float, Decimal) for key in keys)
     places = np.array(keys, dtype=np.float64) if numeric else np.arange(len(keys), dtype=np.float64)
     if not isinstance(sink, NoisyAverage):
         drawn.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)

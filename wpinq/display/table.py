@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wpinq.display.plots import STAMP
-from wpinq.expr.printing import write_constant
+from wpinq.expr.printing import write_value
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import Choose, NoisyAverage
@@ -28,7 +28,7 @@ def answers_table(name: str, answers: Answers, rows: int = 20) -> str:
     if answers.simulated:
         title += f", {STAMP}"
     if isinstance(sink, Choose):
-        return f"{title}\n  chosen: {write_constant(answers.value)}"
+        return f"{title}\n  chosen: {write_value(answers.value)}"
     if isinstance(sink, NoisyAverage):
         low, high = answers.value_interval(CONFIDENCE)
         return f"{title}\n  average: {answers.value:.6g}, 95 % interval {low:.6g} to {high:.6g}"
@@ -36,7 +36,7 @@ def answers_table(name: str, answers: Answers, rows: int = 20) -> str:
     cells = [("key", "noisy weight", "95 % interval")]
     for key in shown:
         low, high = answers.interval(key, CONFIDENCE)
-        cells.append((write_constant(key), f"{answers[key]:.2f}", f"{low:.2f} to {high:.2f}"))
+        cells.append((write_value(key), f"{answers[key]:.2f}", f"{low:.2f} to {high:.2f}"))
     widths = [max(len(row[i]) for row in cells) for i in range(3)]
     lines = [title] + [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in cells]
     if len(shown) < len(answers):

@@ -63,6 +63,15 @@ class Engine(ABC):
         """Get ready before the first evaluation, so that what is wrong with the options shows."""
         return None
 
+    @contextlib.contextmanager
+    def together(self, roots: Sequence[Node]) -> Iterator[None]:
+        """While it is open, these plans are to be evaluated, each once, in any order.
+
+        What they have in common may be made once and kept for the others. No weight depends on it, not in its last
+        bit: what a plan gives is a function of the plan and the data, whatever it is evaluated with.
+        """
+        yield
+
     @abstractmethod
     def evaluate(
         self,

@@ -1,8 +1,10 @@
-"""Building typed expressions: constants, calls of primitives, what is derived from these, operators, records."""
+"""Building typed expressions: constants, calls of primitives, what is derived from these, records."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
 from wpinq.errors import ExpressionError
 from wpinq.expr.definition import Attributes, Mistyped, list_type, primitive_named, typed
@@ -10,18 +12,23 @@ from wpinq.expr.nodes import Call, Constant, Expr, Lambda
 from wpinq.expr.printing import show
 from wpinq.expr.types import (
     BOOL,
+    DATE,
+    DURATION,
     FLOAT,
     INT,
+    INT_MAX,
     NULL,
+    SCALE_LIMIT,
     STR,
+    TIME,
+    TIMESTAMP,
     ListOf,
-    Scalar,
     TupleOf,
     Type,
     check_field_name,
-    is_number,
+    decimal,
+    physical,
     signature,
-    unify,
 )
 from wpinq.expr.values import UnfitValue, normalize
 
@@ -30,13 +37,31 @@ def constant(value: object) -> Constant:
     """A public value as an expression."""
     if value is None:
         return Constant(NULL, None)
-    for python, type_ in ((bool, BOOL), (int, INT), (float, FLOAT), (str, STR)):
+    for python, type_ in _CONSTANTS:
         if isinstance(value, python):
             return _checked(value, type_)
+    if isinstance(value, Decimal):
+        exponent = value.as_tuple().exponent
+        if not isinstance(exponent, int) or exponent < -SCALE_LIMIT:
+            raise ExpressionError(f"a decimal constant is finite, with at most {SCALE_LIMIT} decimals")
+        return _checked(value, decimal(max(0, -exponent)))
     raise ExpressionError(
-        f"a {type(value).__name__} cannot stand in an expression: use int, float, bool, str, None, "
-        "tuples, lists, or wp.record(...)"
+        f"a {type(value).__name__} cannot stand in an expression: use int, float, bool, str, None, Decimal, date, "
+        "datetime, time, timedelta, tuples, lists, or wp.record(...)"
     )
+
+
+_CONSTANTS: tuple[tuple[type, Type], ...] = (
+    (bool, BOOL),
+    (int, INT),
+    (float, FLOAT),
+    (str, STR),
+    (datetime.datetime, TIMESTAMP),
+    (datetime.date, DATE),
+    (datetime.time, TIME),
+    (datetime.timedelta, DURATION),
+)
+"""Python types of constants and what they mean; a datetime is a date too, so it comes before."""
 
 
 def _checked(value: object, type_: Type) -> Constant:
@@ -83,7 +108,7 @@ def call(name: str, *arguments: Expr, attributes: Attributes = ()) -> Expr:
     cores = tuple(argument.core for argument in arguments)
     lowered = None
     if any(core is not argument for core, argument in zip(cores, arguments, strict=True)):
-        lowered = Call(type_, name, cores, attributes)
+        lowered = Call(physical(type_), name, cores, attributes)
     return Call(type_, name, arguments, attributes, lowered)
 
 
@@ -102,113 +127,35 @@ def _check_functions(name: str, arguments: tuple[Expr, ...]) -> None:
 
 def derived(name: str, rule: Callable[..., Expr], *arguments: Expr) -> Expr:
     """A call that prints under `name` and means `rule(*arguments)`."""
+    plain = all(physical(argument.type) is argument.type for argument in arguments)
     try:
-        meaning = rule(*(argument.core for argument in arguments)).core
+        meaning = rule(*(argument.core for argument in arguments) if plain else arguments)
     except Mistyped as reason:
         raise ExpressionError(f"{reason}, in `{show(Call(NULL, name, arguments))}`") from None
-    return Call(meaning.type, name, arguments, (), meaning)
+    return Call(meaning.type, name, arguments, (), meaning.core)
 
 
-# --- operators --------------------------------------------------------------------------------------------------
+def stored(name: str, type_: Type, rule: Callable[..., Expr], *arguments: Expr) -> Expr:
+    """A call of a logical type, or over one: `rule` gives what stands for it from what stands for the arguments."""
+    meaning = rule(*(argument.core for argument in arguments)).core
+    return Call(type_.with_nullable(meaning.type.nullable), name, arguments, (), meaning)
 
 
-def promote(*values: Expr) -> tuple[Expr, ...]:
-    """Each int as a float where another value is one: the only implicit conversion there is."""
-    return tuple(map(widened, values)) if any(value.type == FLOAT for value in values) else values
+def static_int(value: Expr, what: str, least: int = 0, most: int = INT_MAX) -> int:
+    """A public integer written in the query, from `least` to `most`."""
+    if not isinstance(value, Constant) or value.type != INT or not least <= value.value <= most:
+        limits = f"at least {least}" if most == INT_MAX else f"from {least} to {most}"
+        raise Mistyped(f"{what} must be an integer written in the query, {limits}")
+    assert isinstance(value.value, int)
+    return value.value
 
 
-def to_float(value: Expr) -> Expr:
-    """The number as a float."""
-    if isinstance(value, Constant) and value.type == INT:
-        return constant(float(value.value))
-    return value if value.type == FLOAT else call("to_float", value)
-
-
-def widened(value: Expr) -> Expr:
-    """An int as a float; all else as it is."""
-    return to_float(value) if value.type == INT else value
-
-
-def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
-    """`+ - *` on numbers (an int meets a float as a float), and `+` on strings."""
-    if name == "add" and STR in (left.type, right.type):
-        return call("concatenate", left, right)
-    return call(name, *promote(left, right))
-
-
-def divide(left: Expr, right: Expr) -> Expr:
-    """`/`: always a float; null on division by zero."""
-    for side in (left, right):
-        if not (is_number(side.type) or side.type == NULL):
-            raise ExpressionError(f"/ takes numbers, not {side.type}, in `{show(side)}`")
-    return call("divide", to_float(left), to_float(right))
-
-
-def negate(value: Expr) -> Expr:
-    """`-x`, as `0 - x`; of a literal, the literal."""
-    if isinstance(value, Constant) and is_number(value.type):
-        return constant(-value.value)
-    zero = constant(0.0) if value.type == FLOAT else constant(0)
-    return derived("negate", lambda x: call("subtract", zero, x), value)
-
-
-def less(left: Expr, right: Expr) -> Expr:
-    """`<`: null when a side is null; records compare field by field in canonical order."""
-    left, right = promote(left, right)
-    if isinstance(left.type, TupleOf) and isinstance(right.type, TupleOf):
-        return derived("less_record", precedes, left, right)
-    return call("less", left, right)
-
-
-_COMPARISONS: dict[str, Callable[[Expr, Expr], Expr]] = {
-    "not_equal": lambda a, b: call("not", call("equal", a, b)),
-    "greater": lambda a, b: less(b, a),
-    "less_equal": lambda a, b: call("not", less(b, a)),
-    "greater_equal": lambda a, b: call("not", less(a, b)),
-}
-
-
-def compare(name: str, left: Expr, right: Expr) -> Expr:
-    """`==`, where null equals itself, so that the result is never null; and `!= > <= >=`, said with `==`, `<`, not."""
-    sides = promote(left, right)
-    return call(name, *sides) if name == "equal" else derived(name, _COMPARISONS[name], *sides)
-
-
-def either(left: Expr, right: Expr) -> Expr:
-    """`|`, by De Morgan, which holds for null too."""
-    return derived("or", lambda a, b: call("not", call("and", call("not", a), call("not", b))), left, right)
-
-
-def precedes(left: Expr, right: Expr) -> Expr:
-    """Whether `left` comes before `right` in canonical order: null first, records field by field."""
-    if isinstance(left.type, TupleOf) and isinstance(right.type, TupleOf):
-        result = _precedes_by_field(left, right)
-    elif isinstance(left.type, Scalar):
-        result = call("less", left, right)
-    else:
-        raise Mistyped(f"cannot order {left.type}")
-    if left.type.nullable or right.type.nullable:
-        result = call("where", call("is_null", right), constant(False), result)
-        result = call("where", call("is_null", left), call("not", call("is_null", right)), result)
-    return result
-
-
-def null_if_any(values: tuple[Expr, ...], result: Expr) -> Expr:
-    """The result, or null where one of the values is."""
-    for value in values:
-        if value.type.nullable:
-            result = call("where", call("is_null", value), constant(None), result)
-    return result
-
-
-def _precedes_by_field(left: Expr, right: Expr) -> Expr:
-    pairs = list(zip(fields(left), fields(right), strict=False))
-    if unify(left.type, right.type) is None or not pairs:
-        raise Mistyped(f"cannot order {left.type} and {right.type}")
-    result = precedes(*pairs[-1])
-    for a, b in reversed(pairs[:-1]):
-        result = call("where", call("equal", a, b), result, precedes(a, b))
-    return result
+def static_text(value: Expr, what: str) -> str:
+    """A public string written in the query."""
+    if not isinstance(value, Constant) or value.type != STR:
+        raise Mistyped(f"{what} must be a string written in the query")
+    assert isinstance(value.value, str)
+    return value.value
 
 
 # --- records ----------------------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from wpinq.errors import ExpressionError
-from wpinq.expr.build import arithmetic, call, compare, divide, either, less, negate, record
+from wpinq.expr.build import call, record
 from wpinq.expr.definition import Attributes
+from wpinq.expr.infix import arithmetic, compare, divide, either, floor_divide, less, modulo, negate
 from wpinq.expr.nodes import Expr
 
 
@@ -33,7 +34,9 @@ FUNCTIONS: dict[str, Function] = {}
 
 
 _BETWEEN: dict[str, Callable[..., Expr]] = {
-    **{name: partial(call, name) for name in ("and", "floor_divide", "modulo")},
+    "and": partial(call, "and"),
+    "floor_divide": floor_divide,
+    "modulo": modulo,
     **{name: partial(arithmetic, name) for name in ("add", "subtract", "multiply")},
     **{name: partial(compare, name) for name in ("equal", "not_equal", "greater", "less_equal", "greater_equal")},
     "divide": divide,

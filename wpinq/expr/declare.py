@@ -57,12 +57,12 @@ def primitive(
     return declare
 
 
-def derived(rule: Callable[..., Expr], *, takes_function: bool = False) -> Decorator:
+def derived(rule: Callable[..., Expr], *, takes_function: bool = False, in_python: bool = True) -> Decorator:
     """A function that prints under its own name and means what `rule` gives in primitives: no engine has to know."""
 
     def declare(declared: Callable[P, Any]) -> Callable[P, Any]:
         made = functools.partial(build.derived, declared.__name__, rule)
-        return function(made, takes_function=takes_function)(declared)
+        return function(made, takes_function=takes_function, in_python=in_python)(declared)
 
     return declare
 

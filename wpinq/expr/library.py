@@ -9,11 +9,26 @@ from pathlib import Path
 
 from wpinq.expr import derived, primitives
 from wpinq.expr.declare import IN_PYTHON
+from wpinq.expr.derived.dates import day as day
+from wpinq.expr.derived.dates import day_of_year as day_of_year
+from wpinq.expr.derived.dates import hour as hour
+from wpinq.expr.derived.dates import microsecond as microsecond
+from wpinq.expr.derived.dates import minute as minute
+from wpinq.expr.derived.dates import month as month
+from wpinq.expr.derived.dates import offset as offset
+from wpinq.expr.derived.dates import quarter as quarter
+from wpinq.expr.derived.dates import second as second
+from wpinq.expr.derived.dates import truncate as truncate
+from wpinq.expr.derived.dates import week as week
+from wpinq.expr.derived.dates import weekday as weekday
+from wpinq.expr.derived.dates import year as year
 from wpinq.expr.derived.enumeration import range as range
 from wpinq.expr.derived.enumeration import subsets as subsets
+from wpinq.expr.derived.logical_casts import cast as cast
 from wpinq.expr.derived.numbers import absolute as absolute
 from wpinq.expr.derived.numbers import bucket as bucket
 from wpinq.expr.derived.numbers import floor as floor
+from wpinq.expr.derived.numbers import quotient as quotient
 from wpinq.expr.derived.rearranging import reverse as reverse
 from wpinq.expr.derived.rearranging import rotate as rotate
 from wpinq.expr.derived.rearranging import sort as sort
@@ -24,7 +39,6 @@ from wpinq.expr.derived.reducers import min as min
 from wpinq.expr.derived.reducers import sum as sum
 from wpinq.expr.derived.search import contains as contains
 from wpinq.expr.derived.search import starts_with as starts_with
-from wpinq.expr.primitives.casts import cast as cast
 from wpinq.expr.primitives.collections import element as element
 from wpinq.expr.primitives.collections import flatten as flatten
 from wpinq.expr.primitives.collections import length as length

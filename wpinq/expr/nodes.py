@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Protocol, TypeVar
 
 from wpinq.errors import ExpressionError
-from wpinq.expr.types import Type, signature
+from wpinq.expr.types import Type, physical, signature
 from wpinq.expr.values import Value, canonical_bytes
 
 
@@ -43,7 +43,7 @@ class Expr:
 
     @property
     def core(self) -> Expr:
-        """The same expression in primitives only. Engines see nothing else."""
+        """The same expression in primitives over physical types only. Engines see nothing else."""
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -62,6 +62,11 @@ class Constant(Expr):
 
     value: Value
 
+    @property
+    def core(self) -> Expr:
+        type_ = physical(self.type)
+        return self if type_ is self.type else Constant(type_, self.value)
+
     def __post_init__(self) -> None:
         self._seal((), "constant", signature(self.type), canonical_bytes(self.value, self.type))
 
@@ -73,6 +78,11 @@ class Variable(Expr):
     level: int
     name: str
 
+    @property
+    def core(self) -> Variable:
+        type_ = physical(self.type)
+        return self if type_ is self.type else Variable(type_, self.level, self.name)
+
     def __post_init__(self) -> None:
         self._seal((), "variable", signature(self.type), str(self.level))
 
@@ -82,7 +92,7 @@ class Call(Expr):
     """A function applied to arguments.
 
     `attributes` are the static parts of a call: field names of a record, the index of a field. `lowered` is the
-    same value said in primitives only, or None where the call and everything below it is primitive already.
+    same value said in primitives over physical types, or None where the call and everything below it is so already.
     """
 
     name: str
@@ -112,8 +122,10 @@ class Lambda(Expr):
 
     @property
     def core(self) -> Lambda:
-        core = self.body.core
-        return self if core is self.body else Lambda(core.type, self.level, self.parameters, core)
+        core, parameters = self.body.core, tuple(parameter.core for parameter in self.parameters)
+        if core is self.body and all(one is other for one, other in zip(parameters, self.parameters, strict=True)):
+            return self
+        return Lambda(core.type, self.level, parameters, core)
 
 
 def make_lambda(parameters: tuple[Variable, ...], body: Expr, level: int = 0) -> Lambda:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
+from decimal import Decimal
 
+from wpinq.expr.logical_values import to_text
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable
-from wpinq.expr.types import ListOf, TupleOf, Type
+from wpinq.expr.types import CategoryOf, DecimalOf, ListOf, Logical, TupleOf, Type
 
 DEPTH_LIMIT = 100
 """How deep expressions may nest in text, read or printed."""
@@ -62,21 +65,44 @@ def quote(text: str) -> str:
     return json.dumps(text)
 
 
-def write_constant(value: object, type_: Type | None = None) -> str:
+def write_public(value: object, type_: Type) -> str:
+    """A public value, such as a key: as a literal, lists like records."""
+    return write_constant(value, type_, lists=False)
+
+
+def write_constant(value: object, type_: Type | None = None, *, lists: bool = True) -> str:
     """A literal; tuples as lists where the type says so, and as records otherwise."""
-    if isinstance(type_, ListOf) and isinstance(value, tuple):
-        return f"[{', '.join(write_constant(item, type_.element) for item in value)}]"
     if value is None:
         return "null"
+    if isinstance(value, tuple):
+        if isinstance(type_, ListOf):
+            items = [write_constant(item, type_.element, lists=lists) for item in value]
+        else:
+            parts = type_.elements if isinstance(type_, TupleOf) else (None,) * len(value)
+            items = [write_constant(item, part, lists=lists) for item, part in zip(value, parts, strict=True)]
+        if lists and isinstance(type_, ListOf):
+            return f"[{', '.join(items)}]"
+        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+    if isinstance(type_, Logical):
+        text = quote(to_text(value, type_))
+        if isinstance(type_, CategoryOf):
+            return text
+        return f"{'decimal' if isinstance(type_, DecimalOf) else type_}({text})"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return quote(value)
-    if isinstance(value, tuple):
-        types = type_.elements if isinstance(type_, TupleOf) else (None,) * len(value)
-        inside = ", ".join(write_constant(item, part) for item, part in zip(value, types, strict=True))
-        return f"({inside},)" if len(value) == 1 else f"({inside})"
     return repr(value)
+
+
+def write_value(value: object) -> str:
+    """A public value for people: a literal, but dates, decimals and durations as Python writes them."""
+    if isinstance(value, tuple):
+        inside = ", ".join(map(write_value, value))
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
+    if isinstance(value, (datetime.date, datetime.time, datetime.timedelta, Decimal)):
+        return str(value)
+    return write_constant(value)
 
 
 class _ExpressionWriter:

@@ -7,63 +7,36 @@ whether a value may be null, and the most elements that a list can hold.
 
 from __future__ import annotations
 
+import datetime
 import types as python_types
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from wpinq.errors import ExpressionError
-
-INT_MIN, INT_MAX = -(2**63), 2**63 - 1
-PARTS_LIMIT = 1000
-"""The most fields, at any depth, that a record may have."""
-TYPE_DEPTH_LIMIT = 64
-"""How deep records and lists may nest in one another."""
-VALUES_LIMIT = 20_000_000
-"""The most values that one record may hold, by the bounds of its lists."""
-
-
-@dataclass(frozen=True, slots=True)
-class Type:
-    """A type of values. `nullable` says whether null may stand in for a value; it is not part of equality.
-
-    `parts`, `depth` and `values` measure it: parts at any depth, levels of nesting, and the most values held where
-    lists have bounds. They are limited, for a record nested in itself doubles with each step of a short query.
-    """
-
-    nullable: bool = field(default=False, compare=False, kw_only=True)
-    parts: int = field(init=False, default=1, compare=False, repr=False)
-    depth: int = field(init=False, default=0, compare=False, repr=False)
-    values: int = field(init=False, default=1, compare=False, repr=False)
-
-    def with_nullable(self, nullable: bool = True) -> Type:
-        """The same type, with null allowed or not."""
-        return self if self.nullable == nullable else replace(self, nullable=nullable)
-
-    def _measure(self, elements: tuple[Type, ...], times: int = 1) -> None:
-        parts = 1 + sum(element.parts for element in elements)
-        depth = 1 + max((element.depth for element in elements), default=0)
-        values = 1 + times * sum(element.values for element in elements)
-        if parts > PARTS_LIMIT:
-            raise ExpressionError(f"a record may have {PARTS_LIMIT:,} fields at any depth, and no more")
-        if depth > TYPE_DEPTH_LIMIT:
-            raise ExpressionError(f"records and lists may nest {TYPE_DEPTH_LIMIT} deep in one another, and no deeper")
-        if values > VALUES_LIMIT:
-            raise ExpressionError(
-                f"a record may hold {VALUES_LIMIT:,} values, but the bounds of its lists allow more: lower the limits"
-            )
-        for name, measure in (("parts", parts), ("depth", depth), ("values", values)):
-            object.__setattr__(self, name, measure)
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar(Type):
-    """`int` (64 bits, signed), `float` (finite, 64 bits), `bool`, `str` (code points), or `null` alone."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
+from wpinq.expr.scalars import BOOL as BOOL
+from wpinq.expr.scalars import CATEGORIES_LIMIT as CATEGORIES_LIMIT
+from wpinq.expr.scalars import DATE as DATE
+from wpinq.expr.scalars import DURATION as DURATION
+from wpinq.expr.scalars import FLOAT as FLOAT
+from wpinq.expr.scalars import INT as INT
+from wpinq.expr.scalars import INT_MAX as INT_MAX
+from wpinq.expr.scalars import INT_MIN as INT_MIN
+from wpinq.expr.scalars import NULL as NULL
+from wpinq.expr.scalars import PARTS_LIMIT as PARTS_LIMIT
+from wpinq.expr.scalars import SCALE_LIMIT as SCALE_LIMIT
+from wpinq.expr.scalars import STR as STR
+from wpinq.expr.scalars import TIME as TIME
+from wpinq.expr.scalars import TIMESTAMP as TIMESTAMP
+from wpinq.expr.scalars import TYPE_DEPTH_LIMIT as TYPE_DEPTH_LIMIT
+from wpinq.expr.scalars import VALUES_LIMIT as VALUES_LIMIT
+from wpinq.expr.scalars import CategoryOf as CategoryOf
+from wpinq.expr.scalars import DecimalOf as DecimalOf
+from wpinq.expr.scalars import Logical as Logical
+from wpinq.expr.scalars import Scalar as Scalar
+from wpinq.expr.scalars import Type as Type
+from wpinq.expr.scalars import category as category
+from wpinq.expr.scalars import decimal as decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +78,33 @@ class Weighted(Type):
         return f"weighted[{self.record}]"
 
 
-INT = Scalar("int")
-FLOAT = Scalar("float")
-BOOL = Scalar("bool")
-STR = Scalar("str")
-NULL = Scalar("null", nullable=True)
+_ANNOTATIONS: dict[object, Type] = {
+    int: INT,
+    float: FLOAT,
+    bool: BOOL,
+    str: STR,
+    datetime.date: DATE,
+    datetime.datetime: TIMESTAMP,
+    datetime.time: TIME,
+    datetime.timedelta: DURATION,
+}
 
-_ANNOTATIONS: dict[object, Type] = {int: INT, float: FLOAT, bool: BOOL, str: STR}
+
+def physical(type_: Type) -> Type:
+    """The type of what engines hold: the same, with every logical type by the one that stands for it."""
+    if isinstance(type_, Logical):
+        return type_.stored.with_nullable(type_.nullable)
+    if isinstance(type_, ListOf):
+        element = physical(type_.element)
+        return type_ if element is type_.element else replace(type_, element=element)
+    if isinstance(type_, TupleOf):
+        elements = tuple(map(physical, type_.elements))
+        same = all(one is other for one, other in zip(elements, type_.elements, strict=True))
+        return type_ if same else replace(type_, elements=elements)
+    if isinstance(type_, Weighted):
+        record = physical(type_.record)
+        return type_ if record is type_.record else replace(type_, record=record)
+    return type_
 
 
 def is_number(type_: Type) -> bool:
@@ -209,8 +202,9 @@ def check_field_name(name: str) -> None:
 def type_from_annotation(annotation: object) -> Type:
     """The type that a Python annotation of a source schema means.
 
-    `int`, `float`, `bool`, `str`; `list[T]`; `tuple[T, …]` and mappings for nested records; `T | None` where
-    null is allowed; a `Type` stands for itself. Examples: `list[str]`, `int | None`, `{"src": int, "dst": int}`.
+    `int`, `float`, `bool`, `str`; `datetime.date`, `datetime.datetime`, `datetime.time`, `datetime.timedelta`;
+    `list[T]`; `tuple[T, …]` and mappings for nested records; `T | None` where null is allowed; a `Type`, as `decimal`
+    and `category` give, stands for itself. Examples: `list[str]`, `int | None`, `{"src": int, "dst": int}`.
     """
     if isinstance(annotation, Type) and is_record_type(annotation):
         return annotation
@@ -228,6 +222,7 @@ def type_from_annotation(annotation: object) -> Type:
         if len(rest) == 1:
             return type_from_annotation(rest[0]).with_nullable()
     raise ExpressionError(
-        f"{annotation!r} is not a record type: use int, float, bool, str, list[T], tuple[T, U], "
+        f"{annotation!r} is not a record type: use int, float, bool, str, datetime.date, datetime.datetime, "
+        "datetime.time, datetime.timedelta, wp.decimal(2), wp.category('a', 'b'), list[T], tuple[T, U], "
         'T | None, or a mapping {"field": T}'
     )

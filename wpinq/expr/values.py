@@ -1,7 +1,7 @@
 """Values of the record types: checking, canonical order, canonical bytes.
 
 A value is a plain Python object: int, float, bool, str, None, and tuples for records and lists alike. Its type
-is always at hand, so nothing is tagged.
+is always at hand, so nothing is tagged. Dates, decimals and the like are ints and strings here (`logical_values`).
 """
 
 from __future__ import annotations
@@ -11,18 +11,29 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from wpinq.expr.types import BOOL, FLOAT, INT, INT_MAX, INT_MIN, NULL, STR, ListOf, TupleOf, Type
+from wpinq.expr.logical_values import UnfitValue as UnfitValue
+from wpinq.expr.logical_values import Value as Value
+from wpinq.expr.logical_values import fit, to_stored
+from wpinq.expr.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    INT_MAX,
+    INT_MIN,
+    NULL,
+    STR,
+    CategoryOf,
+    ListOf,
+    Logical,
+    TupleOf,
+    Type,
+)
 
-Value = Any
-"""A record or a part of one: int, float, bool, str, None, or a tuple of values."""
 
-
-class UnfitValue(ValueError):
-    """A value is not of the type it should have. The message names the reason, never the value."""
-
-
-def normalize(value: object, type_: Type) -> Value:
+def normalize(value: object, type_: Type, logical: Callable[[Any, Logical], Value] = to_stored) -> Value:
     """The canonical form of a value: -0.0 becomes 0.0, lists become tuples, ints widen to float fields.
+
+    Parts of a logical type are made canonical by `logical`: from Python's dates and decimals, unless it says otherwise.
 
     Raises
     ------
@@ -34,7 +45,9 @@ def normalize(value: object, type_: Type) -> Value:
             return None
         raise UnfitValue(f"null where {type_} is declared (declare it as `T | None` to allow null)")
     if isinstance(type_, (ListOf, TupleOf)):
-        return _normalize_sequence(value, type_)
+        return _normalize_sequence(value, type_, logical)
+    if isinstance(type_, Logical):
+        return logical(value, type_)
     if type_ == BOOL:
         if isinstance(value, bool):
             return value
@@ -70,16 +83,25 @@ def _normalize_str(value: str) -> str:
     return str.__str__(value)
 
 
-def _normalize_sequence(value: object, type_: ListOf | TupleOf) -> Value:
+def _normalize_sequence(value: object, type_: ListOf | TupleOf, logical: Callable[[Any, Logical], Value]) -> Value:
     if not isinstance(value, (tuple, list)):
         raise UnfitValue(f"a value that is not of type {type_}")
     if isinstance(type_, ListOf):
         if type_.bound is not None and len(value) > type_.bound:
             raise UnfitValue(f"a list of more than {type_.bound} elements")
-        return tuple(normalize(item, type_.element) for item in value)
+        return tuple(normalize(item, type_.element, logical) for item in value)
     if len(value) != len(type_.elements):
         raise UnfitValue(f"a record that does not have {len(type_.elements)} fields")
-    return tuple(normalize(item, element) for item, element in zip(value, type_.elements, strict=True))
+    return tuple(normalize(item, element, logical) for item, element in zip(value, type_.elements, strict=True))
+
+
+def check_canonical(value: object, type_: Type) -> Value:
+    """A value that should be in canonical form already, what stands for dates and the like included; or UnfitValue."""
+    return normalize(value, type_, _check_stored)
+
+
+def _check_stored(value: Any, type_: Logical) -> Value:
+    return fit(normalize(value, type_.stored), type_)
 
 
 def order_key(value: Value) -> tuple[Any, ...]:
@@ -117,6 +139,10 @@ def _write(value: Value, type_: Type, parts: list[bytes]) -> None:
             for item in value:
                 _write(item, type_.element, parts)
     else:
+        if isinstance(type_, Logical):
+            name = "category" if isinstance(type_, CategoryOf) else type_.name
+            parts.append(b"d" + _str_bytes(name))
+            type_ = type_.stored
         parts.append(_BYTES[type_](value))
 
 

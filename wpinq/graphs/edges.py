@@ -1,4 +1,4 @@
-"""Edge lists in files: read any, and write public ones."""
+"""Edges of public graphs: read from any file or graph object, and written to files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, overload
 
+import numpy as np
+
 from wpinq.expr.types import INT_MAX, INT_MIN
 from wpinq.ingest.edge_list import EdgeList, Policy
+from wpinq.ingest.graph_objects import edges_of_graph, is_graph
 from wpinq.ingest.rejection import Faults, reject
 
 # What reads back as it was written: no blank, no sign of a comment or of a byte order in front.
@@ -21,44 +24,50 @@ _NAME = re.compile(r"[^\s\0#%\ufeff\ud800-\udfff][^\s\0\ud800-\udfff]*")
 
 @overload
 def read_edges(
-    path: str | os.PathLike[str],
+    graph: object,
     *,
-    directed: bool = ...,
+    directed: bool | None = ...,
     loops: Policy = ...,
     duplicates: Policy = ...,
+    columns: tuple[str, str] | None = ...,
     node: type[int] = ...,
 ) -> list[tuple[int, int]]: ...
 @overload
 def read_edges(
-    path: str | os.PathLike[str],
+    graph: object,
     *,
-    directed: bool = ...,
+    directed: bool | None = ...,
     loops: Policy = ...,
     duplicates: Policy = ...,
+    columns: tuple[str, str] | None = ...,
     node: type[str],
 ) -> list[tuple[str, str]]: ...
 def read_edges(
-    path: str | os.PathLike[str],
+    graph: object,
     *,
-    directed: bool = True,
+    directed: bool | None = None,
     loops: Literal["keep", "drop", "refuse"] = "keep",
     duplicates: Literal["keep", "drop", "refuse"] = "keep",
+    columns: tuple[str, str] | None = None,
     node: type = int,
 ) -> list[tuple[Any, Any]]:
-    r"""The edges of an edge-list file, in its order.
+    r"""The edges of a public graph, in the order of the file or object.
 
     Any SNAP file is understood: plain text or gzip, blanks or tabs, `#` and `%` comments, blank lines, any line
-    ends, a byte order mark. Columns after the first two are ignored.
+    ends, a byte order mark. Columns after the first two are ignored. What else is, `EdgeList` says.
 
     Parameters
     ----------
-    path : str or path
-        The file. Whether it is gzip is read from the file itself.
-    directed : bool
-        False puts each edge in canonical order, the smaller node first.
+    graph : object
+        A file, a graph of networkx or igraph, a sparse matrix, pairs: what `EdgeList` takes. Whether a file is gzip
+        is read from the file itself.
+    directed : bool, optional
+        False puts each edge in canonical order, the smaller node first. Unless told, as a graph object says of itself.
     loops, duplicates : {"keep", "drop", "refuse"}
         What to do with an edge from a node to itself, and with one that stood there before. A public graph is read as
         the file has it; an `EdgeList` offered for protection refuses duplicates unless told.
+    columns : pair of str, optional
+        The columns of a csv or parquet file, or of a table.
     node : {int, str}
         The type of the node identifiers.
 
@@ -70,15 +79,15 @@ def read_edges(
     Raises
     ------
     SourceRejected
-        When the file is not a sound edge list. Positions are line numbers, from 0 in `positions` and from 1 in the
-        message.
+        When the file or graph is not a sound edge list. Positions are numbers of lines or edges, from 0 in
+        `positions`; lines are counted from 1 in the message.
     PlanError
         When an option is not one of those.
 
     Notes
     -----
-    Costs no privacy, because it releases nothing: the list holds the true edges. Give the path, or an
-    `wpinq.ingest.EdgeList`, to `Session.protect` and the list need never be held.
+    Costs no privacy, because it releases nothing: the list holds the true edges. Give the path or graph, or an
+    `EdgeList`, to `Session.protect` and the list need never be held.
 
     Examples
     --------
@@ -88,18 +97,19 @@ def read_edges(
     >>> read_edges(path, directed=False, duplicates="drop")
     [(1, 2), (3, 4)]
     """
-    return EdgeList(path, directed, loops, duplicates).edges(node)
+    return EdgeList(graph, directed, loops, duplicates, columns).edges(node)
 
 
-def write_edges(edges: Iterable[tuple[Any, Any]], path: str | os.PathLike[str]) -> None:
+def write_edges(edges: Iterable[Any], path: str | os.PathLike[str]) -> None:
     """Write the edges of a public graph, one to a line with a tab between, in the order given.
 
     The same edges give the same bytes, gzip included (no time stamp). Sort a set first: it has no order.
 
     Parameters
     ----------
-    edges : iterable of pairs
-        Nodes are 64-bit integers, or names without blanks that do not start with `#`, `%` or a byte order mark.
+    edges : iterable of pairs, numpy array or graph
+        Pairs, an array of shape (edges, 2), or a graph of networkx or igraph. Nodes are 64-bit integers, or names
+        without blanks that do not start with `#`, `%` or a byte order mark.
     path : str or path
         Where to write; a name that ends in `.gz` makes it gzip. A file there is replaced.
 
@@ -123,6 +133,11 @@ def write_edges(edges: Iterable[tuple[Any, Any]], path: str | os.PathLike[str]) 
     >>> read_edges(path)
     [(1, 2), (2, 3)]
     """
+    if is_graph(edges):
+        held = edges_of_graph(edges)
+        edges = zip(held.sources, held.targets, strict=True)
+    elif isinstance(edges, np.ndarray):
+        edges = edges.tolist()
     faults: Faults = {}
     lines: list[str] = []
     names: set[bool] = set()

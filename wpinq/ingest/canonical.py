@@ -11,7 +11,9 @@ from typing import Any
 
 from wpinq.columns.flat import type_name
 from wpinq.expr.person import ID, NO_ID
-from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, TupleOf, Type
+from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Logical, TupleOf, Type
+from wpinq.ingest.logical_columns import logical_column, logical_text, text_says
+from wpinq.ingest.typed_columns import NO_BOOL
 
 Unfit = tuple[str, str]
 """A condition that holds of an unfit value and of no other (null is as good as false), and the reason in words."""
@@ -56,7 +58,7 @@ def of_column(column: str, given: Any, type_: Type) -> Canonical:
 
 def of_text(column: str, type_: Type) -> Canonical:
     """A column of text, as a declared scalar. An empty field is null where the type allows null."""
-    value, unfit, fit = _TEXT[type_](column)
+    value, unfit, fit = logical_text(column, type_) if isinstance(type_, Logical) else _TEXT[type_](column)
     empty = f"{column} = ''"
     if_empty = "NULL" if type_.nullable else UNFIT
     checked = f"CASE WHEN {empty} THEN {if_empty} WHEN {fit} THEN {value} ELSE {UNFIT} END"
@@ -68,7 +70,7 @@ def of_text(column: str, type_: Type) -> Canonical:
 
 def readable_as_text(type_: Type) -> bool:
     """Whether text can say values of a type."""
-    return type_ in _TEXT
+    return type_ in _TEXT or text_says(type_)
 
 
 def _null(column: str, type_: Type) -> list[Unfit]:
@@ -92,6 +94,8 @@ def _value(column: str, given: Any, type_: Type, level: int = 0) -> tuple[str, l
             packed.append(f"f{i} := {inside}")
             more += [(f"{column} IS NOT NULL AND ({condition})", reason) for condition, reason in unfit_inside]
         value = f"CASE WHEN {column} IS NULL THEN NULL ELSE struct_pack({', '.join(packed) or 'f := true'}) END"
+    elif isinstance(type_, Logical):
+        value, more = logical_column(column, given, type_) or _other(column, str(given.id), type_)
     else:
         value, more = _SCALARS[type_](column, str(given.id))
     return value, unfit + more
@@ -154,6 +158,8 @@ def _other(column: str, kind: str, type_: Type) -> _Packed:
 
 
 def _bool(column: str, kind: str) -> _Packed:
+    if kind in (*_SMALL, *_WIDE):
+        return f"({column} = 1)", [(f"{column} NOT IN (0, 1)", NO_BOOL)]
     return (column, []) if kind == "boolean" else _other(column, kind, BOOL)
 
 
@@ -230,9 +236,9 @@ def _float_text(column: str) -> _Reading:
 
 
 def _bool_text(column: str) -> _Reading:
-    known = f"lower({column}) IN ('true', 'false')"
-    unfit = [(f"{column} <> '' AND NOT {known}", "text that is not of type bool (true or false)")]
-    return f"(lower({column}) = 'true')", unfit, known
+    known = f"lower({column}) IN ('true', 'false', '1', '0')"
+    unfit = [(f"{column} <> '' AND NOT {known}", "text that is not of type bool (true or false, 1 or 0)")]
+    return f"(lower({column}) IN ('true', '1'))", unfit, known
 
 
 def _str_text(column: str) -> _Reading:

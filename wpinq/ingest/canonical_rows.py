@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from wpinq.columns.flat import column_names, type_name
-from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, TupleOf, Type
+from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, CategoryOf, ListOf, Logical, TupleOf, Type
 
 _NULL = "'6E'"
 
@@ -46,6 +46,11 @@ def _packed_hex(term: str, type_: Type, words: Words, level: int) -> str:
         return _or_null(f"{term} IS NOT NULL", f"{_tag('l', f'len({term})')} || array_to_string({items}, '')")
     if type_ == NULL:
         return _NULL
+    if isinstance(type_, Logical):
+        name = ("category" if isinstance(type_, CategoryOf) else type_.name).encode()
+        stored = _packed_hex(term, type_.stored.with_nullable(False), words, level)
+        tag = f"'64' || {_tag('s', str(len(name)))} || '{name.hex().upper()}'"
+        return _or_null(f"{term} IS NOT NULL", f"{tag} || {stored}")
     said: dict[Type, str] = {
         INT: f"'69' || lpad(hex({term}), 16, '0')",
         FLOAT: f"'66' || lpad(hex({words.bits.format(term)}), 16, '0')",

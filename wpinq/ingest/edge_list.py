@@ -1,44 +1,63 @@
-"""Edge lists: text files with two node identifiers to a line, as the SNAP collection publishes graphs."""
+"""Edge lists: pairs of nodes from text files, csv, parquet, tables, rows and graph objects, and how to read them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from wpinq.columns.held import opened
 from wpinq.errors import PlanError, SourceRejected
-from wpinq.expr.types import INT_MAX, INT_MIN
-from wpinq.ingest.files import read_bytes
+from wpinq.expr.types import INT, STR, TupleOf, Type
+from wpinq.ingest.canonical import any_of
+from wpinq.ingest.conversions import conversions
+from wpinq.ingest.edge_scan import columns_scan_of_edges, text_scan
+from wpinq.ingest.files import csv_scan, format_of, parquet_files, parquet_scan
+from wpinq.ingest.graph_objects import edges_of_graph, is_graph, own_direction
+from wpinq.ingest.offered_tables import cursor_scan, is_cursor, library_of, table_scan
 from wpinq.ingest.rejection import Faults, reject
+from wpinq.ingest.rows import rows_scan
+from wpinq.ingest.scan import Scan, rows_in_order, staged
+from wpinq.ingest.typed_columns import normalize_column
 
 Policy = Literal["keep", "drop", "refuse"]
 _POLICIES = ("keep", "drop", "refuse")
-_BOM = b"\xef\xbb\xbf"
-_COMMENT = (b"#", b"%")
+_NODES: dict[type, Type] = {int: INT, str: STR}
+_ENDS = tuple(_NODES.values())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EdgeList:
-    r"""An edge-list file and how to read it.
+    r"""A graph, or a file or table of its edges, and how to read it.
 
-    The file is text, plain or gzip, whatever its name: two node identifiers to a line, separated by blanks or a
+    A text file, plain or gzip, whatever its name, has two node identifiers to a line, separated by blanks or a
     tab. Blank lines and lines that start with `#` or `%` are comments. Further columns (time stamps, weights) are
-    ignored.
+    ignored. Of csv and parquet files and of tables two columns are read. Of a graph object its edges are read, each
+    undirected one once; nodes without edges and the attributes of edges and nodes are ignored. In a sparse matrix each
+    entry is an edge, which must be 1, from its row to its column; of an undirected graph it is symmetric, or holds
+    one half.
 
     Parameters
     ----------
-    path : str or path
-        The file.
-    directed : bool
+    graph : object
+        The path of a file; a graph of networkx or igraph, or some of its edges (`graph.edges`, `graph.es`), where
+        nodes of igraph are the names of vertices, or their numbers where they have no names; a matrix of scipy.sparse;
+        a numpy array of two columns, a table, or rows of two nodes.
+    directed : bool, optional
         False puts each edge in canonical order, the smaller node first, so that `(a, b)` and `(b, a)` are
-        duplicates of one another.
+        duplicates of one another. Unless told, a graph object is what it says of itself, and all else is directed;
+        of a sparse matrix it must be told.
     loops : {"keep", "drop", "refuse"}
         What to do with an edge from a node to itself.
     duplicates : {"keep", "drop", "refuse"}
         What to do with an edge that stood there before. Kept duplicates add up to one record of a larger weight, so
         that one unit is one line of the file and no longer one edge of the graph: that has to be said.
+    columns : pair of str, optional
+        The columns of a csv or parquet file or of a table that hold the two ends of an edge. Unless told, those with
+        the names of the source's fields.
 
     Raises
     ------
@@ -57,112 +76,154 @@ class EdgeList:
     >>> _ = path.write_text("# a comment\n1\t2\n2\t1\n3\t3\n")
     >>> EdgeList(path, directed=False, loops="drop", duplicates="drop").edges(int)
     [(1, 2)]
+    >>> flights = path.with_name("flights.csv")
+    >>> _ = flights.write_text("day,origin,destination\n1,FRA,LHR\n1,LHR,OSL\n")
+    >>> EdgeList(flights, columns=("origin", "destination")).edges(str)
+    [('FRA', 'LHR'), ('LHR', 'OSL')]
     """
 
-    path: str | os.PathLike[str]
-    directed: bool = True
+    graph: Any
+    directed: bool | None = None
     loops: Policy = "keep"
     duplicates: Policy = "refuse"
+    columns: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.directed, bool):
-            raise PlanError("directed is True or False")
+        if self.directed is not None and not isinstance(self.directed, bool):
+            raise PlanError("directed is True or False, or None for what the graph says of itself")
         for option, policy in (("loops", self.loops), ("duplicates", self.duplicates)):
             if policy not in _POLICIES:
                 raise PlanError(f'{option} is one of "keep", "drop", "refuse"')
+        if self.columns is not None:
+            given = tuple(self.columns) if isinstance(self.columns, (tuple, list)) else ()
+            if len(given) != 2 or not all(isinstance(name, str) for name in given) or given[0] == given[1]:
+                raise PlanError('columns are the names of two columns, as columns=("origin", "destination")')
+            object.__setattr__(self, "columns", given)
 
-    def edges(self, node: type) -> list[tuple[Any, Any]]:
-        """The edges in the order of the file, with nodes of type `int` or `str`.
+    def __repr__(self) -> str:
+        """The path or the type of the graph, never an edge."""
+        shown = repr(os.fspath(self.graph)) if _is_path(self.graph) else f"<{type(self.graph).__qualname__}>"
+        told = [f"{name}={getattr(self, name)!r}" for name in ("directed", "loops", "duplicates", "columns")]
+        return f"EdgeList({', '.join([shown, *told])})"
+
+    @property
+    def path(self) -> Path | None:
+        """The file, where it is one."""
+        return Path(self.graph) if _is_path(self.graph) else None
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether (a, b) and (b, a) are two edges: as told, or as the graph says of itself."""
+        return self.directed if self.directed is not None else own_direction(self.graph) is not False
+
+    def records(self, type_: Type) -> list[tuple[Any, ...]]:
+        """The edges as records of a source's type, which has two fields, both int or both str.
 
         Raises
         ------
         SourceRejected
-            When the file cannot be read, holds a line that is not an edge, or holds what is to be refused.
-            Positions are line numbers, from 0 in `positions` and from 1 in the message.
-        PlanError
-            When `node` is neither `int` nor `str`.
+            When the type is another, or as `edges` does.
         """
-        if node is not int and node is not str:
+        with opened() as connection, ExitStack() as stack:
+            stack.enter_context(staged(connection))
+            return rows_in_order(connection, self.scan(connection, type_, stack))
+
+    def edges(self, node: type) -> list[tuple[Any, ...]]:
+        """The edges in the order of the file or graph, with nodes of type `int` or `str`.
+
+        Raises
+        ------
+        SourceRejected
+            When the file or graph cannot be read, holds what is not an edge, or holds what is to be refused.
+            Positions are numbers of lines or edges, from 0 in `positions`; lines are counted from 1 in the message.
+        PlanError
+            When `node` is neither `int` nor `str`, or columns are named of what has none.
+        """
+        if node not in _NODES:
             raise PlanError("nodes are of type int or str")
-        content = read_bytes(Path(self.path)).removeprefix(_BOM)
-        if b"\0" in content:
-            raise SourceRejected(f"{self.path} is not UTF-8 text: convert it, or check that it is the right file")
-        lines = content.splitlines()
-        pairs = [line.split(None, 2)[:2] for line in lines]
-        kept: Sequence[int] = range(len(pairs))
-        if any(sign in content for sign in _COMMENT) or [] in pairs:
-            kept = [i for i, pair in enumerate(pairs) if pair and not pair[0].startswith(_COMMENT)]
-            pairs = [pairs[i] for i in kept]
-            lines = [lines[i] for i in kept]
-        faults: Faults = {}
-        if not set(map(len, pairs)) <= {2}:
-            for i, pair in enumerate(pairs):
-                if len(pair) < 2:
-                    faults[i] = "fewer than two columns (separated by blanks or tabs; with commas it is csv)"
-                    pair.append(b"0")
-        edges: list[tuple[Any, Any]]
-        edges = _int_edges(pairs, faults) if node is int else _str_edges(pairs, lines, faults)
-        if not faults:
-            edges = self._apply(edges, faults)
-        if faults:
-            reject(str(self.path), {kept[i]: reason for i, reason in faults.items()}, noun="line", first=1)
-        return edges
+        return self.records(TupleOf((None, None), (_NODES[node], _NODES[node])))
 
-    def _apply(self, edges: list[tuple[Any, Any]], faults: Faults) -> list[tuple[Any, Any]]:
-        if not self.directed:
-            edges = [(a, b) if a <= b else (b, a) for a, b in edges]
+    def scan(self, connection: Any, type_: Type, stack: ExitStack) -> Scan:
+        """A scan of the edges as records of a source's type, in a DuckDB with a place for the staging table."""
+        if not isinstance(type_, TupleOf) or type_.nullable or type_.elements not in [(end, end) for end in _ENDS]:
+            raise SourceRejected(
+                f"an edge list holds records of two int or two str fields, not of type {type_}: offer csv, parquet, a "
+                "table or rows (networkx.to_pandas_edgelist gives the attributes of edges too)"
+            )
+        ends = tuple(end.with_nullable(False) for end in type_.elements)
+        return self._told(self._rows(connection, TupleOf(self.columns or type_.names, ends), stack))
+
+    def _rows(self, connection: Any, type_: TupleOf, stack: ExitStack) -> Scan:
+        """The edges as they stand."""
+        path, data = self.path, self.graph
+        files = None if path is None else parquet_files(path)
+        if path is not None and (files is not None or format_of(path) == ".csv"):
+            if None in type_.names:
+                raise SourceRejected(f'{path} has named columns: say which, as columns=("origin", "destination")')
+            if files is None:
+                return csv_scan(connection, path, type_, stack)
+            return parquet_scan(connection, path, files, type_, stack)
+        library = None if path is not None else library_of(data)
+        if library is not None:
+            scan = table_scan(connection, data, library, type_, stack)
+            scan.conversions = conversions(library, type_)
+            return scan
+        if is_cursor(data):
+            return cursor_scan(connection, data, type_)
+        if self.columns is not None:
+            raise PlanError("columns are named of csv and parquet files and of tables: leave them out")
+        if path is not None:
+            return text_scan(connection, path, type_.elements[0], stack)
+        if is_graph(data):
+            return _graph_scan(connection, data, self.directed, type_)
+        if isinstance(data, (bytes, Mapping)) or not isinstance(data, Iterable):
+            raise SourceRejected(
+                f"a {type(data).__qualname__} is no list of edges: give the path of a file, a graph, a table, or "
+                "rows of two nodes"
+            )
+        scan = rows_scan(connection, data, type_, "the edges")
+        scan.noun = "edge"
+        return scan
+
+    def _told(self, scan: Scan) -> Scan:
+        """A scan of edges, read as the options say."""
+        (one, other), anew = scan.leaves, scan.anew
+        loop = f"{one} = {other}"
+        if not self.is_directed:
+            scan.leaves, scan.checked = _in_order(scan.leaves), _in_order(scan.checked)
         if self.loops == "refuse":
-            for i, (a, b) in enumerate(edges):
-                if a == b:
-                    faults[i] = "an edge from a node to itself (drop loops to leave it out)"
-        if self.duplicates == "refuse":
-            seen: set[tuple[Any, Any]] = set()
-            for i, edge in enumerate(edges):
-                if edge in seen and not (self.loops == "drop" and edge[0] == edge[1]):
-                    faults.setdefault(i, "an edge that stood there before (drop duplicates to leave it out)")
-                seen.add(edge)
-        if self.loops == "drop":
-            edges = [edge for edge in edges if edge[0] != edge[1]]
-        if self.duplicates == "drop":
-            edges = list(dict.fromkeys(edges))
-        return edges
+            scan.unfit = (*scan.unfit, (loop, "an edge from a node to itself (drop loops to leave it out)"))
+            scan.checked = ()
+        elif self.loops == "drop":
+            stood = f", {scan.number} AS stood" if scan.places else ""
+            kept = f"{any_of([condition for condition, _ in scan.unfit])} OR ({loop}) IS NOT TRUE"
+            scan.source = f"(SELECT * FROM (SELECT *{stood} FROM {scan.source}) WHERE {kept})"
+            scan.number = "stood" if scan.places else scan.number
+        scan.repeats = self.duplicates
+        scan.anew = None if anew is None else lambda: self._told(anew())
+        return scan
 
 
-def _int_edges(pairs: list[list[bytes]], faults: Faults) -> list[tuple[int, int]]:
-    first, second = [a for a, _ in pairs], [b for _, b in pairs]
-    # int() also reads 1_000, which an edge list does not mean.
-    if not b"".join(first + second).translate(None, b"0123456789+-"):
-        try:
-            sources, targets = list(map(int, first)), list(map(int, second))
-        except ValueError:
-            pass
-        else:
-            ends = sources + targets
-            if not ends or (min(ends) >= INT_MIN and max(ends) <= INT_MAX):
-                return list(zip(sources, targets, strict=True))
-    edges: list[tuple[int, int]] = []
-    for i, (a, b) in enumerate(pairs):
-        try:
-            if (a + b).translate(None, b"0123456789+-"):
-                raise ValueError
-            edge = int(a), int(b)
-        except ValueError:
-            faults.setdefault(i, "a node that is not an integer (declare str nodes to read names)")
-            continue
-        if not all(INT_MIN <= end <= INT_MAX for end in edge):
-            faults.setdefault(i, "an integer outside 64 bits (declare str nodes)")
-        edges.append(edge)
-    return edges
+def _in_order(ends: Sequence[str]) -> Sequence[str]:
+    """Two nodes as SQL, the smaller one first; nothing of nothing."""
+    return [f"{order}({', '.join(ends)})" for order in ("least", "greatest")] if ends else ends
 
 
-def _str_edges(pairs: list[list[bytes]], lines: list[bytes], faults: Faults) -> list[tuple[str, str]]:
-    edges: list[tuple[str, str]] = []
-    for i, (pair, line) in enumerate(zip(pairs, lines, strict=True)):
-        # A name with blanks between tabs would be torn apart in silence.
-        if b"\t" in line and [part.strip() for part in line.split(b"\t", 2)[:2]] != pair:
-            faults.setdefault(i, "blanks and tabs split the line differently (names with blanks need csv)")
-        try:
-            edges.append((pair[0].decode(), pair[1].decode()))
-        except UnicodeDecodeError:
-            faults.setdefault(i, "a name that is not UTF-8 text")
-    return edges
+def _is_path(graph: object) -> bool:
+    return isinstance(graph, (str, os.PathLike))
+
+
+def as_edge_list(data: object) -> object:
+    """A graph object as the `EdgeList` that it is unless told otherwise; anything else as it is."""
+    return EdgeList(data) if is_graph(data) else data
+
+
+def _graph_scan(connection: Any, graph: object, directed: bool | None, type_: TupleOf) -> Scan:
+    found = edges_of_graph(graph, directed)
+    faults: Faults = {}
+    node = type_.elements[0]
+    ends = [normalize_column(column, node, faults, "a node") for column in (found.sources, found.targets)]
+    if faults:
+        hint = f" ({found.relabel})" if found.relabel else ""
+        reject(found.what, {place: f"{reason}{hint}" for place, reason in faults.items()}, noun="edge")
+    return columns_scan_of_edges(connection, ends, range(len(ends[0])), node, found.what)

@@ -42,6 +42,11 @@ _DIALECT = (
 )
 
 
+def format_of(path: Path) -> str:
+    """The ending that says the format of a file, `.gz` aside."""
+    return path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+
+
 def read_bytes(path: Path) -> bytes:
     """The content of a file, decompressed where it is gzip.
 
@@ -120,7 +125,7 @@ def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type
     for file in files:
         with ExitStack() as briefly:
             open_file(file, briefly)
-    listed = f"[{', '.join(quoted(link) for link in _links(files, stack))}]"
+    listed = f"[{', '.join(quoted(link) for link in links(files, stack))}]"
     schemas: list[list[tuple[Any, ...]]] = []
     with suppress(duckdb.Error):
         schemas = _schemas(connection, listed)
@@ -140,7 +145,8 @@ def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type
     return Scan.of_fields(str(path), source, fields, labels, small=small, unreadable=unsound)
 
 
-def _links(files: Sequence[Path], stack: ExitStack) -> list[str]:
+def links(files: Sequence[Path], stack: ExitStack) -> list[str]:
+    """Names for files, for a while, that mean no more than these."""
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wpinq-"))
     links = [os.path.join(folder, str(i)) for i in range(len(files))]
     for link, file in zip(links, files, strict=True):

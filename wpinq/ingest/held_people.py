@@ -42,14 +42,14 @@ def held_people(connection: Any, scan: Scan, type_: Type, person: Person, facts:
         return weighed(_KEPT if "symmetric" in facts else f"({kept})", type_, person, DUCKDB)
 
     try:
-        held, scan = held_rows(connection, scan, person.record(type_), "row", dataset)
+        held, scan = held_rows(connection, scan, person.record(type_), dataset)
         if person.nested:
             _check_lists(connection, held, facts)
             return held
-        enforce(connection, facts, held, scan, "row")
+        enforce(connection, facts, held, scan)
         if "symmetric" in facts:
             reason = "(a, b) and (b, a) of different weight for one person, where the source declares symmetric"
-            refuse_records(connection, asymmetric(_KEPT, type_), held, scan, "row", reason)
+            refuse_records(connection, asymmetric(_KEPT, type_), held, scan, reason)
         return held
     finally:
         cleanly(connection, f"DROP TABLE IF EXISTS {_KEPT}")

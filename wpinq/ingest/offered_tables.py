@@ -16,6 +16,7 @@ from wpinq.errors import SourceRejected
 from wpinq.expr.person import ID
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import of_column
+from wpinq.ingest.exact_scans import is_plain, rounds
 from wpinq.ingest.rejection import Faults
 from wpinq.ingest.rows import columns_scan
 from wpinq.ingest.scan import STAGED, Scan, in_order
@@ -153,14 +154,9 @@ def _numpy(data: Any, layout: Layout) -> _Table:
     else:
         raise SourceRejected(f"{what} has {data.ndim} dimensions: offer rows and columns")
     # What is not a number DuckDB would take for null, as pandas means it.
-    plain = all(_is_plain(array) and not (array.dtype.kind == "f" and numpy.isnan(array).any()) for array in arrays)
+    plain = all(is_plain(array) and not (array.dtype.kind == "f" and numpy.isnan(array).any()) for array in arrays)
     offered = {f"g{i}": array for i, array in enumerate(arrays)} if plain else None
     return _Table(what, offered, lambda i: _values(arrays[i]), [f" (dtype {array.dtype})" for array in arrays])
-
-
-def _is_plain(array: Any) -> bool:
-    """Whether DuckDB scans an array for what it is: numbers as the machine has them."""
-    return array.ndim == 1 and array.dtype.kind in "biuf" and array.dtype.itemsize <= 8 and array.dtype.isnative
 
 
 def _values(array: Any) -> list[Any]:
@@ -192,17 +188,18 @@ def _pandas_offered(series: Sequence[Any], own: Sequence[bool]) -> Any:
     """What DuckDB scans of columns, or None where one is of Python objects, or only Arrow could hand it over."""
     if all(own):
         arrays = [column.to_numpy() for column in series]
-        return {f"g{i}": array for i, array in enumerate(arrays)} if all(map(_is_plain, arrays)) else None
-    if any(plain and not _is_plain(column.to_numpy()) for column, plain in zip(series, own, strict=True)):
+        return {f"g{i}": array for i, array in enumerate(arrays)} if all(map(is_plain, arrays)) else None
+    if any(plain and not is_plain(column.to_numpy()) for column, plain in zip(series, own, strict=True)):
         return None
     try:
         import pyarrow
     except ImportError:
         return None
     try:
-        return pyarrow.table([pyarrow.array(column, from_pandas=False) for column in series], names=_names(series))
+        table = pyarrow.table([pyarrow.array(column, from_pandas=False) for column in series], names=_names(series))
     except pyarrow.ArrowException:
         return None
+    return None if rounds(table.schema.types) else table
 
 
 def _names(columns: Sequence[Any]) -> list[str]:
@@ -224,7 +221,14 @@ def _polars(data: Any, layout: Layout) -> _Table:
         pass
     if frame is None:
         raise SourceRejected("the polars frame cannot be computed: collect it yourself to see why")
-    return _Table(what, _Stream(frame), lambda i: frame[f"g{i}"].to_list())
+    rounded = rounds(frame.schema.values())
+
+    def lists(i: int) -> list[Any]:
+        series = frame[f"g{i}"]
+        moments = series.dtype in (polars.Duration, polars.Datetime)  # whose lists round
+        return list(series.to_numpy()) if moments else series.to_list()
+
+    return _Table(what, None if rounded else _Stream(frame), lists)
 
 
 def _pyarrow(data: Any, layout: Layout) -> _Table:
@@ -237,6 +241,7 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
         raise _unsupported(data)
     places = layout.pick(data.schema.names, what)
     schema = pyarrow.schema([pyarrow.field(f"g{i}", data.schema.field(place).type) for i, place in enumerate(places)])
+    rounded = rounds(schema.types)
     if once:
 
         def batches() -> Iterator[Any]:
@@ -245,7 +250,7 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
                 chosen.validate(full=True)  # what DuckDB takes for text must be UTF-8
                 yield chosen
 
-        offered = pyarrow.RecordBatchReader.from_batches(schema, batches())
+        offered = None if rounded else pyarrow.RecordBatchReader.from_batches(schema, batches())
         return _Table(what, offered, once=True, small=False)
     table, sound = pyarrow.Table.from_arrays([data.column(place) for place in places], schema=schema), False
     try:
@@ -255,7 +260,12 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
         pass
     if not sound:
         raise SourceRejected("the table is not sound Arrow: validate it yourself to see why")
-    return _Table(what, _Stream(table), lambda i: table.column(i).to_pylist())
+
+    def lists(i: int) -> list[Any]:
+        column = table.column(i)
+        return list(column.to_numpy()) if pyarrow.types.is_duration(column.type) else column.to_pylist()
+
+    return _Table(what, None if rounded else _Stream(table), lists)
 
 
 def _duckdb(data: Any, layout: Layout) -> _Table:

@@ -23,7 +23,6 @@ def enforce(
     facts: frozenset[str],
     held: HeldColumns,
     scan: Scan,
-    noun: str,
     unit_weight: Fraction | None = None,
 ) -> None:
     """Refuse data that does not keep a fact: `held`, which came from the rows of a scan.
@@ -33,17 +32,15 @@ def enforce(
     with held.shown(connection, "checking") as table:
         for fact in sorted(facts):
             reason, breaches = _CHECKS[fact]
-            refuse_records(
-                connection, f"SELECT a.* FROM {table} AS a {breaches(table, held.type)}", held, scan, noun, reason
-            )
+            refuse_records(connection, f"SELECT a.* FROM {table} AS a {breaches(table, held.type)}", held, scan, reason)
         if "symmetric" in facts and unit_weight is not None:
             half = f"CAST({largest_float(unit_weight / 2)!r} AS DOUBLE)"
             heavy = f"abs(a.w) > {half} AND NOT ({same_reversed(held.type, 'a')})"
             reason = f"(a, b) and (b, a) that weigh more than the unit weight {unit_weight} together"
-            refuse_records(connection, f"SELECT a.* FROM {table} AS a WHERE {heavy}", held, scan, noun, reason)
+            refuse_records(connection, f"SELECT a.* FROM {table} AS a WHERE {heavy}", held, scan, reason)
 
 
-def refuse_records(connection: Any, unkept: str, held: HeldColumns, scan: Scan, noun: str, reason: str) -> None:
+def refuse_records(connection: Any, unkept: str, held: HeldColumns, scan: Scan, reason: str) -> None:
     """Refuse the rows whose records a query gives, if there are any."""
     import duckdb
 
@@ -58,7 +55,7 @@ def refuse_records(connection: Any, unkept: str, held: HeldColumns, scan: Scan, 
     with contextlib.suppress(duckdb.Error), in_order(connection):  # whose words may quote rows
         for _, number, first in listed(connection, found):
             tally.add(first, {reason: number})
-    tally.refuse("the data", noun=noun)
+    tally.refuse("the data", noun=scan.noun, first=scan.first)
     raise SourceRejected(f"Refused as a whole, the data: {reason}. Which rows they are cannot be found again.")
 
 

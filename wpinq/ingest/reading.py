@@ -16,9 +16,9 @@ from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.facts import check_facts
 from wpinq.expr.person import Person
 from wpinq.expr.types import Type
-from wpinq.ingest.edge_list import EdgeList
-from wpinq.ingest.edge_scan import edge_scan
-from wpinq.ingest.files import csv_scan, parquet_files, parquet_scan
+from wpinq.ingest.conversions import conversions
+from wpinq.ingest.edge_list import EdgeList, as_edge_list
+from wpinq.ingest.files import csv_scan, format_of, parquet_files, parquet_scan
 from wpinq.ingest.held_people import held_people
 from wpinq.ingest.offered_tables import cursor_scan, is_cursor, library_of, table_scan
 from wpinq.ingest.promises import enforce
@@ -50,9 +50,10 @@ def read_source(
         Rows: an iterable of tuples, lists or mappings by field name, or of bare values where the type is no
         record. A mapping `{record: weight}`. A table: a pandas or polars frame (eager or lazy), an Arrow table,
         batch or reader, a DuckDB relation, a numpy array (structured or two-dimensional). A cursor of a DB-API with
-        a result. An `EdgeList`, or the path of a file: `.csv`, `.parquet` (also a folder of such files, or a
-        pattern), or an edge list (`.txt`, `.tsv`, `.edges`), the text formats also with `.gz`. The path of an edge
-        list is read as `EdgeList(path)` is: directed, and refused where an edge stands there twice.
+        a result. A graph of networkx or igraph, or its edges, read as `EdgeList(graph)` is. An `EdgeList`, or the path
+        of a file: `.csv`, `.parquet` (also a folder of such files, or a pattern), or an edge list (`.txt`, `.tsv`,
+        `.edges`), the text formats also with `.gz`. The path of an edge list is read as `EdgeList(path)` is: directed,
+        and refused where an edge stands there twice.
         An `EngineDataset`, which an engine has made of what is there already: checked there.
 
         Columns are matched by the field names where all fields have one, else by place. Columns and keys that
@@ -103,6 +104,7 @@ def read_source(
     check_facts(facts, record, unit_weight)
     if isinstance(data, EngineDataset):
         return read_frame(data.frame, type_, unit_weight=unit_weight, cap=cap, facts=facts, person=person)
+    data = as_edge_list(data)
     if not isinstance(data, Mapping) and unit_weight < 1:
         raise SourceRejected(
             f"a row weighs 1, above the unit weight {unit_weight}: offer a mapping {{record: weight}}, or "
@@ -113,7 +115,6 @@ def read_source(
             "the data do not say whose they are: offer rows by field name, a table, csv or parquet, with the ids of "
             f"people in a column {person.column!r}; weights of their own, and edge lists, have none"
         )
-    noun = "item" if isinstance(data, Mapping) else "edge" if _is_edge_list(data) else "row"
     with database() as connection, ExitStack() as stack:
         stack.enter_context(staged(connection))
         if person is not None:
@@ -123,8 +124,10 @@ def read_source(
             scan = mapping_scan(connection, data, type_, unit_weight)
         else:
             scan = _scan(connection, data, type_, stack)
-        held, scan = held_rows(connection, scan, type_, noun)
-        enforce(connection, facts, held, scan, noun, unit_weight if isinstance(data, Mapping) else None)
+            if not isinstance(data, EdgeList):
+                scan.conversions = conversions(_library(data), type_)
+        held, scan = held_rows(connection, scan, type_)
+        enforce(connection, facts, held, scan, unit_weight if isinstance(data, Mapping) else None)
     return _within(cap, held)
 
 
@@ -138,10 +141,18 @@ def _within(cap: Fraction, held: HeldColumns) -> HeldColumns:
 
 
 def is_rows(data: object) -> bool:
-    """Whether data are rows or a mapping of Python's, and no table, file or cursor."""
+    """Whether data are rows or a mapping of Python's, and no table, file, cursor or graph."""
+    data = as_edge_list(data)
     if isinstance(data, Mapping):
         return True
     return not isinstance(data, (str, os.PathLike, EdgeList)) and library_of(data) is None and not is_cursor(data)
+
+
+def _library(data: object) -> str:
+    """What the columns are converted in."""
+    if isinstance(data, (str, os.PathLike)):
+        return "csv" if format_of(Path(data)) == ".csv" else "parquet"
+    return library_of(data) or ("cursor" if is_cursor(data) else "rows")
 
 
 def _scan(connection: Any, data: object, type_: Type, stack: ExitStack) -> Scan:
@@ -150,7 +161,7 @@ def _scan(connection: Any, data: object, type_: Type, stack: ExitStack) -> Scan:
     if isinstance(data, (str, os.PathLike)):
         return _scan_path(connection, Path(data), type_, stack)
     if isinstance(data, EdgeList):
-        return edge_scan(connection, data, type_, stack)
+        return data.scan(connection, type_, stack)
     library = library_of(data)
     if library is not None:
         return table_scan(connection, data, library, type_, stack)
@@ -165,13 +176,9 @@ def _scan(connection: Any, data: object, type_: Type, stack: ExitStack) -> Scan:
 
 
 def is_directed_edge_list(data: object) -> bool:
-    """Whether data are an edge list of which (a, b) and (b, a) are two edges."""
-    return _is_edge_list(data) and not (isinstance(data, EdgeList) and not data.directed)
-
-
-def format_of(path: Path) -> str:
-    """The ending that says the format of a file, `.gz` aside."""
-    return path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+    """Whether data are a list of edges of which (a, b) and (b, a) are two."""
+    data = as_edge_list(data)
+    return _is_edge_list(data) and not (isinstance(data, EdgeList) and not data.is_directed)
 
 
 def _is_edge_list(data: object) -> bool:
@@ -184,8 +191,8 @@ def _scan_path(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Sc
     files = parquet_files(path)
     if files is not None:
         return parquet_scan(connection, path, files, type_, stack)
-    if _is_edge_list(path):
-        return edge_scan(connection, EdgeList(path), type_, stack)
+    if format_of(path) in _EDGE_LISTS:
+        return EdgeList(path).scan(connection, type_, stack)
     if format_of(path) == ".csv":
         return csv_scan(connection, path, type_, stack)
     raise SourceRejected(

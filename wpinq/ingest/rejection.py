@@ -12,6 +12,9 @@ from wpinq.errors import SourceRejected
 SHOWN = 10
 """How many positions a rejection names. How many there are in all is said as well."""
 
+OTHER_TYPE = "that is not of type"
+"""What reasons say of a value of another type."""
+
 Faults = dict[int, str]
 """Position of an unfit row, from 0 -> the reason, which never holds a value."""
 
@@ -32,8 +35,8 @@ class Tally:
         """More of them, with positions counted from some row."""
         self.add((position + after for position in faults), Counter(faults.values()))
 
-    def refuse(self, what: str, *, noun: str = "row", first: int = 0) -> None:
-        """Refuse `what`, if anything was found. Positions are printed counted from `first`."""
+    def refuse(self, what: str, *, noun: str = "row", first: int = 0, advice: str = "") -> None:
+        """Refuse `what`, if anything was found. Positions are printed counted from `first`; advice comes last."""
         count = self.reasons.total()
         if not count:
             return
@@ -43,7 +46,7 @@ class Tally:
         amount = f"1 {noun} is" if count == 1 else f"{count} {noun}s are"
         raise SourceRejected(
             f"Refused as a whole, {what}: {amount} unfit, at {noun} {places}{more}, counted from {first}. "
-            f"Reasons: {reasons}. Correct or leave out what is named here, and start again.",
+            f"Reasons: {reasons}. Correct or leave out what is named here, and start again.{advice}",
             tuple(self.first),
         )
 

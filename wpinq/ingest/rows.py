@@ -49,7 +49,7 @@ def mapping_scan(connection: Any, mapping: Mapping[Any, object], type_: Type, un
         nth = f"SELECT rowid AS n, row_number() OVER (PARTITION BY {names} ORDER BY rowid) AS nth FROM {STAGED}"
         for _, number, first in listed(connection, f"SELECT n, 0 AS reason FROM ({nth}) WHERE nth > 1"):
             found.add(first, {"the same record as an item before": number})
-    scan.norm = total
+    scan.norm, scan.noun = total, "item"
     return scan
 
 

@@ -7,18 +7,19 @@ positions and the reasons.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from wpinq.columns.flat import column_names
 from wpinq.columns.held import HeldColumns, cleanly, hold
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import UNFIT, Canonical, Unfit, any_of
-from wpinq.ingest.rejection import SHOWN, Tally
+from wpinq.ingest.rejection import OTHER_TYPE, SHOWN, Tally
 
+_T = TypeVar("_T")
 STAGED = "staged"
 """The table that rows wait in which can be read only once, or come from Python."""
 
@@ -41,8 +42,6 @@ class Scan:
         The columns of the record, which end the query where a row is unfit; or nothing, where `unfit` has to be asked.
     small : bool
         Whether it is known that they fit into memory.
-    weight : str
-        What equal rows weigh together, as SQL.
     number : str
         The position of a row from 0, as SQL.
     places : bool
@@ -55,6 +54,14 @@ class Scan:
         Another scan of the same rows, slower, for when this one fails.
     norm : Fraction, optional
         Of weighted rows, with the weight `w`, each record once.
+    repeats : {"keep", "drop", "refuse"}
+        What becomes of an edge that stood there before: it adds to the weight, or does not, or is unfit.
+    noun : str
+        What messages call one of them.
+    first : int
+        What messages count them from.
+    conversions : mapping
+        For each field, by its label, how to convert a column of another type.
     """
 
     what: str
@@ -63,13 +70,16 @@ class Scan:
     unfit: Sequence[Unfit] = ()
     checked: Sequence[str] = ()
     small: bool = True
-    weight: str = "count(*)::DOUBLE"
     number: str = "row_number() OVER () - 1"
     places: bool = True
     found: Tally = field(default_factory=Tally)
     unreadable: str = "cannot be read: read it yourself to see why"
     anew: Callable[[], Scan] | None = None
     norm: Fraction | None = None
+    repeats: Literal["keep", "drop", "refuse"] = "keep"
+    noun: str = "row"
+    first: int = 0
+    conversions: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of_fields(cls, what: str, source: str, fields: Sequence[Canonical], labels: Sequence[str], **more: Any) -> Scan:
@@ -88,18 +98,41 @@ class Scan:
         """The columns of the records, with their names."""
         return _named(self.leaves)
 
+    @property
+    def weight(self) -> str:
+        """What equal rows weigh together, as SQL; an error where there must be none."""
+        if self.repeats == "keep":
+            return "count(*)::DOUBLE"
+        return (
+            "1::DOUBLE" if self.repeats == "drop" else "CASE WHEN count(*) > 1 THEN error('twice') ELSE 1::DOUBLE END"
+        )
+
     def rows(self) -> str:
         """The query of the records, one a row of the source; an unfit row ends it with an error."""
         if self.checked:
             return f"SELECT {_named(self.checked)} FROM {self.source}"
-        unfit = any_of([condition for condition, _ in self.unfit])
-        fit = f" WHERE CASE WHEN {unfit} THEN {UNFIT} ELSE true END" if self.unfit else ""
-        return f"SELECT {self.records} FROM {self.source}{fit}"
+        return f"SELECT {self.records} FROM {self.source} {self.fit}"
 
     def numbered(self) -> str:
         """The query of the positions and the records."""
         weight = ", w" if self.norm is not None else ""
         return f"SELECT {self.number} AS n, {self.records}{weight} FROM {self.source}"
+
+    @property
+    def fit(self) -> str:
+        """The clause that ends a query with an error at a row that is unfit."""
+        unfit = any_of([condition for condition, _ in self.unfit])
+        return f"WHERE CASE WHEN {unfit} THEN {UNFIT} ELSE true END" if self.unfit else ""
+
+    def refuse(self, found: Tally) -> None:
+        """Refuse the rows, if anything was found unfit."""
+        said = {
+            label: words
+            for label, words in self.conversions.items()
+            if any(reason.startswith((f"{label}:", f"{label} (")) and OTHER_TYPE in reason for reason in found.reasons)
+        }
+        advice = "".join(f" To convert {label}: {words}." for label, words in said.items())
+        found.refuse(self.what, noun=self.noun, first=self.first, advice=advice)
 
 
 def _named(leaves: Sequence[str]) -> str:
@@ -107,52 +140,80 @@ def _named(leaves: Sequence[str]) -> str:
 
 
 def held_rows(
-    connection: Any, scan: Scan, type_: Type, noun: str, dataset: Callable[[str], str] | None = None
+    connection: Any, scan: Scan, type_: Type, dataset: Callable[[str], str] | None = None
 ) -> tuple[HeldColumns, Scan]:
     """The records of a scan with their weights, held; and the scan that gave them.
 
     Each row weighs 1, unless told; `dataset` makes of the query of rows that of records with their weights.
     """
-    scan.found.refuse(scan.what, noun=noun)
-    held = _attempt(connection, scan, type_, dataset)
-    if held is None and scan.anew is not None:
-        scan = scan.anew()
-        held = None if scan.found.reasons else _attempt(connection, scan, type_, dataset)
-    if held is None:
-        _refuse(connection, scan, noun)
-        raise SourceRejected(f"{scan.what} {scan.unreadable}")
-    return held, scan
+    return _taken(connection, scan, lambda scan: _held(connection, scan, type_, dataset))
 
 
-def _attempt(connection: Any, scan: Scan, type_: Type, dataset: Callable[[str], str] | None) -> HeldColumns | None:
-    """The records, or None where DuckDB fails; what it says of a failure may quote rows, and ends here."""
+def rows_in_order(connection: Any, scan: Scan) -> list[tuple[Any, ...]]:
+    """The records of a scan of rows as they stand, which are flat; for what is public."""
+    return _taken(connection, scan, lambda scan: _listed_rows(connection, scan))[0]
+
+
+def _taken(connection: Any, scan: Scan, take: Callable[[Scan], _T | None]) -> tuple[_T, Scan]:
+    """What can be taken of a scan whose rows are fit, or a refusal."""
     import duckdb
 
+    scan.refuse(scan.found)
+    taken = None
+    with contextlib.suppress(duckdb.Error, OSError, MemoryError):  # what it says of a failure may quote rows
+        taken = take(scan)
+    if taken is None and scan.anew is not None:
+        conversions, scan = scan.conversions, scan.anew()
+        scan.conversions = conversions
+        with contextlib.suppress(duckdb.Error, OSError, MemoryError):
+            taken = None if scan.found.reasons else take(scan)
+    if taken is None:
+        _refuse(connection, scan)
+        raise SourceRejected(f"{scan.what} {scan.unreadable}")
+    return taken, scan
+
+
+def _held(connection: Any, scan: Scan, type_: Type, dataset: Callable[[str], str] | None) -> HeldColumns:
     names = ", ".join(column_names(type_))
-    held = None
-    with contextlib.suppress(duckdb.Error, OSError, MemoryError):
-        if dataset is not None:
-            query = dataset(scan.rows())
-        elif scan.norm is None:
-            query = f"SELECT {names}, {scan.weight} AS w FROM ({scan.rows()}) GROUP BY {names}"
-        else:
-            query = f"SELECT {names}, w FROM {scan.source} WHERE w <> 0"
-        held = hold(connection, type_, query, scan.small, scan.norm)
-    return held
+    if dataset is not None:
+        query = dataset(scan.rows())
+    elif scan.norm is None:
+        query = f"SELECT {names}, {scan.weight} AS w FROM ({scan.rows()}) GROUP BY {names}"
+    else:
+        query = f"SELECT {names}, w FROM {scan.source} WHERE w <> 0"
+    return hold(connection, type_, query, scan.small, scan.norm)
 
 
-def _refuse(connection: Any, scan: Scan, noun: str) -> None:
+def _listed_rows(connection: Any, scan: Scan) -> list[tuple[Any, ...]] | None:
+    names = ", ".join(f"c{i}" for i in range(len(scan.leaves)))
+    again = "false" if scan.repeats == "keep" else f"row_number() OVER (PARTITION BY {names} ORDER BY n) > 1"
+    rows = f"SELECT *, {again} AS again FROM ({scan.numbered()} {scan.fit})"
+    with in_order(connection):
+        columns = connection.execute(f"SELECT {names}, again FROM ({rows}) ORDER BY n").fetchnumpy()
+    again = columns.pop("again")
+    if again.any() and scan.repeats == "refuse":
+        return None
+    return list(zip(*(column[~again].tolist() for column in columns.values()), strict=True))
+
+
+def _refuse(connection: Any, scan: Scan) -> None:
     """Say which rows are unfit, if any are."""
     import duckdb
 
-    reasons = [reason for _, reason in scan.unfit]
-    cases = " ".join(f"WHEN {condition} THEN {i}" for i, (condition, _) in enumerate(scan.unfit))
-    if scan.unfit:
-        found = f"SELECT {scan.number} AS n, CASE {cases} END AS reason FROM {scan.source}"
+    unfit = [*scan.unfit]
+    source = scan.source
+    if scan.repeats == "refuse":
+        nth = f"row_number() OVER (PARTITION BY {', '.join(scan.leaves)} ORDER BY place) AS nth"
+        source = f"(SELECT *, {nth} FROM (SELECT *, {scan.number} AS place FROM {source}))"
+        unfit.append(("nth > 1", "an edge that stood there before (drop duplicates to leave it out)"))
+    number = "place" if scan.repeats == "refuse" else scan.number
+    cases = " ".join(f"WHEN {condition} THEN {i}" for i, (condition, _) in enumerate(unfit))
+    if unfit:
+        found = f"SELECT {number} AS n, CASE {cases} END AS reason FROM {source}"
         with contextlib.suppress(duckdb.Error), in_order(connection):
-            for reason, number, first in listed(connection, f"SELECT * FROM ({found}) WHERE reason IS NOT NULL"):
-                scan.found.add(first, {reasons[reason]: number})
-    scan.found.refuse(scan.what, noun=noun)
+            for reason, times, first in listed(connection, f"SELECT * FROM ({found}) WHERE reason IS NOT NULL"):
+                scan.found.add(first, {unfit[reason][1]: times})
+    scan.refuse(scan.found)
 
 
 def listed(connection: Any, found: str) -> Iterator[tuple[int, int, list[int]]]:

@@ -10,20 +10,14 @@ from typing import Any
 from wpinq.dataset import EngineDataset, WeightRange
 from wpinq.errors import SourceRejected
 from wpinq.expr.person import Person
-from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
+from wpinq.expr.types import DURATION, FLOAT, INT, STR, TIME, CategoryOf, ListOf, TupleOf, Type
 from wpinq.ingest.canonical_rows import SPARK
 from wpinq.ingest.people import asymmetric, kept_of, weighed
+from wpinq.ingest.spark_columns import SparkColumn, spark_column
 from wpinq.ingest.typed_columns import Layout
 
 _WHAT = "the Spark frame"
 _UNREADABLE = "cannot be read by Spark: show it yourself to see why"
-_KINDS: dict[Type, tuple[str, ...]] = {
-    BOOL: ("boolean",),
-    INT: ("tinyint", "smallint", "int", "bigint"),
-    FLOAT: ("float", "double"),
-    STR: ("string",),
-}
-"""What Spark may call a type; the last is the canonical form."""
 
 
 def read_frame(
@@ -44,7 +38,7 @@ def read_frame(
     frame : pyspark.sql.DataFrame
         It is evaluated once.
     type_ : Type
-        The declared type: one or more int, float, bool or str, each perhaps null.
+        The declared type: one or more int, float, bool, str, date, timestamp, decimal or category, each perhaps null.
     unit_weight, cap, facts, person
         As `read_source` has them.
 
@@ -63,20 +57,31 @@ def read_frame(
     -----
     Costs no privacy: nothing is released.
     """
+    from pyspark.sql import functions as sql
+
     if unit_weight < 1:
         raise SourceRejected(f"a row weighs 1, above the unit weight {unit_weight}: declare a larger unit_weight")
     layout = Layout.of(type_)
     columns, kinds = _columns(frame)
     places = layout.pick(columns, _WHAT)
     for i, (place, field) in enumerate(zip(places, layout.types, strict=True)):
-        if field not in _KINDS:
-            raise SourceRejected(f"{_WHAT}: {layout.label(i)} is none of int, float, bool and str: offer rows instead")
-        if kinds[place] not in _KINDS[field]:
+        if isinstance(field, (ListOf, TupleOf)) or field in (TIME, DURATION):
+            raise SourceRejected(
+                f"{_WHAT}: {layout.label(i)} is none of int, float, bool, str, date, timestamp, decimal and category: "
+                "offer rows instead"
+            )
+        if spark_column(sql.lit(None), kinds[place], field) is None:
             raise SourceRejected(f"{_WHAT}: {layout.label(i)} is of another type than {field}: cast it in Spark")
+    given = frame.toDF(*[f"g{i}" for i in range(len(frame.columns))])
+    found = [
+        spark_column(sql.col(f"g{place}"), kinds[place], field)
+        for place, field in zip(places, layout.types, strict=True)
+    ]
+    canonical = [column for column in found if column is not None]
     if person is None:
-        fault, read = _checked(frame, layout, places, cap, facts)
+        fault, read = _checked(given, canonical, layout, cap, facts)
     else:
-        fault, read = _checked_people(frame, type_, layout, places, columns, kinds, cap, facts, person)
+        fault, read = _checked_people(given, canonical, _ids(columns, kinds, person), type_, layout, cap, facts, person)
     if read is None:
         raise SourceRejected(f"{_WHAT} {fault or _UNREADABLE}")
     return read
@@ -93,7 +98,7 @@ def _columns(frame: Any) -> tuple[list[str], list[str]]:
 
 
 def _checked(
-    frame: Any, layout: Layout, places: Sequence[int], cap: Fraction, facts: frozenset[str]
+    given: Any, columns: Sequence[SparkColumn], layout: Layout, cap: Fraction, facts: frozenset[str]
 ) -> tuple[str, EngineDataset | None]:
     """The dataset, or what is wrong with it. What Spark says of a failure quotes rows: it ends here.
 
@@ -101,43 +106,52 @@ def _checked(
     """
     held, fault, read = None, "", None
     with contextlib.suppress(Exception):
-        held = _weighed(frame, layout, places).localCheckpoint(eager=True)
+        held = _weighed(given, columns).localCheckpoint(eager=True)
         fault, weight_range = _first_fault(held, _unfit(layout), cap, facts)
         read = None if fault else EngineDataset(held, weight_range)
-    if read is None and held is not None:
+    if held is None:
+        fault = _unfit_column(given, columns, layout)
+    elif read is None:
         _let_go(held)
     return fault, read
 
 
+def _ids(columns: Sequence[str], kinds: Sequence[str], person: Person) -> tuple[Type, SparkColumn]:
+    """The type and the column of the ids of people."""
+    from pyspark.sql import functions as sql
+
+    if columns.count(person.column) != 1:
+        raise SourceRejected(f"{_WHAT} must have one column {person.column!r}, with the ids of people")
+    whose = columns.index(person.column)
+    for type_ in (INT, STR):
+        found = spark_column(sql.col(f"g{whose}"), kinds[whose], type_)
+        if found is not None:
+            return type_, found
+    raise SourceRejected(f"{_WHAT}: the ids in {person.column!r} are neither int nor str: cast them in Spark")
+
+
 def _checked_people(
-    frame: Any,
+    given: Any,
+    columns: Sequence[SparkColumn],
+    ids: tuple[Type, SparkColumn],
     type_: Type,
     layout: Layout,
-    places: Sequence[int],
-    columns: Sequence[str],
-    kinds: Sequence[str],
     cap: Fraction,
     facts: frozenset[str],
     person: Person,
 ) -> tuple[str, EngineDataset | None]:
     """The dataset of what counts of each person's rows, or what is wrong with it or with any row."""
-    if columns.count(person.column) != 1:
-        raise SourceRejected(f"{_WHAT} must have one column {person.column!r}, with the ids of people")
-    whose = columns.index(person.column)
-    if kinds[whose] not in _KINDS[INT] + _KINDS[STR]:
-        raise SourceRejected(f"{_WHAT}: the ids in {person.column!r} are neither int nor str: cast them in Spark")
-    id_type = INT if kinds[whose] in _KINDS[INT] else STR
+    from pyspark.sql import functions as sql
+
     holding: list[Any] = []
     fault, read = "", None
     with contextlib.suppress(Exception):
-        from pyspark.sql import functions as sql
-
-        given = frame.toDF(*[f"g{i}" for i in range(len(columns))])
-        rows = given.select(*_typed(layout, places), sql.col(f"g{whose}").cast(_KINDS[id_type][-1]).alias("p"))
+        checked = [column.checked().alias(f"c{i}") for i, column in enumerate(columns)]
+        rows = given.select(*checked, ids[1].checked().alias("p"))
         holding.append(rows.groupBy(*rows.columns).agg(sql.count(sql.lit(1)).alias("m")).localCheckpoint(eager=True))
-        fault = _row_fault(holding[0], {**_unfit(layout), **_unfit_ids(id_type, person.column)})
+        fault = _row_fault(holding[0], {**_unfit(layout), **_unfit_ids(ids[0], person.column)})
         if not fault:
-            spark = frame.sparkSession
+            spark = given.sparkSession
             kept = spark.sql(kept_of("{counted}", type_, person.at_most, SPARK), counted=holding[0])
             holding.append(kept.localCheckpoint(eager=True))
             if "symmetric" in facts and spark.sql(asymmetric("{kept}", type_), kept=holding[1]).limit(1).count():
@@ -147,6 +161,8 @@ def _checked_people(
             holding.append(made.localCheckpoint(eager=True))
             fault, weight_range = _first_fault(holding[2], {}, cap, facts)
             read = None if fault else EngineDataset(holding.pop(), weight_range)
+    if not holding and read is None:
+        fault = _unfit_column(given, columns, layout)
     for held in holding:
         _let_go(held)
     return fault, read
@@ -157,24 +173,25 @@ def _let_go(held: Any) -> None:
         held._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
 
-def _weighed(frame: Any, layout: Layout, places: Sequence[int]) -> Any:
+def _weighed(given: Any, columns: Sequence[SparkColumn]) -> Any:
     """The rows in canonical form, equal ones added up."""
     from pyspark.sql import functions as sql
 
-    given = frame.toDF(*[f"g{i}" for i in range(len(frame.columns))])
-    rows = given.select(*_typed(layout, places))
+    rows = given.select(*[column.checked().alias(f"c{i}") for i, column in enumerate(columns)])
     return rows.groupBy(*rows.columns).agg(sql.count(sql.lit(1)).cast("double").alias("w"))
 
 
-def _typed(layout: Layout, places: Sequence[int]) -> list[Any]:
-    """The columns of the records, in canonical form, of a frame whose columns are called `g0`, `g1`, …"""
+def _unfit_column(given: Any, columns: Sequence[SparkColumn], layout: Layout) -> str:
+    """Which column has what stands for nothing, where one has, read again."""
     from pyspark.sql import functions as sql
 
-    columns = []
-    for i, (place, field) in enumerate(zip(places, layout.types, strict=True)):
-        typed = sql.col(f"g{place}").cast(_KINDS[field][-1])
-        columns.append((typed + sql.lit(0.0) if field == FLOAT else typed).alias(f"c{i}"))  # -0.0 becomes 0.0
-    return columns
+    doubtful = [(i, column) for i, column in enumerate(columns) if column.unfit is not None]
+    with contextlib.suppress(Exception):
+        found = given.agg(*[sql.max(column.unfit) for _, column in doubtful]).collect()[0] if doubtful else ()
+        for is_so, (i, column) in zip(found, doubtful, strict=True):
+            if is_so:
+                return f"has in {layout.label(i)} {column.reason}"
+    return ""
 
 
 def _unfit(layout: Layout) -> dict[str, Any]:
@@ -189,7 +206,7 @@ def _unfit(layout: Layout) -> dict[str, Any]:
         if field == FLOAT:
             infinite = sql.isnan(value) | (sql.abs(value) == float("inf"))
             unfit[f"has a number in {label} that is not finite"] = sql.coalesce(infinite, sql.lit(False))
-        if field == STR:
+        if field == STR or isinstance(field, CategoryOf):
             unfit[f"has a text in {label} that is not UTF-8"] = sql.coalesce(~sql.is_valid_utf8(value), sql.lit(False))
     return unfit
 

@@ -21,6 +21,7 @@ Column = Sequence[Any]
 """Python values."""
 
 _PYTHON_TYPES: dict[Type, type] = {BOOL: bool, INT: int, FLOAT: float, STR: str}
+NO_BOOL = "an integer that is neither 0 nor 1, where bool is declared"
 PLAIN_KINDS = "biufU"
 """The numpy dtype kinds whose scalars mean the same as a Python bool, int, float or str."""
 
@@ -85,7 +86,8 @@ def normalize_column(column: Column, type_: Type, faults: Faults, label: str) ->
     values: list[Value] = []
     for position, value in enumerate(column):
         try:
-            values.append(_identified(plain(value, ID)) if type_ == ID else normalize(plain(value, type_), type_))
+            given = plain(value, type_)
+            values.append(_identified(given) if type_ == ID else normalize(_bits(given, type_), type_))
         except UnfitValue as reason:
             faults.setdefault(position, f"{label}: {reason}")
             values.append(None)
@@ -100,6 +102,19 @@ def _identified(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise UnfitValue(f"a value that is not of type {ID}")
     return f"{kind} {normalize(value, kind)}"
+
+
+def _bits(value: object, type_: Type) -> object:
+    """A value with 0 and 1 as the bools that data frames and files mean by them."""
+    if type_ == BOOL and isinstance(value, int) and not isinstance(value, bool):
+        if value not in (0, 1):
+            raise UnfitValue(NO_BOOL)
+        return value == 1
+    if isinstance(type_, ListOf) and isinstance(value, (list, tuple)):
+        return [_bits(item, type_.element) for item in value]
+    if isinstance(type_, TupleOf) and isinstance(value, (list, tuple)) and len(value) == len(type_.elements):
+        return [_bits(item, element) for item, element in zip(value, type_.elements, strict=True)]
+    return value
 
 
 def _proven_list(column: Sequence[Any], type_: Type) -> list[Value] | None:
@@ -134,6 +149,8 @@ def unwrap(value: Any) -> Any:
         return value
     if getattr(dtype, "names", None):
         return [value[name] for name in dtype.names]
+    if dtype.kind in "mM" and value != value:  # not a time, which is how a missing one is written
+        return None
     return value.item() if dtype.kind in PLAIN_KINDS else value
 
 

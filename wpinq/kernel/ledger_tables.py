@@ -172,9 +172,9 @@ def insert_answers(
     before = connection.total_changes
     for start in range(0, len(answers), _CHUNK):
         chunk = answers[start : start + _CHUNK]
-        rows = ", ".join([f"({measurement:d}, ?, ?, {entry:d})"] * len(chunk))
+        rows = ", ".join([f"(?1, ?{place}, ?{place + 1}, ?2)" for place in range(3, 2 * len(chunk) + 3, 2)])
         query = f"INSERT INTO answers (measurement, key, value, entry) VALUES {rows} ON CONFLICT DO NOTHING"
-        connection.execute(query, list(itertools.chain.from_iterable(chunk)))
+        connection.execute(query, [measurement, entry, *itertools.chain.from_iterable(chunk)])
     return connection.total_changes - before
 
 

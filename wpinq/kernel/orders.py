@@ -54,7 +54,8 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
     if type(measurement.sink) not in SINKS.values():
         raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
     if measurement.domain is not None:  # before the debit: a Measurement can be made by hand
-        measurement = replace(measurement, domain=check_domain(measurement.domain, measurement.plan.type))
+        domain = check_domain(measurement.domain, measurement.plan.type, canonical=True)
+        measurement = replace(measurement, domain=domain)
     certificate = certify(measurement.plan)
     versions = []
     for name, declared in certificate.sources.items():

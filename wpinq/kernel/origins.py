@@ -73,7 +73,7 @@ def _warn(message: str) -> None:
 
 def _file(data: object) -> object:
     """What tells a file from every other: device and inode; its name where it is on no disk of this machine."""
-    path = data.path if isinstance(data, EdgeList) else data
+    path = _offered(data)
     if not isinstance(path, (str, os.PathLike)):
         return None
     try:
@@ -86,6 +86,11 @@ def _file(data: object) -> object:
 def _reference(data: object) -> Callable[[], Any]:
     """A way back to an object. It is held only where it can be known in no other way, as a list or a dict."""
     try:
-        return weakref.ref(data)
+        return weakref.ref(_offered(data))
     except TypeError:
-        return lambda: data
+        return lambda: _offered(data)
+
+
+def _offered(data: object) -> Any:
+    """The path or object itself, of an edge list that says how to read it."""
+    return data.graph if isinstance(data, EdgeList) else data

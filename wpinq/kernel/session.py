@@ -276,8 +276,12 @@ class Session:
         if not orders:
             raise SessionError("nothing to release: give one measurement or several")
         self._check_engine(orders)
-        self._debit(orders)
-        released = [self._release(order) for order in orders]
+        new = set(self._debit(orders))  # of which there can be no answers yet
+        released = []
+        with self._engine.together([o.measurement.plan for o in orders if o.digest in new and o.measurement.domain]):
+            for order in orders:
+                released.append(self._release(order, order.digest in new))
+                new.discard(order.digest)
         return released[0] if isinstance(measurements, Measurement) else released
 
     def bill(self, measurements: Measurement | Sequence[Measurement]) -> Bill:
@@ -292,7 +296,7 @@ class Session:
             self._engine.check(order.measurement.plan)
         self._engine.open()
 
-    def _debit(self, orders: Sequence[Order]) -> None:
+    def _debit(self, orders: Sequence[Order]) -> frozenset[str]:
         by_digest = {order.digest: order for order in orders}
         versions = dict(pair for order in orders for pair in order.versions)
         declared = sources(order.measurement.plan for order in orders)
@@ -306,21 +310,21 @@ class Session:
             owed = charges(asked.sources, declared)
             return Pricing({account: to_nano(epsilon) for account, epsilon in owed.items()}, asked.parts)
 
-        self._ledger.debit({digest: order.measurement.description for digest, order in by_digest.items()}, price)
+        return self._ledger.debit({digest: order.measurement.description for digest, order in by_digest.items()}, price)
 
-    def _release(self, order: Order) -> Answers | Release:
+    def _release(self, order: Order, new: bool) -> Answers | Release:
         measurement = order.measurement
         if isinstance(measurement.sink, Choose):
             return self._choose(order)
         if measurement.domain is None:
             return Release(measurement, lambda keys: self._answer(order, keys))
-        return self._answer(order, measurement.domain)
+        return self._answer(order, measurement.domain, new)
 
-    def _answer(self, order: Order, keys: tuple[Value, ...]) -> Answers:
+    def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
         self._check_open()
         type_, factor = order.measurement.plan.type, float(order.measurement.sink.factor)
         encoded = [canonical_bytes(key, type_) for key in keys]
-        stored = self._ledger.answers(order.digest, encoded)
+        stored = {} if new else self._ledger.answers(order.digest, encoded)
         missing = [(key, code) for key, code in zip(keys, encoded, strict=True) if code not in stored]
         if missing:
             noisy = self._guarded(self._draw, order, [key for key, _ in missing])

@@ -13,9 +13,9 @@ from wpinq.expr import build, catalogue
 from wpinq.expr.nodes import Expr
 from wpinq.expr.printing import DEPTH_LIMIT, INFIX
 from wpinq.expr.trace import lift, trace
-from wpinq.expr.types import INT, NULL, ListOf, TupleOf
+from wpinq.expr.types import DURATION, INT, NULL, ListOf, TupleOf
 from wpinq.language.public_values import PublicScalar
-from wpinq.language.read import SCALARS
+from wpinq.language.read_types import SCALARS
 from wpinq.language.syntax import (
     Access,
     Argument,
@@ -115,7 +115,7 @@ class Lambdas:
         if isinstance(node, Infix):
             return self._infix(node.operator, below(node.left), below(node.right))
         if isinstance(node, Prefix):
-            return build.negate(below(node.operand)) if node.operator == "-" else build.call("not", below(node.operand))
+            return catalogue.apply("negate" if node.operator == "-" else "not", below(node.operand))
         if isinstance(node, Tuple):
             return build.record((None,) * len(node.items), tuple(below(item) for item in node.items))
         if isinstance(node, List):
@@ -170,7 +170,9 @@ class Lambdas:
             return catalogue.rebuild(_INFIX[operator], (left, right))
         if left.type in (INT, NULL) and right.type in (INT, NULL):  # as in the paper's `l.Count()/k`
             return build.call("floor_divide", left, right)
-        return build.divide(left, right)
+        if left.type == DURATION:
+            return catalogue.apply("floor_divide", left, right)
+        return catalogue.apply("divide", left, right)
 
     def _list(self, node: List, below: Callable[[Syntax], Expr]) -> Expr:
         built = catalogue.apply("list", *(below(item) for item in node.items))

@@ -5,6 +5,7 @@ Numbers are exact: `0.1` is 1/10 and `1/3` a third, so that a budget is what it 
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import math
 import operator
@@ -12,7 +13,11 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from wpinq.errors import EpsilonError, LanguageError
+from wpinq.errors import EpsilonError, ExpressionError, LanguageError
+from wpinq.expr import catalogue
+from wpinq.expr.build import constant
+from wpinq.expr.logical_values import presenter
+from wpinq.expr.nodes import Constant
 from wpinq.expr.printing import DEPTH_LIMIT
 from wpinq.language.syntax import Infix, Invocation, List, Literal, Name, NumberList, Prefix, Syntax, Tuple
 from wpinq.language.text import Text, shorten, suggest
@@ -26,6 +31,8 @@ KEYS_LIMIT = DOMAIN_LIMIT
 """The most keys of all output domains of a program together."""
 
 _DOMAIN_FUNCTIONS = ("range", "product")
+LITERALS = ("date", "timestamp", "time", "duration", "decimal")
+"""The functions that make a constant of a text."""
 _EXACT: dict[str, Callable[..., int | Fraction]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
@@ -40,7 +47,7 @@ class Values:
     def scalar(self, node: Syntax) -> PublicScalar:
         """A number, string, true, false or null."""
         value: PublicScalar = self._value(node, 0)
-        if isinstance(value, (tuple, list, range)):
+        if value is not None and not isinstance(value, (bool, int, Fraction, str)):
             raise self.text.error("expected a number, a string, true, false or null", node.position)
         return value
 
@@ -132,9 +139,11 @@ class Values:
             return self._infix(node, depth + 1)
         if isinstance(node, Invocation) and node.subject is None and not node.new and node.name in _DOMAIN_FUNCTIONS:
             return self._domain(node, depth + 1)
+        if isinstance(node, Invocation) and node.subject is None and not node.new and node.name in LITERALS:
+            return self._literal(node, depth + 1)
         raise self.text.error(
-            "only public values can stand here: numbers, strings, parameters and + - * / of them, lists, tuples, "
-            "range(a, b), product(…)",
+            'only public values can stand here: numbers, strings, parameters and + - * / of them, date("…") and the '
+            "like, lists, tuples, range(a, b), product(…)",
             node.position,
         )
 
@@ -164,15 +173,29 @@ class Values:
         exact = isinstance(left, int) and isinstance(right, int) and quotient.denominator == 1
         return int(quotient) if exact else quotient
 
+    def _literal(self, node: Invocation, depth: int) -> Any:
+        """A date, timestamp, time, duration or decimal, as Python has it."""
+        values = [self._value(argument.value, depth) for argument in node.arguments]
+        try:
+            made = catalogue.apply(node.name, *map(constant, values))
+        except ExpressionError as error:
+            raise self.text.error(str(error), node.position) from None
+        assert isinstance(made, Constant)
+        return presenter(made.type)(made.value)
+
     def _domain(self, node: Invocation, depth: int) -> Any:
         for argument in node.arguments:
             if argument.name is not None:
                 raise self.text.error(f"{node.name} takes no named arguments", argument.value.position)
         values = [self._value(argument.value, depth) for argument in node.arguments]
         if node.name == "range":
+            if len(values) == 2 and all(type(value) is datetime.date for value in values):
+                first, end = (value.toordinal() for value in values)
+                self._check_size(end - first, node)
+                return [datetime.date.fromordinal(day) for day in range(first, end)]
             if len(values) != 2 or not all(type(value) is int for value in values):
                 raise self.text.error(
-                    "a range of keys is range(first, end) with two integers, end left out", node.position
+                    "a range of keys is range(first, end) with two integers or two dates, end left out", node.position
                 )
             start, stop = values
             self._check_size(stop - start, node)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from wpinq.errors import ExpressionError, LanguageError
-from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Type, record_type, tuple_type
+from wpinq.errors import LanguageError
+from wpinq.expr.types import Type
+from wpinq.language.read_types import TypeReader
 from wpinq.language.syntax import (
     Access,
     Argument,
@@ -33,15 +34,8 @@ from wpinq.language.syntax import (
     Syntax,
     Tuple,
 )
-from wpinq.language.text import TABLE, Text, shorten, suggest
+from wpinq.language.text import TABLE, Text, shorten
 
-DIGITS_LIMIT = 400
-"""The most characters of a number."""
-
-EXPONENT_LIMIT = 400
-"""The largest decimal exponent of a number, of either sign; floats end at 308."""
-
-SCALARS: dict[str, Type] = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR}
 _WORDS = {"true": True, "false": False, "null": None}
 _CLOSERS = {
     "SEMICOLON": "`;`",
@@ -107,11 +101,8 @@ def _unexpected(text: Text, position: int, expected: Iterable[str]) -> LanguageE
     return text.error(hint, position)
 
 
-class _Reader:
+class _Reader(TypeReader):
     """One method for each rule of the grammar: from its children, nodes and tokens, to a node."""
-
-    def __init__(self, text: Text) -> None:
-        self.text = text
 
     def _children(self, *children: Any) -> tuple[Any, ...]:
         return children
@@ -150,73 +141,7 @@ class _Reader:
         *declared, name, value = children
         return Binding(name.start_pos, str(name), value, bool(declared))
 
-    # --- types ------------------------------------------------------------------------------------------------------
-
-    def named_type(self, name: Any) -> Type:
-        if name in SCALARS:
-            return SCALARS[name]
-        raise self.text.error(
-            f"there is no type `{shorten(name)}`; {suggest(name, [*SCALARS, 'list[T]'])}", name.start_pos
-        )
-
-    def list_type(self, name: Any, element: Type, bound: Any = None) -> Type:
-        if name != "list":
-            raise self.text.error(f"`{shorten(name)}` takes no `[`; a list is written list[T]", name.start_pos)
-        most = None
-        if bound is not None:
-            number = self.number(bound).value
-            if not isinstance(number, int) or number < 1:
-                raise self.text.error("the most elements of a list is an integer, at least 1", bound.start_pos)
-            most = number
-        return self._made(lambda: ListOf(element, bound=most), name.start_pos)
-
-    def tuple_type(self, opening: Any, *children: Any) -> Type:
-        if len(children) == 1:  # parentheses only; one field is written (T,)
-            only: Type = children[0]
-            return only
-        return self._made(lambda: tuple_type(c for c in children if isinstance(c, Type)), opening.start_pos)
-
-    def nullable_type(self, type_: Type) -> Type:
-        return type_.with_nullable()
-
-    def named(self, name: Any, type_: Type) -> tuple[Any, Type]:
-        return name, type_
-
-    def named_types(self, *pairs: tuple[Any, Type]) -> Type:
-        fields: dict[str, Type] = {}
-        for name, type_ in pairs:
-            if name in fields:
-                raise self.text.error(f"the field `{shorten(name)}` is there twice; name them apart", name.start_pos)
-            fields[str(name)] = type_
-        return self._made(lambda: record_type(fields), pairs[0][0].start_pos)
-
-    def _made(self, make: Callable[[], Type], position: int) -> Type:
-        try:
-            return make()
-        except ExpressionError as error:
-            raise self.text.error(str(error), position) from None
-
     # --- expressions ------------------------------------------------------------------------------------------------
-
-    def number(self, token: Any) -> Literal:
-        digits, _, exponent = token.lower().partition("e")
-        if len(token) > DIGITS_LIMIT or abs(int(exponent or 0)) > EXPONENT_LIMIT:
-            raise self.text.error(
-                f"a number has at most {DIGITS_LIMIT} digits and an exponent of at most {EXPONENT_LIMIT}",
-                token.start_pos,
-            )
-        whole = digits == token
-        return Literal(token.start_pos, int(token) if whole and "." not in token else Fraction(str(token)))
-
-    def string(self, token: Any) -> Syntax:
-        try:
-            return Literal(token.start_pos, json.loads(token))
-        except ValueError:
-            raise self.text.error(
-                'this string has an escape that is not one of \\" \\\\ \\n \\t \\r \\b \\f \\/ \\u0041; '
-                "a backslash is written \\\\",
-                token.start_pos,
-            ) from None
 
     def word(self, token: Any) -> Syntax:
         return Literal(token.start_pos, _WORDS[token])

@@ -9,9 +9,10 @@ from fractions import Fraction
 from itertools import product
 from typing import Literal
 
+from wpinq.expr.logical_values import LAST_DAY
 from wpinq.expr.nodes import Call, Lambda, make_lambda
-from wpinq.expr.printing import write, write_constant
-from wpinq.expr.types import INT, TupleOf, Type
+from wpinq.expr.printing import write, write_public
+from wpinq.expr.types import DATE, INT, DecimalOf, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement, NoisyAverage, NoisyCount, NoisySum
@@ -74,12 +75,17 @@ def _clamped_value(function: Lambda) -> Lambda | None:
             if not (isinstance(inner, Call) and inner.name == "min"):
                 return None
             value = inner.arguments[0]
-            if isinstance(value, Call) and value.name == "to_float" and value.arguments[0].type == INT:
+            if isinstance(value, Call) and value.name == "to_float" and _widened(value.arguments[0].type):
                 (value,) = value.arguments
             return make_lambda(function.parameters, value, function.level)
         if isinstance(expr, Call):
             stack.extend(reversed(expr.arguments))
     return None
+
+
+def _widened(type_: Type) -> bool:
+    """Whether a sum makes floats of such values by itself."""
+    return type_ == INT or isinstance(type_, DecimalOf)
 
 
 def _write_choice(score: str, fixed: Fraction | None) -> Callable[[Measurement], tuple[Node, list[str]] | None]:
@@ -100,14 +106,16 @@ def _over(m: Measurement) -> str:
 
 def write_keys(keys: tuple[Value, ...], type_: Type) -> str:
     """Public keys in their shortest form: a range, a product, or a list."""
-    if len(keys) > 2 and type_ == INT and keys == tuple(range(keys[0], keys[0] + len(keys))):
-        return f"range({keys[0]}, {keys[0] + len(keys)})"
+    if len(keys) > 2 and type_ in (INT, DATE) and keys == tuple(range(keys[0], keys[0] + len(keys))):
+        end = keys[0] + len(keys)
+        if type_ == INT or end <= LAST_DAY:
+            return f"range({write_public(keys[0], type_)}, {write_public(end, type_)})"
     if len(keys) > 2 and isinstance(type_, TupleOf) and type_.elements and None not in keys:
         parts = [tuple(dict.fromkeys(column)) for column in zip(*keys, strict=True)]
         if math.prod(map(len, parts)) == len(keys) and tuple(product(*parts)) == keys:
             inside = (write_keys(part, element) for part, element in zip(parts, type_.elements, strict=True))
             return f"product({', '.join(inside)})"
-    return f"[{', '.join(map(write_constant, keys))}]"
+    return f"[{', '.join(write_public(key, type_) for key in keys)}]"
 
 
 _EPSILON = SinkParameter("epsilon", "epsilon")

@@ -11,7 +11,7 @@ from itertools import count
 
 from wpinq.errors import LanguageError
 from wpinq.expr.nodes import Constant, Lambda
-from wpinq.expr.printing import RESERVED, TooDeep, quote, write, write_constant
+from wpinq.expr.printing import RESERVED, TooDeep, quote, write, write_public
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
 from wpinq.language.sinks import SINKS
 from wpinq.language.text import LIMITS, shorten, too_long
@@ -234,7 +234,7 @@ def _argument(value: object) -> str:
     if isinstance(value, Lambda):
         return write(value)
     if isinstance(value, Constant):
-        return write_constant(value.value)
+        return write_public(value.value, value.type)
     return repr(value)
 
 
@@ -268,7 +268,7 @@ def write_type(type_: Type) -> str:
     elif isinstance(type_, TupleOf):
         text = _write_fields(zip(type_.names, type_.elements, strict=True))
     elif isinstance(type_, Scalar) and type_.name != "null":
-        text = type_.name
+        text = type_.name  # what a logical type is called is how a program declares it
     else:
         raise LanguageError(f"a source of type {type_} cannot be declared in a program")
     return f"{text}?" if type_.nullable else text

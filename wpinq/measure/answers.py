@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.errors import AnswersError, WpinqError
-from wpinq.expr.types import TupleOf
+from wpinq.expr.logical_values import presenter
+from wpinq.expr.types import TupleOf, physical
 from wpinq.expr.values import Value
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, NoisyCount, check_domain
@@ -42,6 +43,8 @@ class Answers:
         The noisy values in the order of `keys`, read-only.
     simulated : bool
         Whether these come from `simulate`, which protects nothing.
+    keys : tuple
+        The public keys, in order: dates, decimals and their like as Python has them.
 
     Notes
     -----
@@ -52,20 +55,19 @@ class Answers:
     scale: float
     values: NDArray[np.float64]
     simulated: bool = False
+    keys: tuple[Value, ...] = field(init=False)
     _positions: dict[Value, int] = field(init=False)
 
     def __post_init__(self) -> None:
         # over bytes: an array that owns its memory could be made writeable again
         values = np.frombuffer(np.asarray(self.values, dtype=np.float64).tobytes(), dtype=np.float64)
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "_positions", {key: i for i, key in enumerate(self.keys)})
+        domain = self.measurement.domain or ()
+        object.__setattr__(self, "_positions", {key: i for i, key in enumerate(domain)})
+        shown = domain if physical(self.plan.type) is self.plan.type else tuple(map(presenter(self.plan.type), domain))
+        object.__setattr__(self, "keys", shown)
         if len(values) != len(self.keys):
             raise AnswersError(f"{len(self.keys)} keys need as many values, not {len(values)}")
-
-    @property
-    def keys(self) -> tuple[Value, ...]:
-        """The public keys, in order."""
-        return self.measurement.domain or ()
 
     @property
     def plan(self) -> Node:
@@ -130,7 +132,8 @@ class Answers:
         if not isinstance(self.measurement.sink, (NoisyCount, GeometricCount)):
             raise AnswersError("only the answers of NoisyCount and GeometricCount can be listed above a threshold")
         kept = [i for i, value in enumerate(self.values) if value > threshold]
-        keys = tuple(self.keys[i] for i in kept)
+        domain = self.measurement.domain or ()
+        keys = tuple(domain[i] for i in kept)
         return replace(self, measurement=replace(self.measurement, domain=keys), values=self.values[kept])
 
     def interval(self, key: object, confidence: float = 0.95) -> tuple[float, float]:
@@ -190,7 +193,7 @@ class Answers:
             "scale": self.scale,
             "reading": self.measurement.reading,
             "plan": plan_to_json(self.plan),
-            "keys": [value_to_json(key) for key in self.keys],
+            "keys": [value_to_json(key, self.plan.type) for key in self.measurement.domain or ()],
             "values": [float(value) for value in self.values],
         }
 
@@ -237,7 +240,7 @@ def _read(data: Any) -> Answers:
     for name in ("quantile", "step"):
         if sink_data.get(name) is not None:
             sink_data[name] = Fraction(sink_data[name])
-    keys = check_domain((value_from_json(key, plan.type) for key in data["keys"]), plan.type)
+    keys = check_domain((value_from_json(key, plan.type) for key in data["keys"]), plan.type, canonical=True)
     measurement = Measurement(plan, sink_class(**sink_data), parse_epsilon(data["epsilon"]), keys, str(data["reading"]))
     values = np.array(data["values"], dtype=np.float64)
     scale = float(data["scale"])

@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from wpinq.errors import PlanError
-from wpinq.expr import build, catalogue
+from wpinq.expr import build, catalogue, infix
 from wpinq.expr.nodes import Constant, Expr
 from wpinq.expr.trace import Symbol, UserFunction, lift
-from wpinq.expr.types import FLOAT, INT
+from wpinq.expr.types import FLOAT, INT, DecimalOf
 
 
 def check_range(lower: float, upper: float) -> tuple[float, float]:
@@ -25,7 +25,7 @@ def sum_elements(value: UserFunction, low: float, high: float) -> UserFunction:
     magnitude = max(abs(low), abs(high))
 
     def elements(record: Symbol) -> Any:
-        return [_weighted("sum", build.divide(_clamped(value, record, low, high), _number(magnitude)))]
+        return [_weighted("sum", infix.divide(_clamped(value, record, low, high), _number(magnitude)))]
 
     return elements
 
@@ -36,9 +36,9 @@ def average_elements(value: UserFunction, low: float, high: float) -> UserFuncti
 
     def elements(record: Symbol) -> Any:
         clamped = _clamped(value, record, low, high)
-        offset = build.divide(build.arithmetic("subtract", clamped, _number(middle)), _number(half))
+        offset = infix.divide(infix.arithmetic("subtract", clamped, _number(middle)), _number(half))
         present = catalogue.apply("where", catalogue.apply("is_null", clamped), _number(0.0), _number(0.5))
-        half_offset = build.arithmetic("multiply", offset, _number(0.5))
+        half_offset = infix.arithmetic("multiply", offset, _number(0.5))
         return [_weighted("sum", half_offset), _weighted("count", present)]
 
     return elements
@@ -54,6 +54,6 @@ def _number(value: float) -> Constant:
 
 def _clamped(value: UserFunction, record: Symbol, low: float, high: float) -> Expr:
     number = lift(value(record))
-    if number.type not in (INT, FLOAT):
+    if number.type not in (INT, FLOAT) and not isinstance(number.type, DecimalOf):
         raise PlanError(f"a sum or an average needs a function to numbers, not to {number.type}")
-    return catalogue.apply("max", catalogue.apply("min", build.to_float(number), _number(high)), _number(low))
+    return catalogue.apply("max", catalogue.apply("min", infix.to_float(number), _number(high)), _number(low))

@@ -17,7 +17,7 @@ from wpinq.engines.contract import sides_of
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
-from wpinq.expr.values import UnfitValue, Value, canonical_bytes, normalize
+from wpinq.expr.values import UnfitValue, Value, canonical_bytes, check_canonical, normalize
 from wpinq.ingest.typed_columns import plain
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.laws import DoubleGeometric, half_width
@@ -224,7 +224,7 @@ class Measurement:
     epsilon : Fraction
         The privacy parameter of the release, before uses and unit weight multiply it.
     domain : tuple or None
-        The public keys that are released; None where keys are asked for one by one.
+        The public keys that are released, in canonical form (`expr.values`); None where keys are asked for one by one.
     reading : str
         How to read the weights, where the query knows.
     """
@@ -259,8 +259,10 @@ def _unpickle(plan: Mapping[str, Any], *rest: Any) -> Measurement:
     return Measurement(plan_from_json(plan), *rest)
 
 
-def check_domain(keys: Iterable[object], type_: Type) -> tuple[Value, ...]:
+def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False) -> tuple[Value, ...]:
     """Public keys in canonical form, each once, in the order given.
+
+    Those of a measurement are `canonical`: what stands for dates and the like, and not these themselves.
 
     Raises
     ------
@@ -270,10 +272,10 @@ def check_domain(keys: Iterable[object], type_: Type) -> tuple[Value, ...]:
     if isinstance(keys, str):
         raise PlanError(f"the keys {keys!r} are one text: give a list of keys")
     checked: dict[Value, None] = {}
-    nullable = type_.with_nullable()
+    nullable, check = type_.with_nullable(), check_canonical if canonical else normalize
     for key in keys:
         try:
-            checked[normalize(plain(key, type_), nullable)] = None
+            checked[check(plain(key, type_), nullable)] = None
         except UnfitValue as reason:
             raise PlanError(f"the key {key!r} cannot be released: {reason}; keys are of type {type_}") from None
     return tuple(checked)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable
-from wpinq.expr.types import BOOL, Type
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, walk
+from wpinq.expr.types import BOOL, CategoryOf, Type
 from wpinq.expr.values import Value
 
 DOMAIN_LIMIT = 1_000_000
@@ -33,7 +33,8 @@ class Inference:
         self, function: Lambda, inputs: Sequence[Domain | None], *, elements: bool = False
     ) -> Domain | None:
         """The values of a function, or the elements of the lists that it gives."""
-        arguments = {v.digest: domain for v, domain in zip(function.parameters, inputs, strict=True)}
+        arguments = {v.digest: domain for v, domain in zip(function.core.parameters, inputs, strict=True)}
+        listed_in_types = _of_categories(function)
         done: dict[tuple[bytes, bool], Domain | None] = {}
         root = (function.body.core, elements)
         stack = [(*root, False)]
@@ -42,7 +43,9 @@ class Inference:
             parts = _parts(expr, listed)
             if ready:
                 found = self.combine(expr, listed, arguments, [done[part.digest, within] for part, within in parts])
-                done[expr.digest, listed] = of_type(expr.type) if found is None else found
+                if found is None:
+                    found = of_type(expr.type) if listed else listed_in_types.get(expr.digest, of_type(expr.type))
+                done[expr.digest, listed] = found
             elif (expr.digest, listed) not in done:
                 stack.append((expr, listed, True))
                 stack.extend((part, within, False) for part, within in parts)
@@ -97,7 +100,16 @@ class Inference:
 
 def of_type(type_: Type) -> Domain | None:
     """The values of a type that has few."""
+    if isinstance(type_, CategoryOf):
+        return type_.listed
     return (False, True) if type_ == BOOL else None
+
+
+def _of_categories(function: Lambda) -> dict[bytes, Domain]:
+    """The values of what is a category, by what stands for it in primitives, which know strings only."""
+    if function.core is function:
+        return {}
+    return {e.core.digest: e.type.listed for e in walk(function) if isinstance(e.type, CategoryOf)}
 
 
 def _parts(expr: Expr, listed: bool) -> tuple[tuple[Expr, bool], ...]:

@@ -15,16 +15,37 @@ from typing import Any
 from wpinq.errors import PlanError, WpinqError
 from wpinq.expr import catalogue
 from wpinq.expr.facts import FACTS
+from wpinq.expr.logical_values import parse, to_text
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
 from wpinq.expr.person import Person
-from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, Scalar, TupleOf, Type, check_field_name
+from wpinq.expr.types import (
+    BOOL,
+    DATE,
+    DURATION,
+    FLOAT,
+    INT,
+    NULL,
+    STR,
+    TIME,
+    TIMESTAMP,
+    CategoryOf,
+    DecimalOf,
+    ListOf,
+    Logical,
+    Scalar,
+    TupleOf,
+    Type,
+    category,
+    check_field_name,
+    decimal,
+)
 from wpinq.expr.values import Value, normalize
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operator import REGISTRY
 from wpinq.plan.operators import Source
 
 Json = Any
-_SCALARS = {type_.name: type_ for type_ in (INT, FLOAT, BOOL, STR, NULL)}
+_SCALARS = {type_.name: type_ for type_ in (INT, FLOAT, BOOL, STR, NULL, DATE, TIMESTAMP, TIME, DURATION)}
 
 
 def plan_to_json(root: Node) -> dict[str, Json]:
@@ -100,6 +121,10 @@ def type_to_json(type_: Type) -> Json:
     elif isinstance(type_, TupleOf):
         elements = [type_to_json(element) for element in type_.elements]
         shape = {"fields": [list(pair) for pair in zip(type_.names, elements, strict=True)]}
+    elif isinstance(type_, DecimalOf):
+        shape = {"decimal": type_.scale}
+    elif isinstance(type_, CategoryOf):
+        shape = {"category": list(type_.listed)}
     else:
         assert isinstance(type_, Scalar)
         shape = {"scalar": type_.name}
@@ -118,17 +143,33 @@ def type_from_json(data: Json) -> Type:
             if name is not None:
                 check_field_name(name)
         return TupleOf(tuple(names), tuple(type_from_json(element) for element in elements), nullable=nullable)
+    if "decimal" in data:
+        return decimal(data["decimal"]).with_nullable(nullable)
+    if "category" in data:
+        return category(*data["category"]).with_nullable(nullable)
     return _SCALARS[data["scalar"]].with_nullable(nullable)
 
 
-def value_to_json(value: Value) -> Json:
-    """A value as plain data; records and lists as arrays."""
-    return [value_to_json(item) for item in value] if isinstance(value, tuple) else value
+def value_to_json(value: Value, type_: Type) -> Json:
+    """A value as plain data; records and lists as arrays, dates, decimals and their like as text."""
+    if value is None:
+        return None
+    if isinstance(type_, Logical):
+        return to_text(value, type_)
+    if isinstance(type_, ListOf):
+        return [value_to_json(item, type_.element) for item in value]
+    if isinstance(type_, TupleOf):
+        return [value_to_json(item, element) for item, element in zip(value, type_.elements, strict=True)]
+    return value
 
 
 def value_from_json(data: Json, type_: Type) -> Value:
     """The value of a type, checked."""
-    return normalize(data, type_.with_nullable())
+    return normalize(data, type_.with_nullable(), _from_text)
+
+
+def _from_text(data: Json, type_: Logical) -> Value:
+    return parse(normalize(data, STR), type_)
 
 
 def _argument_to_json(value: Any) -> Json:
@@ -164,7 +205,7 @@ def _expression_to_json(root: Expr) -> list[Json]:
     for expr in walk(root):
         places[expr.digest] = len(table)
         if isinstance(expr, Constant):
-            table.append({"constant": value_to_json(expr.value), "type": type_to_json(expr.type)})
+            table.append({"constant": value_to_json(expr.value, expr.type), "type": type_to_json(expr.type)})
         elif isinstance(expr, Variable):
             table.append({"variable": expr.level, "name": expr.name, "type": type_to_json(expr.type)})
         elif isinstance(expr, Lambda):
@@ -182,7 +223,7 @@ def _expression_from_json(table: list[Json]) -> Expr:
     for item in table:
         if "constant" in item:
             type_ = type_from_json(item["type"])
-            built.append(Constant(type_, normalize(item["constant"], type_)))
+            built.append(Constant(type_, normalize(item["constant"], type_, _from_text)))
         elif "variable" in item:
             built.append(_variable(item["type"], item["variable"], item["name"]))
         elif "lambda" in item:

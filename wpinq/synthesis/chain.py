@@ -158,7 +158,7 @@ class GenericChain:
     def save(self) -> ChainState:
         self._load()
         held = {
-            name: [[value_to_json(record), weight] for record, weight in dataset.items()]
+            name: [[value_to_json(record, self._sources[name].record), weight] for record, weight in dataset.items()]
             for name, dataset in self._candidate.items()
         }
         return {

@@ -19,6 +19,7 @@ from wpinq.engines.relational.rules.operators import relation_of
 from wpinq.engines.relational.spark.cluster import SparkDatabase
 from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.errors import PlanError
+from wpinq.expr.logical_values import presenter
 from wpinq.expr.types import type_from_annotation
 from wpinq.expr.values import normalize, order_key
 from wpinq.graphs.recipes import joint_degrees, symmetrize
@@ -60,7 +61,8 @@ def test_expressions_give_their_outputs(database: SparkDatabase, functions: list
     query = source.select(lambda row: (row.number, *(cases[0].function(row.record) for cases in functions)))
     cases = [(place, case) for place, cases in enumerate(functions, 1) for case in cases]
     data = {(number, normalize(case.given, type_)): 1.0 for number, (_, case) in enumerate(cases)}
-    output = {record[0]: record for record in database.evaluate(query.plan, {"given": data})}
+    shown = presenter(query.plan.type)
+    output = {record[0]: shown(record) for record in database.evaluate(query.plan, {"given": data})}
     found = [output[number][place] for number, (place, _) in enumerate(cases)]
     assert repr(found) == repr([case.output for _, case in cases])
 

@@ -103,6 +103,7 @@ def test_what_is_no_frame_is_refused(spark: Any) -> None:
 
 
 STOPPED = """
+import pathlib
 import pyspark
 import wpinq as wp
 
@@ -113,7 +114,14 @@ session.release(numbers.noisy_count(epsilon=0.25, over=[1]))
 context = pyspark.SparkContext._active_spark_context
 data = pyspark.sql.SparkSession(context).range(3).selectExpr("id AS value")
 session.protect(wp.source("more", int), data, budget=1)
-settings = ("spark.ui.enabled", "spark.ui.showConsoleProgress", "spark.eventLog.enabled")
+texts = pyspark.sql.SparkSession(context).range(1000).selectExpr("concat('Rumpelstilzchen ', id) AS value")
+session.protect(wp.source("names", str), texts, budget=1)
+session.protect(wp.source("rows", str), [f"Rumpelstilzchen {number}" for number in range(1000)], budget=1)
+session.release(wp.source("rows", str).noisy_count(epsilon=0.5, over=["nobody"]))
+written = [path for path in pathlib.Path(".").rglob("*") if path.is_file()]
+print(any(path.name.startswith("shuffle_") for path in written))
+print([path for path in written if b"Rumpelstilzchen" in path.read_bytes()])
+settings = ("spark.ui.enabled", "spark.ui.showConsoleProgress", "spark.eventLog.enabled", "spark.io.encryption.enabled")
 print([context.getConf().get(name) for name in settings])
 context.stop()
 for act in (
@@ -133,8 +141,11 @@ except wp.errors.LedgerError:
 """
 
 
-def test_a_spark_started_here_shows_nothing_and_may_be_stopped(spark: Any, tmp_path: Path) -> None:
-    wanted = "--master local[1] --driver-memory 1g --conf spark.ui.enabled=true --conf spark.eventLog.enabled=true"
+def test_a_spark_started_here_shows_and_writes_nothing_and_may_be_stopped(spark: Any, tmp_path: Path) -> None:
+    wanted = (
+        "--master local[2] --driver-memory 1g --conf spark.ui.enabled=true --conf spark.eventLog.enabled=true "
+        f"--conf spark.local.dir={tmp_path} --conf spark.shuffle.compress=false --conf spark.sql.shuffle.partitions=2"
+    )
     environment = os.environ | {
         "PYSPARK_SUBMIT_ARGS": f"{wanted} pyspark-shell",
         "PYSPARK_PYTHON": sys.executable,
@@ -146,7 +157,7 @@ def test_a_spark_started_here_shows_nothing_and_may_be_stopped(spark: Any, tmp_p
         [sys.executable, "-c", STOPPED], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
     )
     refusal = f"{starting.STOPPED} None"
-    expected = ["['false', 'false', 'false']", refusal, refusal, "1/4", "closed"]
+    expected = ["True", "[]", "['false', 'false', 'false', 'true']", refusal, refusal, "1/4", "closed"]
     assert done.stdout.splitlines() == expected, done.stderr
 
 

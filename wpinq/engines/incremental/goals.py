@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from wpinq.engines.incremental.loss import loss
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
+from wpinq.plan.erasure import physical_plan
 from wpinq.plan.node import Node
 
 
@@ -25,6 +26,9 @@ class Goal:
     values: Mapping[Value, float]
     outside: bool = False
     width: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "plan", physical_plan(self.plan))
 
     def check(self) -> None:
         """Raise PlanError where the price or the width is negative or not finite."""

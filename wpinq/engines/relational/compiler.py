@@ -7,19 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from wpinq.columns.flat import column_names, has_lists
-from wpinq.engines.relational.blocks.block import SqlTable
+from wpinq.columns.flat import column_names, column_types, has_lists
+from wpinq.engines.relational.blocks.block import SqlTable, grows
 from wpinq.engines.relational.blocks.relation import Relation, column_list
 from wpinq.engines.relational.blocks.subjects import Reuse
 from wpinq.engines.relational.blocks.term import ONE
 from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.rules.operators import relation_of
+from wpinq.engines.relational.sql.asked import can_narrow
 from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect, Unsupported
 from wpinq.engines.relational.sql.emit import Emitter
 from wpinq.engines.relational.sql.script import Equal, Rewrite, Script, SqlStatement
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
-from wpinq.plan.certify import Certificate
+from wpinq.plan.certify import Certificate, certify
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
 
@@ -46,6 +47,10 @@ class Compiled:
         The type of the output's records.
     steps : tuple of (str, int)
         The operators in order, each with the number of statements that come before it.
+    grows : bool
+        Whether the query of the output joins tables to more rows than they have.
+    asked : bool
+        Whether it gives all weights of the records that are asked for, and needs to be told which.
     open : frozenset of str
         The tables, sources among them, whose weights the program takes as any: see `rewrites.equal_weights`.
     """
@@ -58,6 +63,8 @@ class Compiled:
     reads: tuple[str, ...]
     type: Type
     steps: tuple[tuple[str, int], ...]
+    grows: bool
+    asked: bool
     open: frozenset[str]
 
     @property
@@ -71,13 +78,19 @@ class Compiled:
         return [*((statement.step, statement.query) for statement in self.statements), (self.steps[-1][0], self.query)]
 
 
-@lru_cache(maxsize=128)
 def compile_plan(
-    root: Node, rewrites: tuple[Rewrite, ...] = REWRITES, equal: Equal = frozenset(), dialect: Dialect = DUCKDB
+    root: Node,
+    rewrites: tuple[Rewrite, ...] = REWRITES,
+    equal: Equal = frozenset(),
+    dialect: Dialect = DUCKDB,
+    shared: frozenset[bytes] = frozenset(),
+    asked: bool = False,
 ) -> Compiled:
-    """The program that evaluates a plan: a function of the plan, and of which tables have equal weights.
+    """The program that evaluates a plan: a function of the plan, of which tables have equal weights, of what is shared.
 
-    Knowing that of a table changes no statement up to the one that makes it.
+    Knowing of a table that its weights are equal changes no statement up to the one that makes it. Steps that are
+    shared with other plans, by digest, are stored as partial sums where that changes no weight: see
+    `Script.partly_summed`. Asked for keys, it makes no rows of other records where that helps: see `sql.asked`.
 
     Examples
     --------
@@ -87,16 +100,27 @@ def compile_plan(
     SELECT * FROM (SELECT a0."c0" AS c0, a0."w" AS w FROM source_numbers AS a0
     WHERE (a0."c0" < CAST(5 AS BIGINT))) WHERE w <> 0 ORDER BY c0 NULLS FIRST
     """
+    return _compiled(root, rewrites, equal, dialect, shared, asked)
+
+
+def compile_anew(
+    root: Node,
+    rewrites: tuple[Rewrite, ...],
+    equal: Equal,
+    dialect: Dialect,
+    shared: frozenset[bytes],
+    asked: bool,
+) -> Compiled:
+    """The same, remembered nowhere: a weight that was found in protected data must not outlive them."""
     script = Script(Emitter(dialect), rewrites, equal=equal)
     try:
-        return _compile(root, script)
+        return _compile(root, script, shared, asked)
     except Unsupported as gap:
         reason = f"{script.step}: {gap}"
     raise PlanError(reason)
 
 
-compile_anew = compile_plan.__wrapped__
-"""The same, remembered nowhere: a weight that was found in protected data must not outlive them."""
+_compiled = lru_cache(maxsize=512)(compile_anew)  # behind a function, so that all ways to call it are one
 
 
 def _table(source: str) -> str:
@@ -105,42 +129,52 @@ def _table(source: str) -> str:
     return f"source_{source}" if plain else f"sourcex_{source.encode().hex()}"
 
 
+def source_tables(root: Node) -> dict[str, str]:
+    """The tables that the sources of a plan must stand in, by name of the source."""
+    return {name: _table(name) for name in sources([root])}
+
+
 def _facts(root: Node, equal: Equal) -> Callable[[Node], Relation]:
     """What the plan says of the dataset at a node, as a relation without blocks: its type, its mass and its sign."""
     above = {table for table, weight in equal if weight > 0}
     positive = frozenset(name for name in sources([root]) if _table(name) in above)
-    certain = Certificate(root, positive).steps  # not a remembered one: which weights are positive was found in data
+    # not a remembered one where weights are positive that were found in data
+    certain = (Certificate(root, positive) if positive else certify(root)).steps
     return lambda node: Relation((), node.type, certain[node.digest].mass, certain[node.digest].nonnegative)
 
 
-def _compile(root: Node, script: Script) -> Compiled:
+def _compile(root: Node, script: Script, shared: frozenset[bytes], asked: bool) -> Compiled:
     said = _facts(root, script.equal)
     order = list(topological([root]))
     uses = Counter(child.digest for node in order for child in node.inputs)
-    tables: dict[str, str] = {}
     steps: list[tuple[str, int]] = []
     relations: dict[bytes, Relation] = {}
     for node in order:
         script.step = node.operator.name
         steps.append((script.step, len(script.statements)))
         if isinstance(node.operator, Source):
-            name = tables.setdefault(node.operator.source, _table(node.operator.source))
-            relation = _source(script, node.operator, name, said(node))
+            relation = _source(script, node.operator, _table(node.operator.source), said(node))
         else:
             inputs = [relations[child.digest] for child in node.inputs]
             relation = relation_of(node.operator, script, inputs, said(node))
         if script.rewritten(Reuse(relation, uses[node.digest])).stored:
             relation = script.stored(relation)
+        if node.digest in shared:
+            relation = script.partly_summed(relation)
         relations[node.digest] = relation
     result = relations[root.digest]
     script.step = root.operator.name
     output, table = script.grouped(result)
+    grown = result.parts is None and any(grows(block) for block in result.blocks)
+    narrow = _narrowed(script, result) if asked and grown and can_narrow(result.blocks) else None
+    if narrow is not None:
+        output, table = narrow
     if result.unique and result.table is None and result.blocks[0].weight.kind != "literal":
         output = f"SELECT * FROM ({output}) WHERE w <> 0"
     sorts = script.emitter.dialect.sorts and not has_lists(result.type)
     keys = [f"{name} NULLS FIRST" for name in column_names(result.type)] if sorts else []
     return Compiled(
-        tables,
+        source_tables(root),
         tuple(script.statements),
         output,
         f" ORDER BY {', '.join(keys)}" if keys else "",
@@ -148,8 +182,20 @@ def _compile(root: Node, script: Script) -> Compiled:
         table.reads,
         result.type,
         tuple(steps),
+        grown,
+        narrow is not None,
         frozenset(script.open),
     )
+
+
+def _narrowed(script: Script, result: Relation) -> tuple[str, SqlTable] | None:
+    """The query of an output that is asked for keys, where they filter a table in each of its blocks."""
+    script.asked = column_types(result.type)
+    try:
+        found = script.grouped(result)
+    finally:
+        script.asked = ()
+    return found if script.narrow else None
 
 
 def _source(script: Script, operator: Source, name: str, output: Relation) -> Relation:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import threading
-from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
 from wpinq.dataset import WeightRange
-from wpinq.engines.contract import Engine
-from wpinq.engines.relational.compiler import Compiled, compile_anew, compile_plan
-from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect
-from wpinq.engines.relational.sql.script import Equal, Rewrite, SqlStatement
-from wpinq.errors import EvaluationFailed, PlanError
-from wpinq.plan.arithmetic import FLOAT, Arithmetic
-from wpinq.plan.node import Node, sources
-from wpinq.plan.operators.source import Source
-
-T = TypeVar("T")
-
-Compile = Callable[[Node, tuple[Rewrite, ...], Equal, Dialect], Compiled]
-"""What compiles with found weights. Whoever remembers programs with them forgets them with the data."""
+from wpinq.engines.relational.compiler import Compiled
+from wpinq.engines.relational.programs import Found, Plan, Programs
+from wpinq.engines.relational.sql.script import SqlStatement
 
 
 class TableStore(Protocol):
     """What a database must do: make tables, drop them, and say whether all rows of one weigh the same."""
+
+    @property
+    def found(self) -> Found:
+        """The least and the greatest weight of the tables of which that is known, of some that are gone too."""
+
+    def stands(self, table: str) -> bool:
+        """Whether a table is there from before. It then stays until it is dropped."""
 
     def create(self, statement: SqlStatement, shared: bool) -> None:
         """Run a statement. Its table is read more than once if it is shared, as far as can be told by now."""
@@ -33,86 +28,18 @@ class TableStore(Protocol):
         """Let go of a table that a statement made."""
 
     def weights(self, table: str) -> WeightRange:
-        """The least and the greatest weight in a table; None where it has no rows."""
+        """The least and the greatest weight in a table; None where it has no rows. It is in `found` from now on."""
 
 
-class RelationalEngine(Engine):
-    """What the databases have in common: a table for each dataset that they were given, and one evaluation at a time.
-
-    Threads take turns.
-    """
-
-    failed: ClassVar[str]
-    """What is said of an evaluation that failed, whatever the reason: a database's own words could show data."""
-
-    def __init__(self) -> None:
-        self._held: dict[str, tuple[Source, object]] = {}
-        self._closed = False
-        self._lock = threading.RLock()
-
-    def forget(self, name: str) -> None:
-        """Let go of the dataset of a source."""
-        with self._lock:
-            for table in [table for table, (source, _) in self._held.items() if source.source == name]:
-                self._let_go(table)
-
-    def _hold(self, table: str, source: Source, weights: Any) -> None:
-        """Load a dataset, unless it is the one that the table of its source has."""
-        held = self._held.get(table)
-        if held is None or held[0] != source or held[1] is not weights:
-            self._let_go(table)
-            self._load(table, source, weights)
-            self._held[table] = (source, weights)
-
-    def _let_go(self, table: str) -> None:
-        """Drop the table of a source, and all that was made of it, where there is one."""
-        source, weights = self._held.pop(table, (None, None))
-        if source is not None:
-            self._drop(table, weights)
-
-    @abstractmethod
-    def _load(self, table: str, source: Source, weights: Any) -> None: ...
-
-    @abstractmethod
-    def _drop(self, table: str, weights: object) -> None: ...
-
-    def _in_turn(self, attempt: Callable[[], T | None]) -> T:
-        """What an evaluation gives; where it gives nothing, it failed."""
-        with self._lock:
-            if self._closed:
-                raise PlanError("this database is closed")
-            output = attempt()
-        if output is None:
-            raise EvaluationFailed(self.failed)
-        return output
-
-
-def check_given(engine: str, root: Node, data: Mapping[str, Any], arithmetic: Arithmetic = FLOAT) -> dict[str, Source]:
-    """The sources of a plan, each of which must have data; refused too is what is not computed in floats."""
-    if arithmetic.name != FLOAT.name:
-        raise PlanError(f'the engine "{engine}" computes in floats; for exact=True use engine="reference"')
-    declared = sources([root])
-    for name in declared:
-        if name not in data:
-            raise PlanError(f"no data for the source {name!r}")
-    return declared
-
-
-def run(
-    root: Node,
-    rewrites: tuple[Rewrite, ...],
-    tables: TableStore,
-    on_step: Callable[[str], None] | None,
-    dialect: Dialect = DUCKDB,
-    compile_found: Compile = compile_anew,
-) -> Compiled:
+def run(plan: Plan, tables: TableStore, on_step: Callable[[str], None] | None, programs: Programs) -> Compiled:
     """Make the tables that the query of a plan's output reads. The sources stand in their tables already.
 
     After each table of weights that the plan leaves open, the rest is compiled anew if all of them are equal (see
-    `rewrites.equal_weights`). Statements up to there stay as they are, for a table is read only after it is named. One
-    that was dropped and is asked for again after all is made again.
+    `rewrites.equal_weights`). Statements up to there stay as they are, for a table is read only after it is named. What
+    nobody reads, because what is made of it stands, is not made. What was dropped and is asked for again after all is
+    made again.
     """
-    running = _Execution(root, rewrites, tables, dialect, compile_found)
+    running = _Execution(plan, tables, programs)
     for table in running.compiled.sources.values():
         running.look(table)
     number = announced = 0
@@ -124,9 +51,10 @@ def run(
             announced += 1
         if number == len(running.compiled.statements):
             break
-        statement = running.compiled.statements[number]
-        running.make(statement.creates)
-        running.look(statement.creates)
+        table = running.compiled.statements[number].creates
+        if table in running.needed:
+            running.make(table)
+        running.look(table)
         number += 1
         running.drop_unread(number)
     for table in running.compiled.reads:
@@ -134,28 +62,47 @@ def run(
     return running.compiled
 
 
-class _Execution:
-    """A program under way: which tables there are, and what is known of their weights."""
+def unmade(reads: Iterable[str], statements: Mapping[str, SqlStatement], stands: Callable[[str], bool]) -> set[str]:
+    """The tables that statements must make so that some can be read: none that stands, nor what only those read."""
+    found: set[str] = set()
+    stack = list(reads)
+    while stack:
+        table = stack.pop()
+        if table in statements and table not in found and not stands(table):
+            found.add(table)
+            stack += statements[table].reads
+    return found
 
-    def __init__(
-        self, root: Node, rewrites: tuple[Rewrite, ...], tables: TableStore, dialect: Dialect, compile_found: Compile
-    ) -> None:
-        self.root, self.rewrites, self.tables, self.dialect = root, rewrites, tables, dialect
-        self.compile_found = compile_found
-        self.compiled = compile_plan(root, rewrites, dialect=dialect)
-        self.equal: Equal = frozenset()
+
+class _Execution:
+    """A program under way: which tables there are, which it needs, and what is known of their weights."""
+
+    def __init__(self, plan: Plan, tables: TableStore, programs: Programs) -> None:
+        self.plan, self.tables, self.programs = plan, tables, programs
         self.live: set[str] = set()
+        self.settle()
+
+    def settle(self) -> None:
+        """Go on with the program as far as it is known."""
+        self.compiled = self.programs.settled(self.plan, self.tables.found)
+        self.statements = {statement.creates: statement for statement in self.compiled.statements}
+        self.needed = unmade(self.compiled.reads, self.statements, self.there)
+
+    def there(self, table: str) -> bool:
+        """Whether a table stands."""
+        if table not in self.live and self.tables.stands(table):
+            self.live.add(table)
+        return table in self.live
 
     def make(self, table: str) -> None:
         """Make a table that a statement creates, and first what that reads."""
-        statements = {statement.creates: statement for statement in self.compiled.statements}
         stack = [table]
         while stack:
-            statement = statements.get(stack[-1])
-            if statement is None or stack[-1] in self.live:
+            statement = self.statements.get(stack[-1])
+            if statement is None or self.there(stack[-1]):
                 stack.pop()
                 continue
-            missing = [name for name in statement.reads if name in statements and name not in self.live]
+            missing = [name for name in statement.reads if name in self.statements and not self.there(name)]
             if missing:
                 stack += missing
             else:
@@ -169,22 +116,18 @@ class _Execution:
 
     def look(self, table: str) -> None:
         """Compile with the weight of a table's rows, where it is open and all are equal."""
-        if table not in self.compiled.open:
-            return
-        least, greatest = self.tables.weights(table)
-        if least is None or least != greatest:
-            return
-        equal = self.equal | {(table, least)}
-        try:
-            self.compiled = self.compile_found(self.root, self.rewrites, equal, self.dialect)
-            self.equal = equal
-        except PlanError:  # only the plan may be refused, never what the data are
-            pass
+        if table in self.compiled.open and table not in self.tables.found:
+            self.make(table)
+            self.tables.weights(table)
+            self.settle()
 
     def drop_unread(self, number: int) -> None:
-        """Drop what no statement from here on reads, nor the query."""
-        later = {table for statement in self.compiled.statements[number:] for table in statement.reads}
-        later.update(self.compiled.reads)
-        for table in self.live - later:
+        """Drop what no statement from here on reads that makes a table which is needed, nor the query."""
+        kept = set(self.compiled.reads)
+        for statement in self.compiled.statements[number:]:
+            kept.add(statement.creates)
+            if statement.creates in self.needed:
+                kept.update(statement.reads)
+        for table in self.live - kept:
             self.tables.drop(table)
-        self.live &= later
+        self.live &= kept

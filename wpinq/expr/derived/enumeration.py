@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from wpinq.expr.build import call, constant
+from wpinq.expr.build import call, constant, static_int
 from wpinq.expr.declare import derived
 from wpinq.expr.definition import LIST_LIMIT, Mistyped, list_type
-from wpinq.expr.nodes import Constant, Expr, Variable, make_lambda, walk
+from wpinq.expr.nodes import Expr, Variable, make_lambda, walk
 from wpinq.expr.types import INT
 
 SUBSET_LIMIT = 16
@@ -17,21 +17,13 @@ INNER_LEVEL = 64
 """Where the variables of derived functions start: above those of any lambda that a user can nest."""
 
 
-def _static_int(value: Expr, what: str, least: int = 0) -> int:
-    """A public integer written in the query, at least `least`."""
-    if not isinstance(value, Constant) or value.type != INT or value.value < least:
-        raise Mistyped(f"{what} must be an integer written in the query, at least {least}")
-    assert isinstance(value.value, int)
-    return value.value
-
-
 def _range(start: Expr, stop: Expr, limit: Expr) -> Expr:
-    return call("range_list", start, stop, attributes=(_static_int(limit, "the limit of a range"),))
+    return call("range_list", start, stop, attributes=(static_int(limit, "the limit of a range"),))
 
 
 def _subsets(items: Expr, size: Expr) -> Expr:
     """All ways to take `size` elements, in the order of the list, as records."""
-    depth = _static_int(size, "the size of the subsets", 1)
+    depth = static_int(size, "the size of the subsets", 1)
     if depth > SUBSET_LIMIT:
         raise Mistyped(f"subsets takes at most {SUBSET_LIMIT} elements at a time")
     bound = list_type(items.type).bound

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from wpinq.expr.build import call, fields, precedes
+from wpinq.expr.build import call, fields
 from wpinq.expr.declare import derived
 from wpinq.expr.definition import Mistyped
+from wpinq.expr.infix import precedes
 from wpinq.expr.nodes import Expr
 from wpinq.expr.types import ListOf, TupleOf
 

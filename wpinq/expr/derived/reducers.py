@@ -7,12 +7,13 @@ from typing import Any
 
 from wpinq.errors import ExpressionError
 from wpinq.expr import build
-from wpinq.expr.build import call, less, null_if_any, promote
+from wpinq.expr.build import call
 from wpinq.expr.declare import derived, function
 from wpinq.expr.definition import list_type
+from wpinq.expr.infix import less, null_if_any, promote
 from wpinq.expr.nodes import Expr, Lambda
 from wpinq.expr.printing import show
-from wpinq.expr.types import ListOf
+from wpinq.expr.types import DURATION, INT, DecimalOf, ListOf
 
 VALUES_LIMIT = 64
 """The most values that `min` and `max` take side by side."""
@@ -28,9 +29,13 @@ def _collected(items: Expr, function: Expr | None = None) -> Expr:
 
 def _reduced(primitive: str, items: Expr, function: Expr | None = None) -> Expr:
     values = _mapped(items, function)
+    if primitive != "sum_list":
+        return call(primitive, values)
+    element = list_type(values.type).element
+    if element == DURATION or isinstance(element, DecimalOf):
+        return build.stored("sum", element, lambda counts: call(primitive, counts, attributes=(INT.name,)), values)
     # a sum of nothing is 0 or 0.0: the primitive cannot tell which from the values
-    named = (str(list_type(values.type).element),) if primitive == "sum_list" else ()
-    return call(primitive, values, attributes=named)
+    return call(primitive, values, attributes=(str(element),))
 
 
 def _reducer(name: str, primitive: str, pair: Callable[[Expr, Expr], Expr] | None = None) -> Callable[..., Expr]:
@@ -71,7 +76,7 @@ def collect(items: object, function: Callable[..., Any] | None = None) -> Any:
 
 @function(_reducer("sum", "sum_list"), takes_function=True)
 def sum(items: object, function: Callable[..., Any] | None = None) -> Any:
-    """The sum of a list of numbers, or of a function over a list; nulls are skipped, floats rounded once."""
+    """The sum of a list of numbers or durations, or of a function over a list; nulls skipped, floats rounded once."""
 
 
 @function(_reducer("min", "min_list", _smaller), takes_function=True, counts=(1, VALUES_LIMIT))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from wpinq.expr.build import call, constant, null_if_any
+from wpinq.expr.build import call, constant
 from wpinq.expr.declare import derived
+from wpinq.expr.infix import null_if_any
 from wpinq.expr.nodes import Expr
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from wpinq.errors import ExpressionError
-from wpinq.expr import build
-from wpinq.expr.declare import in_python, primitive
+from wpinq.expr import casting
+from wpinq.expr.declare import primitive
 from wpinq.expr.definition import Attributes, Types, TypingRule, expect, fit_number, handled
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
 from wpinq.expr.values import Value
@@ -51,28 +50,16 @@ def _written(sizes: tuple[int, ...], texts: tuple[int, ...], given: Type) -> tup
     return steps, max(text, INT_TEXT)
 
 
-@primitive(_cast_to(INT, INT, FLOAT, BOOL, STR), _int_of, work=handled, in_python=False)
+@primitive(_cast_to(INT, INT, FLOAT, BOOL, STR), _int_of, work=handled, call=casting.to_int, in_python=False)
 def to_int(value: object) -> Any:
     """The value as an int; null where it cannot be said."""
 
 
-@primitive(_cast_to(FLOAT, INT, FLOAT, STR), _float_of, work=handled, call=build.to_float, in_python=False)
+@primitive(_cast_to(FLOAT, INT, FLOAT, STR), _float_of, work=handled, call=casting.to_float, in_python=False)
 def to_float(value: object) -> Any:
     """The value as a float; null where it cannot be said."""
 
 
-@primitive(_cast_to(STR, INT, BOOL, STR), _str_of, work=_written, in_python=False)
+@primitive(_cast_to(STR, INT, BOOL, STR), _str_of, work=_written, call=casting.to_str, in_python=False)
 def to_str(value: object) -> Any:
     """The value as a string."""
-
-
-@in_python
-def cast(value: object, target: type) -> Any:
-    """The value as int, float or str; null where it cannot be said.
-
-    A float is cut toward zero, a string must be a plain decimal number, a bool is 1 or 0, or "true" or "false".
-    """
-    casts = {int: to_int, float: to_float, str: to_str}
-    if target not in casts:
-        raise ExpressionError(f"cast goes to int, float or str, not {target!r}; for bool compare with !=")
-    return casts[target](value)

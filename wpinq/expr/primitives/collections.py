@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import chain, islice
 from typing import Any
 
-from wpinq.expr import build
+from wpinq.expr import build, infix
 from wpinq.expr.declare import function, primitive
 from wpinq.expr.definition import (
     LIST_LIMIT,
@@ -116,11 +116,11 @@ def _weighted(types: Types, attributes: Attributes) -> Type:
 
 
 def _written(*items: Expr) -> Expr:
-    return build.listed(*build.promote(*items))
+    return build.listed(*infix.promote(*items))
 
 
 def _weigh(value: Expr, weight: Expr) -> Expr:
-    return build.call("weighted", value, build.widened(weight))
+    return build.call("weighted", value, infix.widened(weight))
 
 
 define("list", None, _list, lambda *values: values, work=moved)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from wpinq.expr import build
+from wpinq.expr import build, infix
 from wpinq.expr.declare import primitive
 from wpinq.expr.definition import Attributes, Mistyped, Types, any_null, define, expect, handled, moved
 from wpinq.expr.nodes import Expr
-from wpinq.expr.types import BOOL, Scalar, Type, is_record_type, unify
+from wpinq.expr.types import BOOL, CategoryOf, Scalar, Type, is_record_type, unify
 from wpinq.expr.values import Value
 
 
@@ -22,6 +22,8 @@ def _same_type(types: Types, attributes: Attributes) -> Type:
 def _ordered(types: Types, attributes: Attributes) -> Type:
     left, right = types
     common = unify(left, right)
+    if isinstance(common, CategoryOf):
+        raise Mistyped(f"categories are in no order: compare their text, wp.cast(x, str), not {left}")
     if not isinstance(common, Scalar):
         raise Mistyped(f"cannot order {left} and {right}")
     return BOOL.with_nullable(any_null(types))
@@ -63,7 +65,7 @@ def _where(condition: bool | None, yes: Value, no: Value) -> Value:
 
 
 def _choose(condition: Expr, yes: Expr, no: Expr) -> Expr:
-    return build.call("where", condition, *build.promote(yes, no))
+    return build.call("where", condition, *infix.promote(yes, no))
 
 
 define("equal", 2, _same_type, _equal, work=handled)

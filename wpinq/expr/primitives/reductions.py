@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.expr.definition import Attributes, Meaning, Mistyped, Types, define, fit_number, handled, list_type, strict
-from wpinq.expr.types import FLOAT, Scalar, Type, is_number, is_record_type
+from wpinq.expr.types import FLOAT, CategoryOf, Scalar, Type, is_number, is_record_type
 from wpinq.expr.values import Value, order_key
 
 
@@ -27,8 +27,10 @@ def _sum(types: Types, attributes: Attributes) -> Type:
 
 def _extreme(types: Types, attributes: Attributes) -> Type:
     element = list_type(types[0]).element
+    if isinstance(element, CategoryOf):
+        raise Mistyped("categories are in no order: take min and max of their text, wp.cast(x, str)")
     if not isinstance(element, Scalar):
-        raise Mistyped(f"min and max take a list of int, float, bool or str, not {types[0]}")
+        raise Mistyped(f"min and max take a list of scalars, not {types[0]}")
     return element.with_nullable()
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.random import Generator
 
 from wpinq.arrays import Floats, Integers
-from wpinq.graphs.synthesis.degrees import import_igraph, random_graph
+from wpinq.graphs.synthesis.degrees import graph_of, random_graph
 from wpinq.graphs.synthesis.estimates.mixing import DegreeClasses, balanced
 
 SPREADS = (50.0, 6.0, 2.0, 0.7)
@@ -123,7 +123,7 @@ def class_mixing(edges: Integers, classes: DegreeClasses) -> Floats:
 
 
 def _clustering(edges: Integers, nodes: int) -> Floats:
-    graph = import_igraph().Graph(n=nodes, edges=edges)
+    graph = graph_of(nodes, edges)
     return np.array(graph.transitivity_local_undirected(mode="zero"), dtype=np.float64)
 
 
@@ -165,8 +165,9 @@ def _cliques(
     for members in _grouped(nodes[order], size[order]):
         one, other = np.triu_indices(members.shape[1], 1)
         found.append(np.stack([members[:, one].ravel(), members[:, other].ravel()], axis=1))
-    edges = np.sort(np.concatenate(found), axis=1)
-    edges = rng.permutation(np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0))
+    one, other = np.sort(np.concatenate(found), axis=1).T
+    distinct = np.unique((one * len(degrees) + other)[one != other])
+    edges = rng.permutation(np.stack(np.divmod(distinct, len(degrees)), axis=1))
     over = np.bincount(edges.ravel(), minlength=len(degrees)) - degrees
     kept = np.ones(len(edges), dtype=bool)
     for i in np.flatnonzero((over[edges[:, 0]] > 0) | (over[edges[:, 1]] > 0)):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.graphs.synthesis.degrees import import_igraph
+from wpinq.graphs.synthesis.degrees import graph_of
 
 
 def graph_statistics(edges: Any) -> dict[str, float]:
@@ -35,10 +35,9 @@ def graph_statistics(edges: Any) -> dict[str, float]:
     >>> graph_statistics([(0, 1), (1, 2), (2, 0), (2, 3)])["triangles"]
     1
     """
-    igraph = import_igraph()
     pairs = np.asarray(edges).reshape(-1, 2)
     labels, dense = np.unique(pairs, return_inverse=True)
-    graph = igraph.Graph(n=len(labels), edges=np.ascontiguousarray(dense.reshape(-1, 2)))
+    graph = graph_of(len(labels), dense.reshape(-1, 2))
     degrees = np.array(graph.degree(), dtype=np.float64)
     local = np.array(graph.transitivity_local_undirected(mode="zero"), dtype=np.float64)
     triangles = round(float(local @ (degrees * (degrees - 1) / 2)) / 3)

@@ -27,6 +27,7 @@ from wpinq.graphs.synthesis.cliques import clique_graph
 from wpinq.graphs.synthesis.degrees import graphical
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.mixing import joint_weights
+from wpinq.graphs.synthesis.estimates.threads import one_blas_thread
 from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Estimates, Method, answered, spend
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
@@ -147,6 +148,10 @@ class Tagged(Method):
         high degrees, say, for many small gains elsewhere. Joint degrees, of which there are many more and which a swap
         moves farther, cost half their epsilon.
         """
+        with one_blas_thread():
+            return self._estimate(answers)
+
+    def _estimate(self, answers: Mapping[str, Answers]) -> Estimates:
         mass, ccdf = answered(answers, MASS), answered(answers, CCDF)
         limits = fine_limits(2 ** len(mass))
         degrees = graphical(estimate_degrees(2 * _values(ccdf), 2 * ccdf.scale, _values(mass), mass.scale, limits))

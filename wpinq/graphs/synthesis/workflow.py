@@ -15,6 +15,7 @@ from wpinq.arrays import Integers
 from wpinq.errors import AnswersError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
+from wpinq.graphs.synthesis.export import igraph_graph, networkx_graph, pandas_frame
 from wpinq.graphs.synthesis.method import LOST, Method
 from wpinq.graphs.synthesis.methods import find_method
 from wpinq.graphs.synthesis.statistics import graph_statistics
@@ -70,6 +71,21 @@ class SyntheticGraph:
     def statistics(self) -> dict[str, float]:
         """The statistics of the synthetic graph; see `graph_statistics`."""
         return graph_statistics(self.edges)
+
+    def to_networkx(self) -> Any:
+        """The graph as a networkx.Graph; needs `pip install 'wpinq[graphs]'`. Privacy cost: none, it is public."""
+        return networkx_graph(self.edges)
+
+    def to_igraph(self) -> Any:
+        """The graph as an undirected igraph.Graph, whose vertices have no names. Privacy cost: none, it is public."""
+        return igraph_graph(self.edges)
+
+    def to_pandas(self) -> Any:
+        """The edges as a pandas.DataFrame with the columns src and dst, an edge a row; needs `wpinq[tables]`.
+
+        Privacy cost: none, it is public.
+        """
+        return pandas_frame(self.edges)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the edge list; see `write_edges`."""

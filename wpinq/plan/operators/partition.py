@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_lambda
+from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize
@@ -48,7 +49,7 @@ class Partition(Passing):
         # one form for each value, however it was written: the ledger tells disjoint parts by the constant's digest
         type_ = self.key.type.with_nullable()
         try:
-            part = Constant(type_, normalize(self.part.value, type_))
+            part = Constant(type_, normalize(presenter(self.part.type)(self.part.value), type_))
         except UnfitValue as reason:
             raise PlanError(f"Partition: the key is of type {self.key.type}, and the part's key is {reason}") from None
         object.__setattr__(self, "part", part)

@@ -34,6 +34,8 @@ class SqlTable:
         Whether it holds one row for each key of another dataset: norms, groups.
     covers : (str, tuple of str) or None
         Of a lookup: a table, and columns of it, of which it holds all values, in the order of the key's names.
+    few : frozenset of str
+        Columns that take no more values than a public limit of the plan says, whatever the data are.
     reads : tuple of str
         Of a query in parentheses, the tables that it reads.
     """
@@ -46,6 +48,7 @@ class SqlTable:
     reads: tuple[str, ...] = ()
     lookup: bool = False
     covers: tuple[str, tuple[str, ...]] | None = None
+    few: frozenset[str] = frozenset()
 
     def at(self, alias: str) -> list[SqlTerm]:
         """The columns of a record, under an alias."""
@@ -183,6 +186,11 @@ def _least(block: Block, order: list[int], determines: Callable[[Block, Shape], 
         if determines(block, RecordShape(None, tuple(terms[j] for j in fewer))):
             kept = fewer
     return kept
+
+
+def few_terms(block: Block) -> set[SqlTerm]:
+    """The columns of a block's tables that take few values whatever the data are."""
+    return {term for alias, table in block.tables for term in table.at(alias) if term.text in table.few}
 
 
 def grows(block: Block) -> bool:

@@ -16,6 +16,28 @@ WEIGHT = "w"
 
 
 @dataclass(frozen=True, slots=True)
+class PartialSums:
+    """The rows of some blocks with equal records added up without rounding, so that adding goes on where it stopped.
+
+    Attributes
+    ----------
+    of : tuple of Block
+        Those blocks: what stands for others is of no use.
+    block : Block
+        Over the table of the sums, one row a record; its weight is a column of those.
+    columns : tuple of str
+        The columns of the sums: `n`, the number of rows, `w`, their least weight, and `h`, their sum on the grid.
+    mass : Fraction
+        The mass that the grid is for.
+    """
+
+    of: tuple[Block, ...]
+    block: Block
+    columns: tuple[str, ...]
+    mass: Fraction
+
+
+@dataclass(frozen=True, slots=True)
 class Relation:
     """A dataset under construction: the sum of some blocks.
 
@@ -29,12 +51,15 @@ class Relation:
         A bound on the norm.
     nonnegative : bool
         Whether no row has a negative weight.
+    partial : PartialSums or None
+        Where its rows stand partly added up.
     """
 
     blocks: tuple[Block, ...]
     type: Type
     mass: Fraction
     nonnegative: bool
+    partial: PartialSums | None = None
 
     @property
     def unique(self) -> bool:
@@ -45,6 +70,12 @@ class Relation:
     def linear(self) -> bool:
         """Whether the absolute weights of the rows add up to the norm: one row a record, or no sign to cancel."""
         return self.unique or self.nonnegative
+
+    @property
+    def parts(self) -> PartialSums | None:
+        """The partial sums from which its rows can be added up."""
+        partial = self.partial
+        return partial if partial is not None and partial.of is self.blocks and partial.mass == self.mass else None
 
     @property
     def table(self) -> str | None:

@@ -43,12 +43,16 @@ class KeyNorm:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """The sum of the weights, or of their sizes, of the rows of a block that agree in a shape; None: on the grid."""
+    """The sum of the weights, or of their sizes, of the rows of a block that agree in a shape; None: on the grid.
+
+    `count` is the SQL of the number of those rows.
+    """
 
     block: Block
     grouped_by: Shape
     absolute: bool = False
     sql: str | None = None
+    count: str = "count(*)"
 
 
 Addend = tuple[Block, tuple[SqlTerm, ...]]

@@ -10,19 +10,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
+from types import MappingProxyType
 from typing import Any
 
 from wpinq.columns.python_rows import fetch
-from wpinq.engines.relational.compiler import compile_anew, compile_plan
+from wpinq.engines.relational.compiler import source_tables
+from wpinq.engines.relational.duckdb.asking import ask
 from wpinq.engines.relational.duckdb.instance import Instance, check_options
-from wpinq.engines.relational.duckdb.loading import fetch_keys, load, unload
+from wpinq.engines.relational.duckdb.loading import load, unload
+from wpinq.engines.relational.engine import RelationalEngine, check_given
 from wpinq.engines.relational.nesting import check_nesting
+from wpinq.engines.relational.programs import Plan, Programs
 from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.running import RelationalEngine, check_given, run
+from wpinq.engines.relational.running import run
 from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
+from wpinq.plan.erasure import physical_plan
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 
@@ -68,7 +73,7 @@ class Database(RelationalEngine):
         super().__init__()
         self._options = (memory_limit, threads)
         self._instance: Instance | None = None
-        self._compile_found = lru_cache(maxsize=128)(compile_anew)  # with weights of the data: goes with them
+        self._programs = Programs()  # with weights of the data: they go with them
         _databases.add(self)
 
     @staticmethod
@@ -91,7 +96,7 @@ class Database(RelationalEngine):
         wpinq.errors.PlanError: the engine "duckdb" cannot run this plan: Join: the caps of its sides differ by ...
         """
         try:
-            Database.once(root, {name: {} for name in sources([root])}, keys=())
+            _drafts.evaluate(root, dict.fromkeys(sources([root]), _NOTHING), keys=())
             return
         except PlanError as error:
             reason = str(error)
@@ -105,11 +110,10 @@ class Database(RelationalEngine):
         root: Node,
         data: Mapping[str, Any],
         arithmetic: Arithmetic = FLOAT,
-        keys: Sequence[Value] | None = None,
     ) -> Weights:
         """The output of a plan on public data, of which nothing is kept: in one database for all of them."""
         try:
-            return _public.evaluate(root, data, arithmetic, keys=keys)
+            return _public.evaluate(root, data, arithmetic)
         finally:
             for name in data:
                 _public.forget(name)
@@ -143,7 +147,7 @@ class Database(RelationalEngine):
         Parameters
         ----------
         root, data, arithmetic, on_step, keys
-            As the contract has them; only `FLOAT`. Asked for keys, it keeps the output in a table.
+            As the contract has them; only `FLOAT`. What it keeps when it is asked for keys: see `asking`.
         rewrites : tuple of Rewrite
             Which rewrites to make.
 
@@ -154,6 +158,7 @@ class Database(RelationalEngine):
         EvaluationFailed
             When DuckDB failed; with a constant message, for its own could show data.
         """
+        root = physical_plan(root)
         declared = check_given(self.name, root, data, arithmetic)
         check_nesting(root, rewrites)
         work = _Work(root, declared, data, on_step, keys, rewrites)
@@ -172,11 +177,12 @@ class Database(RelationalEngine):
     def _opened(self, cautious: bool = False) -> Instance:
         if self._instance is None:
             self._instance = Instance(*self._options, cautious=cautious)
+            self._instance.tables.wanted = self._wanted
         return self._instance
 
     def _shut(self, abandoned: bool = False) -> None:
         self._held.clear()
-        self._compile_found.cache_clear()
+        self._programs.clear()
         if self._instance is not None:
             (self._instance.abandon if abandoned else self._instance.close)()
             self._instance = None
@@ -204,26 +210,34 @@ class Database(RelationalEngine):
         return output, fault
 
     def _run(self, instance: Instance, work: _Work) -> Weights:
-        connection, tables, of_plan = instance.connection, instance.tables, (work.root, work.rewrites)
-        for name, table in compile_plan(*of_plan).sources.items():
+        connection, tables = instance.connection, instance.tables
+        for name, table in source_tables(work.root).items():
             self._hold(table, work.declared[name], work.data[name])
-        found = None if work.keys is None else tables.result(of_plan)
-        if found is None:
-            compiled = run(*of_plan, tables, work.announcer(), compile_found=self._compile_found)
-            if work.keys is None:
-                whole = fetch(connection, compiled.query, compiled.type)
-                tables.release(compiled.reads)
-                return whole
-            found = tables.keep_result(of_plan, compiled)
+        batch = next((one for one in self._batches if work.rewrites is REWRITES and work.root in one), None)
+        plan = Plan(work.root, work.rewrites) if batch is None else batch.plan(work.root)
+        if batch is not None:
+            batch.begin(work.root)
+        if work.keys is None:
+            compiled = run(plan, tables, work.announcer(), self._programs)
+            output = fetch(connection, compiled.query, compiled.type)
             tables.release(compiled.reads)
-        return fetch_keys(connection, found, work.root.type, work.keys or ())
+        else:
+            output = ask(tables, self._programs, plan, work.keys, work.announcer(), batch is not None)
+        if batch is not None:
+            batch.end(self._programs, tables.found, tables.tables.__contains__)
+            tables.trim()
+        return output
+
+    def _apart(self) -> None:
+        if self._instance is not None:
+            self._instance.tables.trim()
 
     def _load(self, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
-        self._compile_found.cache_clear()
+        self._programs.clear()
         load(self._opened().connection, table, source, weights)
 
     def _drop(self, table: str, weights: object) -> None:
-        self._compile_found.cache_clear()  # weights that were found in the data go with them
+        self._programs.clear()  # weights that were found in the data go with them
         instance = self._opened()
         instance.tables.forget(table)
         unload(instance.connection, table, weights)
@@ -267,6 +281,11 @@ class _Work:
 
 _public = Database()
 """For public data: opening DuckDB takes longer than evaluating a small plan. Keeps no data."""
+
+_drafts = Database(threads=1)
+"""For no data at all, on which plans are checked: what one of them made is there for the next."""
+
+_NOTHING: Mapping[Value, float] = MappingProxyType({})
 
 
 def _left_behind() -> None:

@@ -1,37 +1,82 @@
-"""The tables that statements make in DuckDB, small ones kept for the next plan over the same data.
+"""The tables that statements make in DuckDB, kept for the next plan over the same data while there is room.
 
 The name of such a table is the digest of its query and of all that it comes from (see `script.Script.table`).
 While its sources stand in their tables unchanged, the table of that name is what the statement would make: equal
 rows, equal bits. So a statement that several plans have in common, or one plan asked twice, is run once. A table goes
-with the first of its sources that goes.
+with the first of its sources that goes. What was found of its weights stays as long as these do, so that what is made
+of it can be found when it is gone itself.
 
 Results, outputs that are asked for key by key, are tables like others, except that the last one stays whatever its
-size.
+size. So does, while plans are evaluated together, what those read that are still to come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from wpinq.columns.python_rows import fetch
 from wpinq.dataset import WeightRange
+from wpinq.engines.contract import at_keys
 from wpinq.engines.relational.compiler import Compiled
+from wpinq.engines.relational.duckdb.key_lookup import fetch_keys
 from wpinq.engines.relational.rewrites.equal_weights import weights_sql
 from wpinq.engines.relational.sql.script import SqlStatement, table_name
+from wpinq.expr.types import Type
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import Weights
 
-_NUMBERS = frozenset(("BIGINT", "DOUBLE", "BOOLEAN", "HUGEINT", "INTEGER"))
-"""The types of columns of which a value takes 16 bytes at most. A table with any other is not kept."""
+_WIDTHS = {"BIGINT": 8, "DOUBLE": 8, "BOOLEAN": 1, "HUGEINT": 16, "INTEGER": 4}
+"""The bytes of a value, by the type of its column. A table with any other is not kept, for it may be of any size."""
 
-KEPT_VALUES = 2**21
-"""How many values are kept at most, rows times columns, in tables that no running plan reads: 32 MB."""
+KEPT_SHARE = 1 / 4
+"""How much of the memory limit tables take at most that no running plan reads."""
+
+KEPT_RECORDS = 2**14
+"""The most records of a result, or of the tables that it is read from, that is kept in Python: DuckDB takes longer to
+plan a query than to answer it."""
+
+RECORD_BYTES = 256
+"""About what a record takes there."""
+
+KEPT_TABLES = 1024
+"""How many of them there are at most, empty ones too."""
+
+_SIZE = re.compile(r"([\d.]+)\s*([KMGTP]?)i?B|([\d.]+) bytes")
 
 
 @dataclass(slots=True)
 class _WarmTable:
     sources: frozenset[str]
-    values: int | None
-    """Rows times columns; None where it is not to be kept."""
+    rows: int
+    size: int | None
+    """In bytes; None where it is not to be kept."""
+
+
+@dataclass(slots=True)
+class Result:
+    """An output that was asked for by keys.
+
+    Attributes
+    ----------
+    sources : frozenset of str
+        The tables of the sources that it comes from.
+    table, read_from : str
+        The table that holds it, and what to read it from; empty where it is held outside of DuckDB alone.
+    asked : bool
+        Whether it was asked for before.
+    weights : dict or None
+        The whole of it, where it is small and was asked for more than once, or was small to begin with.
+    """
+
+    sources: frozenset[str]
+    table: str = ""
+    read_from: str = ""
+    asked: bool = False
+    weights: Weights | None = None
 
 
 @dataclass(slots=True)
@@ -42,49 +87,60 @@ class WarmTables:
     ----------
     connection : duckdb.DuckDBPyConnection
         To where they stand.
+    wanted : callable
+        Whether a table is to stay that no running plan reads.
     tables : dict of str to _WarmTable
         All of them.
     idle : dict of str to None
         Those that no running plan reads, in the order of their last use.
     found : dict of str to WeightRange
         The least and the greatest weight of tables, sources among them.
-    results : dict of tuple to (str, str)
-        For what was asked for by keys, what to read it from, and the table that this reads.
+    results : dict of tuple to Result
+        What was asked for by keys.
     last : str
         The table of the last of them.
     """
 
     connection: Any
+    wanted: Callable[[str], bool] = lambda table: False
     tables: dict[str, _WarmTable] = field(default_factory=dict)
     idle: dict[str, None] = field(default_factory=dict)
     found: dict[str, WeightRange] = field(default_factory=dict)
-    results: dict[Hashable, tuple[str, str]] = field(default_factory=dict)
+    results: dict[Hashable, Result] = field(default_factory=dict)
     last: str = ""
+    _below: dict[str, frozenset[str]] = field(default_factory=dict)  # the sources of every table that was ever made
+    _asked: Counter[Hashable] = field(default_factory=Counter)
+    _limit: int | None = None
+
+    def stands(self, table: str) -> bool:
+        """Whether a table is there from before; it is idle no more."""
+        if table in self.tables:
+            self.idle.pop(table, None)
+        return table in self.tables
 
     def create(self, statement: SqlStatement, shared: bool) -> None:
         """Run one statement of a program, unless its table is there."""
-        name, tables = statement.creates, self.tables
-        if name in tables:
-            self.idle.pop(name, None)
+        name = statement.creates
+        if self.stands(name):
             return
         (rows,) = self.connection.execute(statement.sql).fetchone()
-        above = (tables[read].sources if read in tables else frozenset((read,)) for read in statement.reads)
-        tables[name] = _WarmTable(frozenset[str]().union(*above), self._values(name, rows))
+        self._below[name] = self._sources(statement.reads)
+        self.tables[name] = _WarmTable(self._below[name], rows, self._size(name, rows))
 
     def drop(self, table: str) -> None:
-        """A table is read no more: it is kept while there is room, those used last before others."""
-        if table == self.last:
-            return
-        if self.tables[table].values is None:
-            self._remove(table)
-        else:
+        """A table is read no more: it is kept while it is wanted or there is room, those used last before others."""
+        if table != self.last:
             self.idle[table] = None
-        total = sum(self.tables[name].values or 0 for name in self.idle)
+            self.trim()
+
+    def trim(self) -> None:
+        """Let go of what nothing keeps."""
+        total = sum(self.tables[name].size or 0 for name in self.idle)
         for name in list(self.idle):
-            if total <= KEPT_VALUES:
-                break
-            total -= self.tables[name].values or 0
-            self._remove(name)
+            size = self.tables[name].size
+            if (size is None or total > self.room or len(self.idle) > KEPT_TABLES) and not self.wanted(name):
+                total -= size or 0
+                self._remove(name)
 
     def release(self, tables: Sequence[str]) -> None:
         """The query of an output was run, or is not to be: it reads these no more."""
@@ -94,37 +150,79 @@ class WarmTables:
 
     def forget(self, source: str) -> None:
         """Drop what was made of a source, which goes next."""
-        for name in [name for name, table in self.tables.items() if source in table.sources]:
+        for name in [name for name, sources in self._below.items() if source in sources]:
             self._remove(name)
+            self.found.pop(name, None)
+            del self._below[name]
         self.found.pop(source, None)
+        self._asked.clear()
+        self.results = {plan: held for plan, held in self.results.items() if source not in held.sources}
 
     def _remove(self, table: str) -> None:
         self.tables.pop(table, None)
         self.idle.pop(table, None)
-        self.found.pop(table, None)
-        self.results = {of_plan: held for of_plan, held in self.results.items() if held[1] != table}
+        self.results = {plan: held for plan, held in self.results.items() if held.table != table}
         self.connection.execute(f"DROP TABLE IF EXISTS {table}")
 
     # --- results ------------------------------------------------------------------------------------------------------
 
-    def result(self, of_plan: Hashable) -> str | None:
-        """What to read a result from, where it stands; it is now the last one."""
-        if of_plan not in self.results:
-            return None
-        read_from, table = self.results[of_plan]
-        self._set_last(table)
-        return read_from
+    def result(self, of_plan: Hashable) -> Result | None:
+        """A result, where it stands; it is now the last one."""
+        held = self.results.get(of_plan)
+        if held is not None:
+            self._set_last(held.table)
+        return held
 
-    def keep_result(self, of_plan: Hashable, compiled: Compiled) -> str:
-        """Store the output of a program whose tables were made, unless it is one of them; what to read it from."""
-        if compiled.table is None:
-            table = read_from = table_name(compiled.output)
-            self.create(SqlStatement(compiled.steps[-1][0], compiled.output, table, compiled.reads), True)
-        else:
-            table, read_from = compiled.table, f"({compiled.output})"
-        self.results[of_plan] = read_from, table
-        self._set_last(table)
-        return read_from
+    def askings(self, of_plan: Hashable) -> int:
+        """How often a plan was asked for keys, this time not counted."""
+        before = self._asked[of_plan]
+        self._asked[of_plan] += 1
+        return before
+
+    def keep_result(self, of_plan: Hashable, compiled: Compiled) -> Result:
+        """Store the output of a program whose tables were made, unless it is one of them."""
+        held = Result(self._sources(compiled.reads))
+        if not compiled.grows and all(self._is_small(table) for table in compiled.reads):
+            weights = fetch(
+                self.connection, f"SELECT * FROM ({compiled.output}) LIMIT {KEPT_RECORDS + 1}", compiled.type
+            )
+            held.weights = weights if len(weights) <= KEPT_RECORDS else None
+        if held.weights is None and compiled.table is None:
+            held.table = held.read_from = table_name(compiled.output)
+            self.create(SqlStatement(compiled.steps[-1][0], compiled.output, held.table, compiled.reads), True)
+        elif held.weights is None and compiled.table is not None:
+            held.table, held.read_from = compiled.table, f"({compiled.output})"
+        self.results[of_plan] = held
+        self._set_last(held.table)
+        self._trim_results()
+        return held
+
+    def at_keys(self, result: Result, type_: Type, keys: Sequence[Value]) -> Weights:
+        """What some records weigh. A small result is read once for all of the askings after the first."""
+        if result.asked and result.weights is None and self._is_small(result.table):
+            result.weights = fetch(self.connection, f"SELECT * FROM {result.read_from}", type_)
+            self._trim_results()
+        result.asked = True
+        if result.weights is not None:
+            return at_keys(result.weights, keys)
+        return fetch_keys(self.connection, result.read_from, type_, keys)
+
+    def _trim_results(self) -> None:
+        """Let go of the results in Python that were made first, where they take more than there is room for."""
+        total = sum(len(held.weights) for held in self.results.values() if held.weights)
+        for plan, held in list(self.results.items())[:-1]:
+            if total * RECORD_BYTES <= self.room:
+                break
+            if held.weights:
+                total -= len(held.weights)
+                del self.results[plan]
+
+    def _is_small(self, table: str) -> bool:
+        return table in self.tables and self.tables[table].rows <= KEPT_RECORDS
+
+    def _sources(self, reads: Sequence[str]) -> frozenset[str]:
+        """The sources that tables come from."""
+        return frozenset[str]().union(*(self._below.get(table, frozenset((table,))) for table in reads))
 
     def _set_last(self, table: str) -> None:
         """Keep the table of a result whatever its size, and the one before no longer."""
@@ -140,10 +238,34 @@ class WarmTables:
             self.found[table] = (least, greatest)
         return self.found[table]
 
-    def _values(self, table: str, rows: int) -> int | None:
-        if rows > KEPT_VALUES:
-            return None
+    # --- room ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def room(self) -> int:
+        """How many bytes idle tables may take."""
+        if self._limit is None:
+            (limit,) = self.connection.execute("SELECT current_setting('memory_limit')").fetchone()
+            self._limit = bytes_of(limit)
+        return int(KEPT_SHARE * self._limit)
+
+    def _size(self, table: str, rows: int) -> int | None:
+        if rows == 0:
+            return 0
         columns = self.connection.execute(f"SELECT * FROM {table} LIMIT 0").description
-        values = rows * len(columns)
-        numbers = all(str(type_) in _NUMBERS for _, type_, *_ in columns)
-        return values if numbers and values <= KEPT_VALUES else None
+        widths = [_WIDTHS.get(str(type_)) for _, type_, *_ in columns]
+        return None if None in widths else rows * sum(width or 0 for width in widths)
+
+
+def bytes_of(size: str) -> int:
+    """How many bytes a size is, as DuckDB writes it.
+
+    Examples
+    --------
+    >>> bytes_of("1.5 GiB"), bytes_of("512 bytes"), bytes_of("0 bytes")
+    (1610612736, 512, 0)
+    """
+    found = _SIZE.fullmatch(size.strip())
+    if found is None:
+        return 0  # what cannot be read leaves room for nothing
+    number, unit, plain = found.groups()
+    return int(float(plain or number) * 1024 ** " KMGTP".index(unit or " "))

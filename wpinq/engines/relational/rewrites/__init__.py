@@ -13,19 +13,23 @@ from wpinq.engines.relational.rewrites.join_order import order_tables
 from wpinq.engines.relational.rewrites.join_order_by_row import order_by_row
 from wpinq.engines.relational.rewrites.late_aggregation import count_rows
 from wpinq.engines.relational.rewrites.lookups import fold_lookups
+from wpinq.engines.relational.rewrites.partner_filter import filter_by_partner
 from wpinq.engines.relational.rewrites.self_joins import drop_self_joins
+from wpinq.engines.relational.rewrites.sorted_pairs import look_up_either_way
 from wpinq.engines.relational.rewrites.symmetry import one_an_orbit
 from wpinq.engines.relational.rewrites.unique_norms import read_own_norm
 from wpinq.engines.relational.sql.script import Rewrite
 
 REWRITES = (
     Rewrite("fuse", Reuse, fuse),
+    Rewrite("partner_filter", Minimum, filter_by_partner),
     Rewrite("intersect_as_join", Minimum, intersect_as_join),
     Rewrite("self_joins", Block, drop_self_joins),
     Rewrite("unique_norms", KeyNorm, read_own_norm),
     Rewrite("late_aggregation", Total, count_rows),
     Rewrite("symmetry", Addends, one_an_orbit),
     Rewrite("fold_lookups", QueryRows, fold_lookups),
+    Rewrite("sorted_pairs", QueryRows, look_up_either_way),
     Rewrite("join_order", QueryRows, order_tables),
     Rewrite("join_order_by_row", QueryRows, order_by_row),
     Rewrite("equal_weights", SqlTable, read_equal_weights),

@@ -26,11 +26,11 @@ def count_rows(script: Script, total: Total) -> Total:
     """The sum from the number of rows, where all rows that agree have one weight."""
     weight = total.block.weight
     if weight == ONE:
-        return replace(total, sql="CAST(count(*) AS DOUBLE)")
+        return replace(total, sql=f"CAST({total.count} AS DOUBLE)")
     if weight.kind == "literal":
         common = weight.text
     elif determines_weight(total.block, total.grouped_by):
         common = "min(w)"
     else:
         return total
-    return replace(total, sql=f"CAST(count(*) AS DOUBLE) * {f'abs({common})' if total.absolute else common}")
+    return replace(total, sql=f"CAST({total.count} AS DOUBLE) * {f'abs({common})' if total.absolute else common}")

@@ -61,7 +61,10 @@ def relation_of(operator: Operator, script: Script, inputs: list[Relation], outp
 
 
 def _mapped(relation: Relation, output: Relation, change: Callable[[Block], Block]) -> Relation:
-    return replace(output, blocks=tuple(change(block) for block in relation.blocks))
+    blocks, partial = tuple(change(block) for block in relation.blocks), relation.partial
+    if partial is not None:
+        partial = replace(partial, of=blocks, block=change(partial.block))
+    return replace(output, blocks=blocks, partial=partial)
 
 
 @relation_of.register

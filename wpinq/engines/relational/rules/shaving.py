@@ -39,7 +39,7 @@ def shave_constant(operator: Shave, width: float, script: Script, given: Relatio
     numbers = dialect.unnest({"i": dialect.write("numbers_below", pieces)})
     spread = f"SELECT {', '.join([*names, 'rest', 'whole', numbers])} FROM ({counted})"
     sql = f"SELECT {', '.join([*names, 'i', f'CASE WHEN i < whole THEN {s} ELSE rest END AS w'])} FROM ({spread})"
-    return _result(script, given, output, read, sql, keys, _constant_piece(block, width))
+    return _result(operator, script, given, output, read, sql, keys, _constant_piece(block, width))
 
 
 def shave_varying(operator: Shave, widths: Lambda, script: Script, given: Relation, output: Relation) -> Relation:
@@ -73,7 +73,7 @@ def shave_varying(operator: Shave, widths: Lambda, script: Script, given: Relati
     rest = f"{dialect.write('from_grid', 'remaining')} * {back}"
     piece = f"CASE WHEN step < remaining THEN s ELSE {rest} END AS w"
     sql = f"SELECT {first}i, {piece} FROM ({running}) WHERE s > 0 AND remaining > 0"
-    return _result(script, given, output, read, sql, keys, None)
+    return _result(operator, script, given, output, read, sql, keys, None)
 
 
 def _rows(script: Script, given: Relation) -> tuple[Block, list[str], tuple[frozenset[str], ...]]:
@@ -85,6 +85,7 @@ def _rows(script: Script, given: Relation) -> tuple[Block, list[str], tuple[froz
 
 
 def _result(
+    operator: Shave,
     script: Script,
     given: Relation,
     output: Relation,
@@ -94,7 +95,8 @@ def _result(
     weight: SqlTerm | None,
 ) -> Relation:
     table = derived(sql, [*column_list(given.type), ("i", False)], read, tuple(key | {"i"} for key in keys))
-    block = script.scan(replace(table, weight=weight))
+    few = frozenset[str]() if operator.bound is None else frozenset(("i",))
+    block = script.scan(replace(table, weight=weight, few=few))
     terms = leaves(block.output)
     shape = RecordShape(None, (shape_of(given.type, terms), next(terms)))
     return replace(output, blocks=(replace(block, output=shape),))

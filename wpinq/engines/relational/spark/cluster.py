@@ -12,10 +12,12 @@ from typing import Any, TypeVar
 
 from wpinq.dataset import EngineDataset, WeightRange
 from wpinq.engines.contract import Sides
-from wpinq.engines.relational.compiler import Compiled, compile_plan
+from wpinq.engines.relational.compiler import Compiled, compile_plan, source_tables
+from wpinq.engines.relational.engine import RelationalEngine, check_given
 from wpinq.engines.relational.nesting import check_nesting
+from wpinq.engines.relational.programs import Plan, Programs
 from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.running import RelationalEngine, check_given, run
+from wpinq.engines.relational.running import run
 from wpinq.engines.relational.spark.fetching import fetch_all, fetch_keys, fetch_sides
 from wpinq.engines.relational.spark.frames import frame_of, let_go
 from wpinq.engines.relational.spark.spark_sql import SPARK
@@ -25,6 +27,7 @@ from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
+from wpinq.plan.erasure import physical_plan
 from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
 
@@ -84,7 +87,7 @@ class SparkDatabase(RelationalEngine):
         Traceback (most recent call last):
         wpinq.errors.PlanError: the engine "spark" cannot run this plan: Select: a sum of floats, inside ...
         """
-        problem = None
+        problem, root = None, physical_plan(root)
         try:
             check_nesting(root, REWRITES)
             compiled = compile_plan(root, dialect=SPARK)
@@ -200,9 +203,10 @@ class SparkDatabase(RelationalEngine):
         arithmetic: Arithmetic = FLOAT,
         rewrites: tuple[Rewrite, ...] = REWRITES,
     ) -> T:
+        root = physical_plan(root)
         declared = check_given(self.name, root, data, arithmetic)
         self.check(root)
-        tables = compile_plan(root, rewrites, dialect=SPARK).sources
+        tables = source_tables(root)
 
         def attempt() -> T | None:
             spark = self.open().session
@@ -212,7 +216,7 @@ class SparkDatabase(RelationalEngine):
                 for name, table in tables.items():
                     self._hold(table, declared[name], data[name])
                 with SparkViews(spark, self._weights) as views:
-                    output = fetch(spark, run(root, rewrites, views, on_step, SPARK))
+                    output = fetch(spark, run(Plan(root, rewrites), views, on_step, Programs(SPARK)))
             except PlanError:
                 raise  # of the caps: it names the source
             except Exception:  # Spark's own say what the data are

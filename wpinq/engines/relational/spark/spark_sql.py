@@ -43,6 +43,11 @@ def _float(total: str) -> str:
     )
 
 
+def _once(total: str) -> str:
+    """The same with the total written once, as the element of a list."""
+    return f"transform(array({total}), t -> {_float('t')})[0]"
+
+
 def _joined(parts: Sequence[str]) -> str:
     """The integer of which these are the parts, as a decimal."""
     terms = [f"CAST({part} AS {_WIDE}) * {2 ** (32 * number)}BD" for number, part in enumerate(parts)]
@@ -145,10 +150,14 @@ class SparkDialect(Dialect):
         return type_in_spark(generic)
 
     def grid_sum(self, values: Sequence[str]) -> str:
-        """The total is written once, as the element of a list."""
+        return _once(self.grid_part(values))
+
+    def grid_part(self, values: Sequence[str]) -> str:
         wide = [_wide(f"rint({value})") for value in values]
-        sums = [f"sum({' + '.join(parts)})" for parts in zip(*wide, strict=True)]
-        return f"transform(array({_joined(sums)}), t -> {_float('t')})[0]"
+        return _joined([f"sum({' + '.join(parts)})" for parts in zip(*wide, strict=True)])
+
+    def grid_whole(self, part: str) -> str:
+        return _once(f"sum({part})")
 
     def list_of(self, items: Sequence[str]) -> str:
         return f"array({', '.join(items)})"

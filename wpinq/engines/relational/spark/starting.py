@@ -23,8 +23,10 @@ _OWN = {
     _PROGRESS: "false",
     "spark.ui.enabled": "false",
     "spark.eventLog.enabled": "false",
+    # rows that Spark writes to local disks, where others may read, and its Python to a file on the way to Java
+    "spark.io.encryption.enabled": "true",
 }
-"""Of a Spark that is started here: nothing that shows or writes how many rows and tasks there are."""
+"""Of a Spark that is started here: nothing that shows or writes how many rows and tasks there are, no rows in clear."""
 
 _SETTINGS = {
     "spark.sql.ansi.enabled": "true",  # no overflow is silent

@@ -20,7 +20,11 @@ class SparkViews(ExitStack):
 
     def __init__(self, spark: Any, weights: Mapping[str, WeightRange]) -> None:
         super().__init__()
-        self._spark, self._weights = spark, weights
+        self._spark, self.found = spark, dict(weights)
+
+    def stands(self, table: str) -> bool:
+        """None does from before."""
+        return False
 
     def create(self, statement: SqlStatement, shared: bool) -> None:
         """Name the query of a statement. Its rows are made when they are first asked for."""
@@ -36,7 +40,7 @@ class SparkViews(ExitStack):
 
     def weights(self, table: str) -> WeightRange:
         """The least and the greatest weight in a table."""
-        if table in self._weights:
-            return self._weights[table]
-        (row,) = self._spark.sql(weights_sql(table)).collect()
-        return row[0], row[1]
+        if table not in self.found:
+            (row,) = self._spark.sql(weights_sql(table)).collect()
+            self.found[table] = row[0], row[1]
+        return self.found[table]

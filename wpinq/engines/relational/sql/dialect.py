@@ -87,6 +87,7 @@ _DUCKDB: dict[str, str] = {
     "collected": "{0}",
     "numbers_below": "range({0})",
     "first_item": "{0}[1]",
+    "among": "list_contains({0}, {1})",
     # the search for repeats takes the square of the length: not where there are none
     "places": "CASE WHEN list_unique({0}) = len({0}) THEN range(1, len({0}) + 1) "
     "ELSE list_transform({0}, lambda x: list_position({0}, x)) END",
@@ -137,7 +138,8 @@ class Dialect:
         places = [f"{{{i}}}" for i in range(int(part))]
         if stem == "struct":
             return self.struct({f"f{i}": place for i, place in enumerate(places)} or {"f": "TRUE"})
-        return self.grid_sum(places) if stem == "grid_sum" else self.list_of(places)
+        written = {"grid_sum": self.grid_sum, "grid_part": self.grid_part}.get(stem, self.list_of)
+        return written(places)
 
     def own(self, text: str) -> str:
         """A rule's own text, written for DuckDB."""
@@ -149,7 +151,15 @@ class Dialect:
 
     def grid_sum(self, values: Sequence[str]) -> str:
         """The sum of one or several values a row, on the grid of `sums`."""
-        return f"CAST(sum({' + '.join(f'CAST({value} AS HUGEINT)' for value in values)}) AS DOUBLE)"
+        return f"CAST({self.grid_part(values)} AS DOUBLE)"
+
+    def grid_part(self, values: Sequence[str]) -> str:
+        """The same sum as an integer, of which several are added up by `grid_whole`."""
+        return f"sum({' + '.join(f'CAST({value} AS HUGEINT)' for value in values)})"
+
+    def grid_whole(self, part: str) -> str:
+        """The sum of integers on the grid, as a float."""
+        return f"CAST(sum({part}) AS DOUBLE)"
 
     def list_of(self, items: Sequence[str]) -> str:
         """A list."""

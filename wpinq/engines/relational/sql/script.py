@@ -14,16 +14,20 @@ from wpinq.engines.relational.blocks.block import (
     output_weight_from,
     rewritten,
 )
-from wpinq.engines.relational.blocks.relation import WEIGHT, Relation, column_list, reads
+from wpinq.engines.relational.blocks.relation import WEIGHT, PartialSums, Relation, column_list, reads
 from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaves, shape_of
 from wpinq.engines.relational.blocks.subjects import Addends, QueryRows, Total
-from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, number
+from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, column, literal, number
 from wpinq.engines.relational.sql import sums
+from wpinq.engines.relational.sql.asked import narrowed
 from wpinq.engines.relational.sql.emit import Emitter
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
 
 S = TypeVar("S")
+
+RowsQuery = tuple[str, tuple[str, ...]]
+"""A query, and the tables that it reads."""
 
 Equal = frozenset[tuple[str, float]]
 """Tables with the one weight that all their rows have: see `rewrites.equal_weights`."""
@@ -63,6 +67,10 @@ class Script:
     step: str = ""
     equal: Equal = frozenset()
     open: set[str] = field(default_factory=set)
+    asked: Sequence[str] = ()
+    """The types of a record's columns while the query of an output is written that is asked for keys."""
+    narrow: bool = True
+    """Whether the keys filter a table of every block so far."""
     _tables: set[str] = field(default_factory=set)
     _aliases: int = 0
 
@@ -97,6 +105,10 @@ class Script:
         *shown, last = outputs
         block = replace(block, output=RecordShape(None, tuple(shown)), weight=last)
         blocks = self.rewritten(QueryRows((block,), started)).blocks
+        if self.asked:
+            found = [narrowed(self.emitter, one, self.asked) for one in blocks]
+            self.narrow = self.narrow and None not in found
+            blocks = tuple(one for one in found if one is not None)
         queries = [self.emitter.select(one, [*leaves(one.output), one.weight], names) for one in blocks]
         return " UNION ALL ".join(queries), reads(blocks)
 
@@ -126,7 +138,7 @@ class Script:
         sql, table = self.grouped(relation)
         name = self.table(sql, table.reads)
         table = self.rewritten(replace(table, source=name, reads=()))
-        return replace(relation, blocks=(self.scan(table, relation.type),))
+        return replace(relation, blocks=(self.scan(table, relation.type),), partial=None)
 
     def once(self, relation: Relation) -> Relation:
         """The dataset with each record in one row: as it is where that is known, else stored."""
@@ -135,37 +147,46 @@ class Script:
     def grouped(self, relation: Relation) -> tuple[str, SqlTable]:
         """The query that gives each record once with its weight, and what is known of its rows."""
         names, listed = column_names(relation.type), column_list(relation.type)
-        blocks = [replace(block, output=aligned(block.output, relation.type)) for block in relation.blocks]
         if relation.unique:
-            (block,) = blocks
+            (block,) = _aligned(relation)
             keys = output_keys(block, names) or (frozenset(names),)
             constant = block.weight if block.weight.kind == "literal" else None
             sql, read = self.rows(block)
             return sql, SqlTable("", listed, keys, output_weight_from(block, names), constant, read)
-        sql, read = self._summed(blocks, relation, names)
+        sql, read = self._summed(relation, names)
         return sql, SqlTable("", listed, (frozenset(names),), reads=read)
 
-    def _summed(self, blocks: list[Block], relation: Relation, names: list[str]) -> tuple[str, tuple[str, ...]]:
+    def _summed(self, relation: Relation, names: list[str]) -> tuple[str, tuple[str, ...]]:
         """The sum over equal records. What is the same in every row is not grouped by."""
+        blocks = _aligned(relation)
         outputs = [list(leaves(block.output)) for block in blocks]
         constant = [
             first.kind == "literal" and {first}.issuperset(others) for first, *others in zip(*outputs, strict=True)
         ]
-        total = self.rewritten(Total(blocks[0], blocks[0].output)).sql if len(blocks) == 1 else None
-        if total is None:
-            queries, weights = self._rows_to_sum(blocks)
-            total = sums.sum_sql(weights, relation.mass, self.emitter.dialect)
+        if relation.parts is not None:
+            total, (inner, read) = self._sum_of_parts(blocks, relation, relation.parts)
         else:
-            queries = [self.rows(block) for block in blocks]
-        inner = " UNION ALL ".join(sql for sql, _ in queries)
+            counted = self._counted(blocks)
+            if counted is None:
+                queries, weights = self._rows_to_sum(blocks)
+                total = sums.sum_sql(weights, relation.mass, self.emitter.dialect)
+            else:
+                total, queries = counted, [self.rows(block) for block in blocks]
+            inner, read = _together(queries)
         chosen = [f"min({name}) AS {name}" if same else name for name, same in zip(names, constant, strict=True)]
         keys = [name for name, same in zip(names, constant, strict=True) if not same]
         summed = f"SELECT {', '.join([*chosen, f'{total} AS w'])} FROM ({inner}){grouping(keys)}"
-        read = tuple(dict.fromkeys(table for _, tables in queries for table in tables))
         return f"SELECT * FROM ({summed}) WHERE w <> 0", read
 
-    def _rows_to_sum(self, blocks: list[Block]) -> tuple[list[tuple[str, tuple[str, ...]]], list[str]]:
-        """The queries of rows that are added up, and the columns of the weights that each of them adds."""
+    def _counted(self, blocks: list[Block], count: str = "count(*)") -> str | None:
+        """The sum over equal records from the number of their rows, where that can be told."""
+        return self.rewritten(Total(blocks[0], blocks[0].output, count=count)).sql if len(blocks) == 1 else None
+
+    def _rows_to_sum(self, blocks: list[Block], numbers: bool = False) -> tuple[list[RowsQuery], list[str]]:
+        """The queries of rows that are added up, and the columns of the weights that each of them adds.
+
+        With `numbers`, a further column `n` says how many those are.
+        """
         added = [self.rewritten(Addends(((block, (block.weight,)),))).parts for block in blocks]
         width = max(len(weights) for parts in added for _, weights in parts)
         further = [f"{WEIGHT}{i}" for i in range(1, width)]
@@ -174,16 +195,69 @@ class Script:
             for block, weights in parts:
                 outputs = list(leaves(block.output))
                 filled = [*weights[1:], *[number(0.0)] * (width - len(weights))]
-                names = [*numbered("c", outputs), *further, WEIGHT]
+                counted = [literal(str(len(weights)))] if numbers else []
+                names = [*numbered("c", outputs), *(["n"] if numbers else []), *further, WEIGHT]
                 started = len(parts[0][1]) > 1  # where there are orbits, they say from which vertex
-                queries.append(self.select(block, [*outputs, *filled, weights[0]], names, started))
+                queries.append(self.select(block, [*outputs, *counted, *filled, weights[0]], names, started))
         return queries, [WEIGHT, *further]
+
+    # --- partial sums -----------------------------------------------------------------------------------------------
+
+    def partly_summed(self, relation: Relation) -> Relation:
+        """The dataset with its equal records added up in a table too, without rounding, where there may be any.
+
+        Whoever adds up what Select, Where and Partition make of it may start from there: to the same float, for
+        numbers of rows are exact, and so is every sum on the grid. What does more with weights reads the rows.
+        """
+        if relation.unique:
+            return relation
+        blocks, names = _aligned(relation), column_names(relation.type)
+        added = {"n": "CAST(sum(n) AS BIGINT)", "w": "min(w)", "h": "sum(h)"}
+        if relation.parts is not None:
+            held = relation.parts.columns
+            inner, read = self._parts(relation.parts, relation, held)
+        elif self._counted(blocks) is not None and blocks[0].weight.kind == "literal":
+            held, added = ("n",), {"n": "count(*)"}
+            inner, read = self.rows(blocks[0])
+        else:
+            queries, weights = self._rows_to_sum(blocks, numbers=True)
+            inner, read = _together(queries)
+            held = ("n", "w", "h") if len(blocks) == 1 else ("h",)
+            added["h"] = sums.partial_sum_sql(weights, relation.mass, self.emitter.dialect)
+        chosen = ", ".join([*names, *(f"{added[name]} AS {name}" for name in held)])
+        name = self.table(f"SELECT {chosen} FROM ({inner}){grouping(names)}", read)
+        block = self.scan(SqlTable(name, column_list(relation.type)), relation.type)
+        block = replace(block, weight=column(block.tables[0][0], held[-1], False))
+        return replace(relation, partial=PartialSums(relation.blocks, block, held, relation.mass))
+
+    def _sum_of_parts(self, blocks: list[Block], relation: Relation, parts: PartialSums) -> tuple[str, RowsQuery]:
+        """The sum over equal records, as it is taken over the rows of blocks, from their partial sums."""
+        counted = self._counted(blocks, "sum(n)")
+        read = [name for name in parts.columns if (name == "h") == (counted is None)]
+        total = counted or sums.sum_of_parts_sql("h", relation.mass, self.emitter.dialect)
+        return total, self._parts(parts, relation, read)
+
+    def _parts(self, parts: PartialSums, relation: Relation, columns: Sequence[str]) -> RowsQuery:
+        """The query of partial sums: records, and some columns of the sums."""
+        outputs = list(leaves(aligned(parts.block.output, relation.type)))
+        added = [replace(parts.block.weight, text=name) for name in columns]
+        return self.select(parts.block, [*outputs, *added], [*numbered("c", outputs), *columns])
 
     def single(self, relation: Relation) -> Block:
         """The dataset as one block under fresh aliases."""
         if len(relation.blocks) > 1:
             relation = self.stored(relation)
         return self.fresh(relation.blocks[0])
+
+
+def _aligned(relation: Relation) -> list[Block]:
+    return [replace(block, output=aligned(block.output, relation.type)) for block in relation.blocks]
+
+
+def _together(queries: Sequence[RowsQuery]) -> RowsQuery:
+    """The rows of some queries."""
+    read = tuple(dict.fromkeys(table for _, tables in queries for table in tables))
+    return " UNION ALL ".join(sql for sql, _ in queries), read
 
 
 def numbered(letter: str, items: Sequence[object]) -> list[str]:

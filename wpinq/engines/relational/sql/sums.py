@@ -74,6 +74,20 @@ def sum_sql(weights: Sequence[str], mass: Fraction, dialect: Dialect = DUCKDB) -
     return f"{dialect.write(f'grid_sum:{len(weights)}', *scaled)} * {power_of_two(-power)}"
 
 
+def partial_sum_sql(weights: Sequence[str], mass: Fraction, dialect: Dialect = DUCKDB) -> str:
+    """The SQL of the integer on the grid that `sum_sql` turns into a float."""
+    scaled = [f"{weight} * {power_of_two(exponent(mass, SUM_BITS))}" for weight in weights]
+    return dialect.write(f"grid_part:{len(weights)}", *scaled)
+
+
+def sum_of_parts_sql(part: str, mass: Fraction, dialect: Dialect = DUCKDB) -> str:
+    """The SQL of a sum whose rows were partly added up by `partial_sum_sql`, for the same mass: the same float.
+
+    All sums on the grid are exact, and it is their total alone that is turned into a float.
+    """
+    return f"{dialect.grid_whole(part)} * {power_of_two(-exponent(mass, SUM_BITS))}"
+
+
 def norm_sql(weight: str, mass: Fraction, output: Fraction, dialect: Dialect = DUCKDB) -> str:
     """The SQL of a sum of absolute weights, rounded up, for an output of some mass."""
     power = exponent(mass)

@@ -1,8 +1,9 @@
 """What a proposed swap changes, where the text is the same for all plans: outputs, and the rows of edges.
 
 Outputs are numbered; what a swap adds to them is gathered in `delta` at the places `touched`, and in `acc` where the
-place is known beforehand. A row of an edge changes by what one vertex adds: such an event is the edge, the vertex and
-a sign. Rows are changed in place, and put back from `spare` where the swap is not accepted.
+place is known beforehand. A row of an edge changes by what one vertex adds: such an event is the place of the row among
+those that change, the vertex, and whether it is won. Copies of these rows, side by side in `spare`, are changed, and
+replace the rows where the swap is accepted: few are, and rows are far apart in memory.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from wpinq.engines.incremental.compiled.routines.routine import (
     Float64Rows,
     Float64s,
     Int64,
-    Int64Rows,
     Int64s,
     Uint32,
     Uint32Rows,
@@ -67,7 +67,6 @@ def note_events(
     won: Uint32,
     won_side: Int64,
     other: Uint32,
-    event_count: Int64,
     mark: Uint32,
     starts: Uint64s,
     neighbours: Uint32s,
@@ -76,67 +75,62 @@ def note_events(
     found: Uint32Rows,
     weights: Float64Rows,
     fresh: Float64Rows,
-    events: Int64Rows,
-) -> Int64:
+    events: Uint32Rows,
+    edge_slots: Uint32Rows,
+    held_edges: Uint64s,
+    counts: Int64s,
+) -> None:
     """Note the events at the common neighbours of the pair that a vertex loses, and of the pair that it wins.
 
     A pair is the vertex and another, with the side on which the neighbours of that one are marked. `other` is the
-    vertex that the swap parts from the one that is won. Gives the number of events so far; `fresh` sums the new row.
+    vertex that the swap parts from the one that is won. `fresh` sums the new row.
     """
-    n = event_count
+    n, held = np.uint64(counts[1]), np.uint64(counts[2])
     for k in range(starts[near], starts[near + ONE]):
         w = neighbours[k]
-        if marks[w, lost_side] == mark:
-            events[n, 0], events[n, 1], events[n, 2] = ids[k], lost, -1
-            events[n + 1, 0], events[n + 1, 1], events[n + 1, 2] = found[w, lost_side], near, -1
-            n += 2
-        if marks[w, won_side] == mark and w != lost and w != other:
-            events[n, 0], events[n, 1], events[n, 2] = ids[k], won, 1
-            events[n + 1, 0], events[n + 1, 1], events[n + 1, 2] = found[w, won_side], near, 1
-            n += 2
-            for r in range(fresh.shape[1]):
-                fresh[won_side, r] += weights[w, r]
-    return n
+        for won_one in (False, True):
+            side, far = (won_side, won) if won_one else (lost_side, lost)
+            there = marks[w, side] == mark and (not won_one or (w != lost and w != other))
+            if not there:
+                continue
+            for from_near in (True, False):
+                e = ids[k] if from_near else found[w, side]
+                if edge_slots[e, 0] != mark:
+                    edge_slots[e, 0], edge_slots[e, 1] = mark, held
+                    held_edges[held] = e
+                    held += ONE
+                events[n, 0], events[n, 1], events[n, 2] = edge_slots[e, 1], far if from_near else near, won_one
+                n += ONE
+            if won_one:
+                for r in range(np.uint64(fresh.shape[1])):
+                    fresh[won_side, r] += weights[w, r]
+    counts[1], counts[2] = n, held
 
 
 @inlined
-def save_rows(
-    event_count: Int64,
-    stamp: Uint32,
-    events: Int64Rows,
-    edge_stamps: Uint32s,
-    held_edges: Uint64s,
-    rows: Float64Rows,
-    spare: Float64Rows,
-) -> Int64:
-    """Save the row of each edge that has an event, once; their number."""
-    held = 0
-    for n in range(event_count):
-        e = np.uint64(events[n, 0])
-        if edge_stamps[e] != stamp:
-            edge_stamps[e] = stamp
-            held_edges[held] = e
-            for r in range(rows.shape[1]):
-                spare[held, r] = rows[e, r]
-            held += 1
-    return held
-
-
-@inlined
-def change_rows(event_count: Int64, events: Int64Rows, rows: Float64Rows, weights: Float64Rows) -> None:
-    """Change rows by the events."""
-    for n in range(event_count):
-        e, v, sign = np.uint64(events[n, 0]), np.uint64(events[n, 1]), float(events[n, 2])
-        for r in range(rows.shape[1]):
-            rows[e, r] += sign * weights[v, r]
-
-
-@inlined
-def restore_rows(held: Int64, held_edges: Uint64s, rows: Float64Rows, spare: Float64Rows) -> None:
-    """The swap is refused: rows are what they were."""
-    for n in range(held):
+def copy_rows(held: Int64, held_edges: Uint64s, rows: Float64Rows, spare: Float64Rows) -> None:
+    """Copy the rows that have events, side by side."""
+    for n in range(np.uint64(held)):
         e = held_edges[n]
-        for r in range(rows.shape[1]):
+        for r in range(np.uint64(rows.shape[1])):
+            spare[n, r] = rows[e, r]
+
+
+@inlined
+def change_rows(event_count: Int64, events: Uint32Rows, spare: Float64Rows, weights: Float64Rows) -> None:
+    """Change the copies by the events."""
+    for n in range(np.uint64(event_count)):
+        slot, v, sign = events[n, 0], events[n, 1], 1.0 if events[n, 2] else -1.0
+        for r in range(np.uint64(spare.shape[1])):
+            spare[slot, r] += sign * weights[v, r]
+
+
+@inlined
+def keep_rows(held: Int64, held_edges: Uint64s, rows: Float64Rows, spare: Float64Rows) -> None:
+    """The swap is accepted: rows are what their copies are."""
+    for n in range(np.uint64(held)):
+        e = held_edges[n]
+        for r in range(np.uint64(rows.shape[1])):
             rows[e, r] = spare[n, r]
 
 
@@ -156,5 +150,5 @@ def sum_rows(
     for k in range(starts[v], starts[v + ONE]):
         w = neighbours[k]
         if marks[w, 0] == mark:
-            for r in range(rows.shape[1]):
+            for r in range(np.uint64(rows.shape[1])):
                 rows[edge, r] += weights[w, r]

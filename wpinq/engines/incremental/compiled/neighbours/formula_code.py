@@ -123,7 +123,9 @@ class FormulaWriter(Writer):
     def open_row(self, pair: int, held: Atom) -> None:
         """Walk through the entries of a row; what follows stands inside."""
         number, tag = self.registry.list_of(pair), self.name("t")
-        self.enter(f"for {tag} in range({SIZES}[{2 * number}]):")
+        self.enter(
+            f"for {tag} in range(np.uint64({SIZES}[{2 * number}])):"
+        )  # unsigned: no place is counted from the end
         self.slots.append((number, tag))
         self.weights[held] = f"{ROWS}[e, at + {tag}]"
         self.bind_tags([variable for variable in held.variables if variable not in self.vertices])

@@ -158,7 +158,7 @@ class _Generation:
         links = [atom for atom in dict.fromkeys(atoms_of(formula)) if plan.is_link(atom)]
         if not all(_shares(plan, atom, vertices) for atom in links):
             return
-        made = [f"    at = {ROW_STARTS}[{2 * pair + direction}]"]
+        made = [f"    at = np.uint64({ROW_STARTS}[{2 * pair + direction}])"]
         totals: dict[Norm, str] = {}
         for norm in norms_of(formula):
             totals[norm] = total = f"n{pair}_{direction}_{len(totals)}"
@@ -176,7 +176,7 @@ class _Generation:
         probe = writer.beside()
         words = term.summand.words(probe, writer.words)
         emission, _ = self.code.emission(writer, target, pair, probe.lines, words)
-        writer.line(f"{ACC}[{CONSTANTS} + at + {tag}] += sign * {_scaled(term.summand.share, value)}")
+        writer.line(f"{ACC}[np.uint64({CONSTANTS}) + at + {tag}] += sign * {_scaled(term.summand.share, value)}")
         made += writer.close()
         if depends_on(made, "xy"):
             raise OutOfReach("a closed pair that depends on its ends")
@@ -206,7 +206,7 @@ class _Generation:
                 raise OutOfReach("a norm over something else than the row")
             elif formula == held[0]:  # no weight is negative, so the total is kept with the row
                 number = self.code.registry.list_of(pair)
-                lines.append(f"    {total} += {ROWS}[e, at + {SIZES}[{2 * number}]]")
+                lines.append(f"    {total} += {ROWS}[e, at + np.uint64({SIZES}[{2 * number}])]")
             else:
                 note_norms(plan, self.code.registry, formula)
                 writer = self._over_row(plan, held[0], pair, named)

@@ -93,6 +93,8 @@ def chances(
     added_aq = added_pb = removed_ab = removed_pq = 0.0
     for k in range(starts[b], starts[b + ONE]):
         w = neighbours[k]
+        if marks[w, 0] != mark and marks[w, 1] != mark:
+            continue
         inverse = 1.0 / np.float64(starts[w + ONE] - starts[w])
         if marks[w, 0] == mark:
             removed_ab += inverse
@@ -100,6 +102,8 @@ def chances(
             added_pb += inverse
     for k in range(starts[q], starts[q + ONE]):
         w = neighbours[k]
+        if marks[w, 0] != mark and marks[w, 1] != mark:
+            continue
         inverse = 1.0 / np.float64(starts[w + ONE] - starts[w])
         if marks[w, 1] == mark:
             removed_pq += inverse

@@ -168,7 +168,7 @@ class NeighbourWalk:
 
     def _make_room(self, outputs: int, acc_at: Integers) -> None:
         held = self._held
-        held |= {"acc_at": acc_at, "acc": apart(np.zeros(len(acc_at))), "counts": apart(np.zeros(1, dtype=np.int64))}
+        held |= {"acc_at": acc_at, "acc": apart(np.zeros(len(acc_at))), "counts": apart(np.zeros(3, dtype=np.int64))}
         for name in ("current", "delta", "goals", "prices", "widths"):
             held[name] = apart(np.zeros(outputs))
         held["stamps"] = apart(np.zeros(outputs, dtype=np.uint32))
@@ -177,15 +177,16 @@ class NeighbourWalk:
             return
         count, edges = len(self._graph.vertices), len(self._graph.edges)
         events = 8 * int(self._graph.degrees.max(initial=0)) + 8
+        touched = min(events, edges)
         held |= {
-            "weights": np.zeros((count, self._width)),
-            "rows": np.zeros((edges, self._width)),
+            "weights": apart(np.zeros((count, self._width))),
+            "rows": apart(np.zeros((edges, self._width))),
             "fresh": apart(np.zeros((2, self._width))),
-            "spare": np.zeros((min(events, edges), self._width)),
-            "held_edges": np.zeros(min(events, edges), dtype=np.uint64),
-            "edge_stamps": np.zeros(edges, dtype=np.uint32),
+            "spare": apart(np.zeros((touched, self._width))),
+            "held_edges": np.zeros(touched, dtype=np.uint64),
+            "edge_slots": np.zeros((edges, 2), dtype=np.uint32),
             "found": np.zeros((count, 2), dtype=np.uint32),
-            "events": np.zeros((events, 3), dtype=np.int64),
+            "events": np.zeros((events, 3), dtype=np.uint32),
         }
         self._call("weigh_vertices")
         for pair, direction, _, _ in self._code.rows:

@@ -124,5 +124,5 @@ class WalkCode:
             chosen += [f"    if which == {number}:", f"        {call_by_name(routines[-1])}"]
         routines.append(routine("list_records", {"which": INT64, "records": INT64_ROWS}, chosen, entry=True))
         routines += WalkRoutines(self.terms).all
-        self.text = module_text(routines, {spelled(CONSTANTS): len(self.constants)})
+        self.text = module_text(routines, {spelled(CONSTANTS): len(self.constants)}, apart=True)
         self.arguments = {each.spelling: [*map(spelled, each.arguments)] for each in routines if each.entry}

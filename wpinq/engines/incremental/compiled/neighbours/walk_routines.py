@@ -1,6 +1,6 @@
 """The routines of a walk by swaps over neighbour lists, around what the terms of its plans come to.
 
-Nothing is written before a swap is accepted but the rows that it touches, which are put back if it is not. The four
+Nothing is written before a swap is accepted, and of the rows that it touches only copies are changed. The four
 ends of a swap are distinct, so the common neighbours of a pair that is removed lose no other edge to it. Of those of a
 pair that is added, the ones that the swap cuts off are left out.
 """
@@ -53,8 +53,8 @@ SIZES, WORDS, INVERSES = _array("sizes", INT64S), _array("words", INT64_ROWS), _
 # the rows of edges, and what vertices add to them
 ROWS, FRESH, SPARE = (_array(each, FLOAT64_ROWS) for each in ("rows", "fresh", "spare"))
 WEIGHTS, SHARES = _array("weights", FLOAT64_ROWS), _array("shares", FLOAT64_ROWS)
-ROW_STARTS, EVENTS = _array("row_starts", INT64S), _array("events", INT64_ROWS)
-EDGE_STAMPS, HELD_EDGES = _array("edge_stamps", UINT32S), _array("held_edges", UINT64S)
+ROW_STARTS, EVENTS = _array("row_starts", INT64S), _array("events", UINT32_ROWS)
+EDGE_SLOTS, HELD_EDGES = _array("edge_slots", UINT32_ROWS), _array("held_edges", UINT64S)
 # outputs, and what a swap adds to them
 MAPS, OFFSETS, ACC_AT = (_array(each, INT64S) for each in ("maps", "offsets", "acc_at"))
 ACC, DELTA, CURRENT = (_array(each, FLOAT64S) for each in ("acc", "delta", "current"))
@@ -153,7 +153,7 @@ class WalkRoutines:
         line = writer.line
         line("evaluated = accepted = 0", "mark = np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
         if self._close is not None:
-            line(f"{EDGE_STAMPS}[:] = 0")
+            line(f"{EDGE_SLOTS}[:, :] = 0")
         with writer.block("for _ in range(steps):"):
             self._propose(writer)
             for u, v, sign in (("a", "b", "-1.0"), ("p", "q", "-1.0"), ("a", "q", "1.0"), ("p", "b", "1.0")):
@@ -167,11 +167,9 @@ class WalkRoutines:
             kept = [f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] += {DELTA}[{TOUCHED}[n]]"]
             if self._close is not None:
                 moved = f"    {ROWS}[i, r], {ROWS}[j, r] = {FRESH}[0, r], {FRESH}[1, r]"
-                kept += [f"for r in range({FRESH}.shape[1]):", moved]
+                kept += [f"for r in range({FRESH}.shape[1]):", moved, call_by_name(effects.keep_rows)]
             kept.append(call_by_name(proposals.exchange))
             writer.when(f"{call_by_name(draw)} < likely", "accepted += 1", *kept)
-            if self._close is not None:
-                line("else:", f"    {call_by_name(effects.restore_rows)}")
         line("tallies[0] += evaluated", "tallies[1] += accepted", "tallies[2] += steps")
 
     def _propose(self, writer: Writer) -> None:
@@ -216,17 +214,16 @@ class WalkRoutines:
     def _change_rows(self, writer: Writer) -> None:
         if self._close is None:
             return
-        line, noted = writer.line, effects.note_events
-        removed, added = (call_by_name(self._close, e=f"{HELD_EDGES}[n]", sign=sign) for sign in ("-1.0", "1.0"))
+        line = writer.line
         line(f"for r in range({FRESH}.shape[1]):", f"    {FRESH}[0, r] = {FRESH}[1, r] = 0.0")
+        line(f"{COUNTS}[1] = {COUNTS}[2] = 0")
         for near, lost, won, other, sides in (("b", "a", "p", "q", "01"), ("q", "p", "a", "b", "10")):
             ends = {"near": near, "lost": lost, "won": won, "other": other}
-            count = "0" if near == "b" else "event_count"
-            called = call_by_name(noted, lost_side=sides[0], won_side=sides[1], event_count=count, **ends)
-            line(f"event_count = {called}")
-        line(f"held = {call_by_name(effects.save_rows, stamp='mark')}")
+            line(call_by_name(effects.note_events, lost_side=sides[0], won_side=sides[1], **ends))
+        line(f"event_count, held = {COUNTS}[1], {COUNTS}[2]", call_by_name(effects.copy_rows))
         line(*(call_by_name(self._close, e=edge, sign="-1.0") for edge in "ij"))
-        line("for n in range(held):", f"    {removed}")
+        removed, added = (call_by_name(self._close, rows=SPARE, e="n", sign=sign) for sign in ("-1.0", "1.0"))
+        line("for n in range(np.uint64(held)):", f"    {removed}")
         line(call_by_name(effects.change_rows))
-        line("for n in range(held):", f"    {added}")
+        line("for n in range(np.uint64(held)):", f"    {added}")
         line(*(call_by_name(self._close, rows=FRESH, e=f"np.uint64({edge})", sign="1.0") for edge in "01"))

@@ -7,6 +7,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
+from numba.core.compiler import Compiler as Pipeline
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
@@ -15,26 +16,42 @@ from wpinq.engines.incremental.compiled.refusal import CannotCompile
 _OPTIONS = {"error_model": "numpy", "nogil": True}
 
 
-class Compiler:
-    """The routines of one module, with their signatures."""
+class _ArraysApart(Pipeline):  # type: ignore[misc]
+    """Compiling where no two arrays that a routine is given overlap: loops over several need not look."""
 
-    def __init__(self) -> None:
+    def define_pipelines(self) -> Any:
+        """What numba asks of a pipeline."""
+        self.state.flags.noalias = True
+        return super().define_pipelines()
+
+
+class Compiler:
+    """The routines of one module, with their signatures.
+
+    Parameters
+    ----------
+    apart : bool
+        Whether no routine is ever given two arrays that overlap, one of which it writes.
+    """
+
+    def __init__(self, apart: bool) -> None:
+        self._options = {**_OPTIONS, "pipeline_class": _ArraysApart} if apart else _OPTIONS
         self._inner: list[tuple[Any, str]] = []
         self._entries: list[tuple[Any, str]] = []
 
     def inner(self, signature: str) -> Callable[[Callable[..., Any]], Any]:
         """Declare a routine that others call."""
-        compiled = njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        compiled = njit(**self._options, no_cpython_wrapper=True, no_cfunc_wrapper=True)
         return lambda function: _noted(self._inner, compiled(function), signature)
 
     def inlined(self, signature: str) -> Callable[[Callable[..., Any]], Any]:
         """The same, for one whose body is to stand wherever it is called."""
-        compiled = njit(**_OPTIONS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        compiled = njit(**self._options, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
         return lambda function: _noted(self._inner, compiled(function), signature)
 
     def entry(self, signature: str) -> Callable[[Callable[..., Any]], Any]:
         """Declare a routine that Python calls; numba keeps its machine code."""
-        compiled = njit(**_OPTIONS, cache=True, no_cfunc_wrapper=True)
+        compiled = njit(**self._options, cache=True, no_cfunc_wrapper=True)
         return lambda function: _noted(self._entries, compiled(function), signature)
 
     def compile_inner(self) -> None:

@@ -55,7 +55,10 @@ from wpinq.engines.incremental.compiled.routines.intrinsics import (
 
 M32 = 0xFFFFFFFF
 ONE = np.uint64(1)
-compiler = Compiler()
+"""
+
+DECLARING = """\
+compiler = Compiler(apart={apart})
 inner, inlined, entry = compiler.inner, compiler.inlined, compiler.entry
 """
 
@@ -177,8 +180,11 @@ def call_by_name(routine: Routine | Callable[..., Any], **given: str) -> str:
     return call(called, *(given.get(spelling, name(spelling)) for spelling in spellings))
 
 
-def module_text(routines: Iterable[Routine], constants: Mapping[str, float]) -> str:
-    """The text of a module: the entry points among the routines, what they reach, each after those it calls."""
+def module_text(routines: Iterable[Routine], constants: Mapping[str, float], apart: bool = False) -> str:
+    """The text of a module: the entry points among the routines, what they reach, each after those it calls.
+
+    `apart` says that no routine of it is ever given two arrays that overlap, one of which it writes.
+    """
     known = {each.name: each for each in (*_LIBRARY.values(), *routines)}
     done: dict[Routine, None] = {}
 
@@ -193,4 +199,6 @@ def module_text(routines: Iterable[Routine], constants: Mapping[str, float]) -> 
         if routine.entry:
             visit(routine)
     values = "\n".join(f"{constant} = {value!r}" for constant, value in constants.items())
-    return "\n\n\n".join([f"{PRELUDE}{values}", *(routine.text for routine in done)]) + "\n"
+    return (
+        "\n\n\n".join([f"{PRELUDE}{DECLARING.format(apart=apart)}{values}", *(routine.text for routine in done)]) + "\n"
+    )

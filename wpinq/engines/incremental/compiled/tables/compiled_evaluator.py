@@ -21,6 +21,7 @@ from wpinq.engines.incremental.evaluator import Datasets, check_sources
 from wpinq.engines.incremental.goals import Goal
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
+from wpinq.plan.erasure import physical_plan
 from wpinq.plan.node import Node, sources
 
 FloatWeights = dict[Value, float]
@@ -77,6 +78,7 @@ class CompiledEvaluator:
         dictionary: Dictionary | None = None,
         goals: Sequence[Goal] | None = None,
     ) -> None:
+        plans = [physical_plan(plan) for plan in plans]
         if len(plans) > MOST_OUTPUTS:
             raise CannotCompile(
                 f"the compiled engine takes at most {MOST_OUTPUTS} plans together; the python engine takes more"

@@ -1,0 +1,153 @@
+"""What releases cost a session: batches that have work in common, keys asked one by one, and a small plan again.
+
+    python benchmarks/release.py [DATA] [--only batch dashboard ...] [--graph ca-HepPh] [--large soc-Epinions1]
+
+DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. Each line is a process
+of its own. Processor time is that of all threads. In parentheses stands what was asked for.
+
+batch       16 filters over one TbD in one release, beside one of them in a session of its own
+dashboard   64 queries over the degrees of a graph in one release, a query
+keys        a Release of TbD asked for its first key, and for further ones
+asked       a Release of degrees asked key by key
+fresh       the release of a known plan with a ledger file: Select over ten keys
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import wpinq as wp
+from wpinq.graphs.subgraphs import triangles_by_degree
+
+EDGES = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
+RICH = 10**9
+
+
+def read(path: str) -> list[tuple[int, int]]:
+    with gzip.open(path, "rt") as lines:
+        pairs = [tuple(map(int, line.split())) for line in lines]
+    return [*{(a, b) for a, b in pairs} | {(b, a) for a, b in pairs}]
+
+
+def spent(action: Callable[[], Any]) -> tuple[float, float]:
+    """Processor and wall seconds."""
+    worked, started = time.process_time(), time.perf_counter()
+    action()
+    return time.process_time() - worked, time.perf_counter() - started
+
+
+def open_session(path: str, threads: int, ledger: str | None = None, most: int | None = None) -> wp.Session:
+    session = wp.Session(ledger, threads=threads)
+    session.protect(EDGES, read(path)[:most], budget=RICH)
+    session.release(EDGES.select(lambda e: 0).noisy_count(0.1, over=[0]))  # the edges are loaded
+    return session
+
+
+def filters(count: int) -> list[wp.Measurement]:
+    """Counts of the triangles whose least degree is more than 0, 1, 2, ..."""
+    tbd = triangles_by_degree(EDGES)
+    return [tbd.where(lambda t, i=i: t[0] > i).select(lambda t: 0).noisy_count(0.1, over=[0]) for i in range(count)]
+
+
+def batch(path: str, threads: int) -> dict[str, Any]:
+    times = []
+    for size in (1, 16):
+        with open_session(path, threads) as session:
+            times.append(spent(partial(session.release, filters(size)))[0])
+    one, many = times
+    return {"one, s": one, "sixteen, s": many, "ratio (2)": many / one}
+
+
+def dashboard(path: str, threads: int) -> dict[str, Any]:
+    degrees = EDGES.group_by(lambda e: e.src, lambda group: wp.count(group)).select(lambda g: g[1])
+    plans = []
+    for i in range(32):
+        plans.append(degrees.where(lambda d, i=i: d % 32 == i).noisy_count(0.1, over=range(100)))
+        plans.append(degrees.where(lambda d, i=i: d > 5 * i).select(lambda d: 0).noisy_count(0.1, over=[0]))
+    with open_session(path, threads) as session:
+        worked, passed = spent(lambda: session.release(plans))
+        again, _ = spent(lambda: session.release(plans, fresh=True))
+    return {"ms a query (5)": 1000 * worked / 64, "wall": 1000 * passed / 64, "again": 1000 * again / 64}
+
+
+def keys(path: str, threads: int) -> dict[str, Any]:
+    with open_session(path, threads) as session:
+        tbd = triangles_by_degree(EDGES)
+        release = session.release(tbd.noisy_count(0.1))
+        first, _ = spent(lambda: release[2, 2, 2])
+        further = [spent(lambda i=i: release[2, 2, 3 + i])[0] for i in range(20)]
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return {"first, s": first, "second": further[0], "median of 20": statistics.median(further), "peak GB": peak}
+
+
+def asked(path: str, threads: int) -> dict[str, Any]:
+    with open_session(path, threads) as session:
+        degrees = EDGES.select(lambda e: e.src)
+        release = session.release(degrees.noisy_count(0.1))
+        release[0]
+        further = [spent(lambda i=i: release[1 + i]) for i in range(400)]
+    return {"ms a key": 1000 * statistics.median(worked for worked, _ in further)}
+
+
+def fresh(path: str, threads: int) -> dict[str, Any]:
+    measurement = EDGES.select(lambda e: e.src % 10).noisy_count(0.1, over=range(10))
+    with tempfile.TemporaryDirectory() as folder, open_session(path, threads, f"{folder}/ledger", 100) as session:
+        session.release(measurement, fresh=True)
+        found = [spent(lambda: session.release(measurement, fresh=True)) for _ in range(300)]
+    worked, passed = ([1000 * one[i] for one in found] for i in (0, 1))
+    return {"processor ms, median": statistics.median(worked), "wall ms, median (1.5)": statistics.median(passed)}
+
+
+LINES: list[tuple[str, Callable[..., dict[str, Any]], bool]] = [
+    ("batch", batch, False),
+    ("dashboard", dashboard, False),
+    ("keys", keys, True),
+    ("asked", asked, False),
+    ("fresh", fresh, False),
+]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = Path(os.environ.get("WPINQ_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
+    parser.add_argument("data", nargs="?", type=Path, default=default)
+    parser.add_argument("--only", nargs="*", default=[name for name, _, _ in LINES])
+    parser.add_argument("--graph", default="ca-HepPh")
+    parser.add_argument("--large", default="soc-Epinions1")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--line", help=argparse.SUPPRESS)
+    parser.add_argument("--path", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.line:
+        measure = {name: measured for name, measured, _ in LINES}[given.line]
+        print(json.dumps(measure(given.path, given.threads)))
+        return
+    print(f"{given.threads} threads; load before: {os.getloadavg()[0]:.1f}")
+    for name, _, large in LINES:
+        if name not in given.only:
+            continue
+        path = str(given.data / "graphs" / f"{given.large if large else given.graph}.txt.gz")
+        command = [sys.executable, __file__, "--line", name, "--path", path, "--threads", str(given.threads)]
+        done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=os.getcwd()))
+        if done.returncode:
+            print(f"{name}: failed\n{done.stderr}")
+            continue
+        shown = (f"{label} {value:.3f}" for label, value in json.loads(done.stdout).items())
+        print(f"{name}: {', '.join(shown)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

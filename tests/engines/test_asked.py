@@ -1,0 +1,128 @@
+"""Keys that are asked for narrow the rows of an output: the weights have the bits of the whole output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from tests.support.plans import random_case
+from wpinq.engines.relational.compiler import compile_plan
+from wpinq.engines.relational.duckdb import asking
+from wpinq.engines.relational.duckdb.database import Database
+from wpinq.graphs import symmetrize, triangles_by_degree
+from wpinq.query import Query
+
+EDGES = wp.source("edges", src=int, dst=int)
+ITEMS = wp.source("items", key=int, size=float, name=str, maybe=int | None, flag=bool, tags=list[int])
+
+
+def paired(left: Any, right: Any) -> Any:
+    return wp.record(
+        sizes=wp.sort((left.size, right.size)),
+        name=left.name,
+        other=right.name,
+        maybe=right.maybe,
+        flag=left.flag,
+        tags=right.tags,
+        size=left.size + right.size,
+    )
+
+
+def halves(query: Query) -> Query:
+    degrees = query.group_by(lambda e: e.src, lambda group: wp.count(group))
+    ends = query.join(degrees, lambda e: e.dst, lambda d: d.key, lambda e, d: wp.record(a=e.src, d=d.val))
+    return ends.join(ends, lambda x: x.a, lambda y: y.a, lambda x, y: (wp.min(x.d, y.d), wp.max(x.d, y.d) // 2))
+
+
+QUERIES: dict[str, Query] = {
+    "triangles": triangles_by_degree(EDGES),
+    "symmetrized": triangles_by_degree(symmetrize(EDGES)),
+    "paths": EDGES.join(EDGES, lambda e: e.dst, lambda e: e.src, lambda e, f: (e.src, f.dst)),
+    "halves": halves(EDGES),
+    "types": ITEMS.join(ITEMS, lambda x: x.key % 2, lambda y: y.key % 2, paired),
+}
+"""Of which the keys narrow the joins."""
+
+
+def bits(weights: Any) -> list[tuple[str, str]]:
+    return sorted((repr(record), float(weight).hex()) for record, weight in weights.items())
+
+
+def datasets(rng: Random, weights: list[float]) -> dict[str, Any]:
+    edges = [(int(30 * rng.random() ** 2), rng.randrange(30)) for _ in range(120)]
+    items = {
+        (
+            i,
+            rng.choice([0.0, 0.1, -1.5, 5e-324, 1e300]),
+            rng.choice(["", "a", "é", "$keys0", "'"]),
+            rng.choice([None, 0, 5]),
+            rng.random() < 0.5,
+            tuple(rng.choice([(), (1,), (2, 3)])),
+        ): rng.choice(weights)
+        for i in range(14)
+    }
+    both = {pair: rng.choice(weights) for edge in edges for pair in (edge, edge[::-1]) if edge[0] != edge[1]}
+    return {"edges": both, "items": items}
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    with Database() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("weights", [[1.0], [1.0, 0.3, 2.5], [1.0, -0.7]], ids=["equal", "several", "signs"])
+def test_narrowed_rows_give_the_bits_of_the_whole_output(
+    database: Database, monkeypatch: pytest.MonkeyPatch, name: str, weights: list[float]
+) -> None:
+    monkeypatch.setattr(asking, "ASKINGS", 10**6)
+    rng, plan = Random(f"{name} {weights}"), QUERIES[name].plan
+    data = datasets(rng, weights)
+    whole = database.evaluate(plan, data)
+    assert len(whole) > 5
+    others = list(database.evaluate(plan, datasets(rng, [1.0])))  # of which some records are not in the output
+    for number in (1, 1, 1, 2, 5, 30):
+        keys = rng.sample(list(whole), min(number, len(whole) - 1)) + rng.sample(others, min(number, len(others)))
+        for asked in (keys, keys[:number], [None, *keys]):
+            expected = {key: whole[key] for key in asked if key in whole}
+            assert bits(database.evaluate(plan, data, keys=asked)) == bits(expected)
+    assert (compile_plan(plan, asked=True).asked, compile_plan(plan).asked) == (True, False)
+
+
+def test_random_joins_at_their_keys(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "ASKINGS", 10**6)
+    rng, narrowed = Random("asked"), 0
+    for number in range(24):
+        case = random_case(rng, ("Join", "Select", "Where")[number % 3])
+        narrowed += compile_plan(case.plan, asked=True).asked
+        data = {name: {record: float(w) for record, w in given.items()} for name, given in case.data.items()}
+        whole = database.evaluate(case.plan, data)
+        for keys in (list(whole)[:1], list(whole)[1::2]):
+            assert bits(database.evaluate(case.plan, data, keys=keys)) == bits({key: whole[key] for key in keys})
+    assert narrowed > 2
+
+
+def test_no_more_rows_are_joined_than_the_keys_leave(database: Database) -> None:
+    ring = {(i, (i + step) % 60): 1.0 for i in range(60) for step in (1, -1)}
+    crowd = {(a, b): 1.0 for a in range(100, 130) for b in range(100, 130) if a != b}
+    plan = QUERIES["triangles"].plan
+    connection, rows = database.open().connection, []
+    real = database.evaluate(plan, {"edges": ring | crowd}, keys=[(2, 2, 2)])
+    assert real == {}
+    for asked in (False, True):
+        compiled = compile_plan(plan, asked=asked)
+        for statement in compiled.statements:
+            connection.execute(statement.sql.replace("CREATE TEMP TABLE", "CREATE OR REPLACE TEMP TABLE"))
+        query = f"EXPLAIN (ANALYZE, FORMAT JSON) {compiled.output}"
+        given = {f"{name}{i}": [2] if name == "keys" else 2 for name in ("keys", "low", "high") for i in range(3)}
+        given = {name: value for name, value in given.items() if f"${name}" in query}
+        ((_, text),) = connection.execute(query, given or None).fetchall()
+        rows.append(json.loads(text)["query"]["total_intermediate_rows"])
+    whole, narrowed = rows
+    assert 4 * narrowed < whole

@@ -1,0 +1,164 @@
+"""Plans that are evaluated together: each has the bits that it has alone, and what they share is made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from tests.support.plans import OPERATORS, random_case
+from wpinq.engines.relational.batch import SHARED_USES, Batch, shared_steps
+from wpinq.engines.relational.compiler import compile_plan
+from wpinq.engines.relational.duckdb import warm_tables
+from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.relational.duckdb.warm_tables import WarmTables
+from wpinq.engines.relational.sql.script import SqlStatement
+from wpinq.errors import WpinqError
+from wpinq.graphs import symmetrize, triangles_by_degree
+from wpinq.plan.node import Node
+from wpinq.query import Query
+
+EDGES = wp.source("edges", src=int, dst=int)
+
+CONSUMERS: tuple[Callable[[Query], Query], ...] = (
+    lambda q: q,
+    lambda q: q.select(lambda x: 0),
+    lambda q: q.select(lambda x: (x, 1)),
+    lambda q: q.where(lambda x: x == x),
+    lambda q: q.where(lambda x: x == x).select(lambda x: (x, 2)),
+    lambda q: q.select(lambda x: (x, 3)).where(lambda x: x[1] > 2).select(lambda x: x[0]),
+    lambda q: q.partition(lambda x: 0, [0, 1])[0].select(lambda x: (x, 4)),
+    lambda q: q.concat(q.select(lambda x: x)),
+    lambda q: q.difference(q.where(lambda x: x == x)),
+    lambda q: q.group_by(lambda x: 0, lambda group: wp.count(group)),
+    lambda q: q.shave(0.5).select(lambda x: x[1]),
+    lambda q: q.join(q, lambda x: 0, lambda y: 0, lambda x, y: x),
+)
+
+
+def bits(weights: Any) -> list[tuple[str, str]]:
+    return [(repr(record), float(weight).hex()) for record, weight in weights.items()]
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    with Database() as opened:
+        yield opened
+
+
+def consumers(query: Query) -> list[Node]:
+    """What can be asked of a query, some of it through a step that several share once more."""
+    found = []
+    for build in CONSUMERS:
+        try:
+            found.append(build(query).plan)
+        except (WpinqError, AttributeError):  # not of records of this type
+            continue
+    return list(dict.fromkeys(found))
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_plan_has_the_bits_in_company_that_it_has_alone(database: Database, operator: str) -> None:
+    rng = Random(f"{operator} together")
+    for _ in range(2):
+        case = random_case(rng, operator)
+        data = {name: {record: float(w) for record, w in given.items()} for name, given in case.data.items()}
+        roots = consumers(Query(case.plan))
+        assert len(roots) > SHARED_USES
+        alone = {}
+        for root in roots:
+            for name in data:
+                database.forget(name)
+            alone[root] = database.evaluate(root, data)
+        for name in data:
+            database.forget(name)
+        for order in (roots, rng.sample(roots, len(roots))):  # the second over tables that stand
+            with database.together(order):
+                for root in order:
+                    assert bits(database.evaluate(root, data)) == bits(alone[root])
+        with database.together(roots):
+            for root in roots:
+                keys = list(alone[root])[::2]
+                expected = {key: alone[root][key] for key in keys}
+                assert bits(database.evaluate(root, data, keys=keys)) == bits(expected)
+
+
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tables that are made from now on."""
+    names: list[str] = []
+    create = WarmTables.create
+
+    def counting(self: WarmTables, statement: SqlStatement, shared: bool) -> None:
+        if not self.stands(statement.creates):
+            names.append(statement.creates)
+        create(self, statement, shared)
+
+    monkeypatch.setattr(WarmTables, "create", counting)
+    return names
+
+
+def triangles(least: int) -> Query:
+    return triangles_by_degree(symmetrize(EDGES)).where(lambda t: t[0] > least).select(lambda t: 0)
+
+
+def test_what_the_plans_of_a_batch_share_is_made_once_and_goes_with_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warm_tables, "KEPT_SHARE", 0)
+    rng = Random(3)
+    data = {"edges": {(rng.randrange(40), rng.randrange(40)): 1.0 for _ in range(400)}}
+    roots = [triangles(least).plan for least in range(6)]
+    alone = [database.evaluate(root, data) for root in roots]
+    database.forget("edges")
+    names = made(monkeypatch)
+    with database.together(roots):
+        first = database.evaluate(roots[0], data)
+        once = len(names)
+        assert [first, *(database.evaluate(root, data) for root in roots[1:])] == alone
+        assert len(names) == once, "all that the others read stands"
+    assert len(set(names)) == len(names)
+    held = database.open().connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+    assert held == [("source_edges",)], "nothing stays that there is no room for"
+
+
+def test_steps_are_shared_that_several_read() -> None:
+    once = EDGES.select(lambda e: e.src)
+    filters = [once.where(lambda x, i=i: x > i).plan for i in range(SHARED_USES)]
+    assert shared_steps(filters) == {once.plan.digest}
+    assert shared_steps(filters[1:]) == frozenset()
+    assert shared_steps([*filters[1:], once.plan]) == {once.plan.digest}, "an output is one that reads, too"
+    batch = Batch(filters)
+    shared = {compile_plan(root, shared=batch.plan(root).shared).statements[0].creates for root in filters}
+    assert len(shared) == 1
+    assert not compile_plan(filters[0]).statements
+
+
+def test_a_batch_of_a_session_is_as_its_releases_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[list[float]] = []
+    monkeypatch.setattr(
+        "wpinq.kernel.orders.with_laplace_noise", lambda weights, scale: drawn.append(weights) or weights
+    )
+    rng = Random(4)
+    edges = list({(rng.randrange(30), rng.randrange(30)) for _ in range(200)})
+    parts = EDGES.partition(lambda e: e.src % 4, range(4))
+    asked = [
+        *(triangles(least).noisy_count(0.1, over=[0]) for least in range(4)),
+        *(part.select(lambda e: e.dst).noisy_count(0.1, over=range(30)) for part in parts.values()),
+        EDGES.select(lambda e: e.dst).quantile(0.1, 0.5, range(30)),
+        EDGES.select(lambda e: e.src).noisy_count(0.1),
+    ]
+    answers: list[list[list[float]]] = []
+    for together in (True, False):
+        with wp.Session() as session:
+            session.protect(EDGES, edges, budget=1000)
+            released = session.release(asked) if together else [session.release(one) for one in asked]
+            released[-1].at([1, 2, 3])  # type: ignore[union-attr]
+            spent, before = session.spent("edges"), len(drawn)
+            session.release(asked)  # what was answered is not evaluated again
+            assert (session.spent("edges"), len(drawn)) == (spent, before)
+        answers.append(drawn[:])
+        drawn.clear()
+    assert answers[0] == answers[1]

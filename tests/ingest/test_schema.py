@@ -1,0 +1,369 @@
+"""`wp.schema`: what is read of a table or file, what is asked, and that the two lines mean the source that it gives."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import io
+import os
+import threading
+import zlib
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+import wpinq as wp
+from wpinq.cli import main
+from wpinq.errors import PlanError, SourceRejected
+from wpinq.expr.types import (
+    BOOL,
+    DATE,
+    DURATION,
+    FLOAT,
+    INT,
+    STR,
+    TIME,
+    TIMESTAMP,
+    ListOf,
+    decimal,
+    record_type,
+    tuple_type,
+)
+
+TABLE = pa.table(
+    {
+        "small": pa.array([1, None], pa.int8()),
+        "whole": pa.array([1, 2], pa.int64()),
+        "large": pa.array([1, 2], pa.uint64()),
+        "number": pa.array([1.5, None], pa.float64()),
+        "flag": [True, False],
+        "name": ["Ann", "Bo"],
+        "items": [[1], [2, 3]],
+        "at": [{"x": 1, "y": "q"}, {"x": 2, "y": "r"}],
+        "day": pa.array([0, 1], pa.date32()),
+        "moment": pa.array([0, 1], pa.timestamp("us")),
+        "zoned": pa.array([0, 1], pa.timestamp("us", tz="Europe/Rome")),
+        "clock": pa.array([0, 1], pa.time64("us")),
+        "price": pa.array([Decimal("1.25"), Decimal("2.00")], pa.decimal128(10, 2)),
+    }
+)
+RECORD = record_type(
+    {
+        "small": INT,
+        "whole": INT,
+        "large": INT,
+        "number": FLOAT,
+        "flag": BOOL,
+        "name": STR,
+        "items": ListOf(INT),
+        "at": record_type({"x": INT, "y": STR}),
+        "day": DATE,
+        "moment": TIMESTAMP,
+        "zoned": TIMESTAMP,
+        "clock": TIME,
+        "price": decimal(2),
+    }
+)
+
+
+def parquet_path(folder: Path) -> Path:
+    parquet.write_table(TABLE, folder / "table.parquet")
+    return folder / "table.parquet"
+
+
+TABLES: dict[str, Any] = {
+    "arrow": lambda _: TABLE,
+    "arrow batch": lambda _: TABLE.to_batches()[0],
+    "arrow reader": lambda _: TABLE.to_reader(),
+    "polars": lambda _: pl.from_arrow(TABLE),
+    "polars, lazy": lambda folder: pl.scan_parquet(parquet_path(folder)),
+    "pandas of arrow": lambda _: TABLE.to_pandas(types_mapper=pd.ArrowDtype),
+    "parquet": parquet_path,
+    "parquet as text": lambda folder: str(parquet_path(folder)),
+    "duckdb": lambda folder: duckdb.read_parquet(str(parquet_path(folder))),
+}
+
+
+def agree(found: wp.Schema) -> None:
+    """The two lines mean the source that the schema gives."""
+    built: dict[str, Any] = {"wp": wp, "datetime": datetime}
+    exec(found.python, built)
+    (declared,) = (value for key, value in built.items() if isinstance(value, wp.Query))
+    assert declared == found.source()
+    assert list(wp.parse(found.text).sources.values()) == [found.source()]
+    assert repr(found).startswith(f"{found.python}\n\n{found.text}\n\n")
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_every_library_says_the_same(kind: str, tmp_path: Path) -> None:
+    data = TABLES[kind](tmp_path)
+    found = wp.schema(data, "things")
+    assert found.record == RECORD
+    assert found.record.names == RECORD.names  # type: ignore[attr-defined]
+    assert not found.left_out
+    assert any(words.startswith("large: ") for words in found.asked)
+    agree(found)
+
+
+def test_what_is_declared_can_be_protected(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [1.5, 2.5], "d": [True, False]})
+    for data in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        source = wp.schema(data, "rows").source(unit="one row of the test", cap=10)
+        with wp.Session() as session:
+            session.protect(source, data, budget=1)
+        assert "protects one row of the test" in str(source.bill(epsilon=1))
+
+
+def test_kinds_of_pandas_that_do_not_tell() -> None:
+    frame = pd.DataFrame(
+        {
+            "gaps": [1.0, None],
+            "thing": pd.Series(["secret", object()], dtype=object),
+            "kind": pd.Categorical(["secret", "other"]),
+            "whole": pd.array([1, None], "Int64"),
+            "flag": pd.array([True, None], "boolean"),
+            "name": pd.array(["secret", None], "string"),
+            "when": pd.to_datetime(["2020-01-01", None]),
+            "span": pd.to_timedelta([1, None], "s"),
+        }
+    )
+    found = wp.schema(frame)
+    types = [FLOAT, STR, STR, INT, BOOL, STR, TIMESTAMP, DURATION]
+    assert found.record == record_type(dict(zip(frame.columns, types, strict=True)))
+    asked = [words.partition(":")[0] for words in found.asked[2:]]
+    assert asked == ["gaps", "thing", "kind", "when"]
+    assert "null" in found.asked[1]
+    assert found.source().plan.type == found.record
+    assert not any(type_.nullable for type_ in found.record.elements)  # type: ignore[attr-defined]
+    agree(found)
+
+
+# --- values are never read -------------------------------------------------------------------------------------
+
+
+def test_what_is_said_does_not_depend_on_rows(tmp_path: Path) -> None:
+    """Other values, other categories, no nulls, no rows: the same words."""
+
+    def frames(rows: int, word: str, gap: Any) -> list[Any]:
+        columns = {"n": [gap] * rows, "w": [word] * rows}
+        frame = pd.DataFrame(columns).astype({"n": "float64", "w": "category"})
+        polars = pl.DataFrame(columns, schema={"n": pl.Int64, "w": pl.Enum([word])})
+        arrow = pa.table({"n": pa.array(columns["n"], pa.int64()), "w": pa.array(columns["w"]).dictionary_encode()})
+        parquet.write_table(arrow, tmp_path / f"{word}.parquet")
+        frame.to_parquet(tmp_path / f"{word}-pandas.parquet")
+        return [frame, polars, arrow, tmp_path / f"{word}.parquet", tmp_path / f"{word}-pandas.parquet"]
+
+    one, other = frames(3, "secret", 1), frames(5, "hidden", None)
+    for left, right in zip(one, other, strict=True):
+        assert repr(wp.schema(left, "data")) == repr(wp.schema(right, "data"))
+        assert "secret" not in repr(wp.schema(left, "data"))
+
+
+def test_of_parquet_the_footer_alone(tmp_path: Path) -> None:
+    path = parquet_path(tmp_path)
+    whole = path.read_bytes()
+    footer = 8 + int.from_bytes(whole[-8:-4], "little")
+    rows = len(whole) - 4 - footer
+    path.write_bytes(whole[:4] + b"\xff" * rows + whole[-footer:])
+    assert wp.schema(path).record == RECORD
+    with pytest.raises(SourceRejected, match="not a sound parquet file"):
+        wp.schema(truncated(path, whole[:-9]))
+
+
+def test_a_folder_name_is_no_column(tmp_path: Path) -> None:
+    folder = tmp_path / "year=2020"
+    folder.mkdir()
+    assert wp.schema(parquet_path(folder)).record == RECORD
+
+
+def truncated(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+class Counting(io.FileIO):
+    read_bytes = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        found = super().read(size)
+        Counting.read_bytes += len(found)
+        return found
+
+
+@pytest.mark.parametrize("header", [b"a,b\n", b"a,b\r\n", b"\xef\xbb\xbfa,b\n", b'"a","b"\n', b"a,b"])
+def test_of_csv_the_first_line_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: bytes) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(header + (b'1,\xff"secret\n' * 1000 if header.endswith(b"\n") else b""))
+    monkeypatch.setattr(Counting, "read_bytes", 0)
+    monkeypatch.setattr(Path, "open", lambda self, mode, buffering: Counting(self, "rb"))
+    found = wp.schema(path)
+    assert found.record == record_type({"a": STR, "b": STR})
+    assert found.name == "rows"
+    assert "all fields are str" in found.asked[-1]
+    assert Counting.read_bytes == len(header)
+    agree(found)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_csv_file_whose_rows_are_not_there_yet(tmp_path: Path) -> None:
+    path = tmp_path / "pipe.csv"
+    os.mkfifo(path)
+    read = threading.Event()
+
+    def write() -> None:
+        with path.open("wb", buffering=0) as pipe:
+            pipe.write(b"a,b\n")
+            assert read.wait(60)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        assert wp.schema(path).record == record_type({"a": STR, "b": STR})
+    finally:
+        read.set()
+        writer.join()
+
+
+def test_of_a_packed_csv_file_what_holds_the_first_line(tmp_path: Path) -> None:
+    pack = zlib.compressobj(wbits=31)
+    start = pack.compress(b"a,b\n") + pack.flush(zlib.Z_SYNC_FLUSH)
+    for rest in (b"", b"\xff" * 100):
+        assert wp.schema(truncated(tmp_path / "rows.csv.gz", start + rest)).record == record_type({"a": STR, "b": STR})
+    assert wp.schema(truncated(tmp_path / "rows.csv.gz", gzip.compress(b"a\n1\n"))).record == record_type({"a": STR})
+
+
+def test_names_in_quotes_may_hold_the_end_of_a_line(tmp_path: Path) -> None:
+    found = wp.schema(truncated(tmp_path / "rows.csv", b'a,"b\nc",d\n1,2,3\n'))
+    assert found.record == record_type({"a": STR, "d": STR})
+    assert found.left_out[0].startswith("column 2: its name")
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe\n", b"a," * 2**20, b'"' + b"a\n" * 2**20, b'a"b"c,"d"e\n'])
+def test_files_without_a_line_of_names(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(SourceRejected, match="does not begin with a line of column names") as caught:
+        wp.schema(truncated(tmp_path / "rows.csv", content))
+    assert caught.value.__context__ is None
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    for name in ("no.csv", "no.parquet"):
+        with pytest.raises(SourceRejected, match="there is no file"):
+            wp.schema(tmp_path / name)
+    with pytest.raises(SourceRejected, match="cannot be read"):
+        (tmp_path / "folder.csv").mkdir()
+        wp.schema(tmp_path / "folder.csv")
+
+
+# --- what no field holds ---------------------------------------------------------------------------------------
+
+
+def test_columns_that_no_field_holds_are_left_out() -> None:
+    names = ["fine", "blob", "Trip Distance", "_hidden", "fine2", "fine2", "nothing"]
+    columns = [[1], [b"x"], [1], [1], [1], [2], pa.nulls(1)]
+    found = wp.schema(pa.Table.from_arrays(list(map(pa.array, columns)), names=names))
+    assert found.record == record_type({"fine": INT})
+    assert [words.partition(":")[0] for words in found.left_out] == [
+        "blob",
+        "column 3",
+        "column 4",
+        "column 5",
+        "column 6",
+        "nothing",
+    ]
+    assert "Left out:" in repr(found)
+    agree(found)
+    with pytest.raises(SourceRejected, match="no column of the table can be a field"):
+        wp.schema(pa.table({"a b": [1]}))
+
+
+def test_columns_without_names() -> None:
+    assert wp.schema(np.zeros((3, 2), dtype=np.int32)).record == tuple_type([INT, INT])
+    assert wp.schema(np.zeros(3)).record == FLOAT
+    structured = np.zeros(3, dtype=[("a", "i4"), ("b", "U7"), ("c", "?")])
+    assert wp.schema(structured).record == record_type({"a": INT, "b": STR, "c": BOOL})
+    for array in (np.zeros((3, 2)), np.zeros(3), structured):
+        agree(wp.schema(array))
+    with pytest.raises(SourceRejected):
+        wp.schema(np.zeros((2, 2, 2)))
+
+
+@pytest.mark.parametrize("data", [[(1, 2)], {(1, 2): 1.0}, 5, None, "graph.txt", b"a,b", iter([])])
+def test_what_says_no_types(data: object) -> None:
+    with pytest.raises(SourceRejected, match="says no types"):
+        wp.schema(data)
+
+
+@pytest.mark.parametrize("name", ["two words", "", "_a", "null", 5])
+def test_names_that_a_source_cannot_have(name: Any) -> None:
+    with pytest.raises(PlanError):
+        wp.schema(pa.table({"a": [1]}), name)
+
+
+def test_a_file_names_its_source(tmp_path: Path) -> None:
+    for file, name in (
+        ("trips.csv", "trips"),
+        ("2024 trips.csv", "data"),
+        ("trips.csv.gz", "trips"),
+        ("null.csv", "data"),
+    ):
+        content = b"a\n"
+        path = truncated(tmp_path / file, gzip.compress(content) if file.endswith("gz") else content)
+        assert wp.schema(path).name == name
+
+
+TYPES = st.recursive(
+    st.sampled_from(
+        [
+            pa.int8(),
+            pa.int64(),
+            pa.float64(),
+            pa.bool_(),
+            pa.string(),
+            pa.date32(),
+            pa.duration("us"),
+            pa.decimal128(9, 3),
+        ]
+    ),
+    lambda inside: st.one_of(
+        inside.map(pa.list_), st.dictionaries(st.sampled_from("abc"), inside, min_size=1).map(lambda d: pa.struct(d))
+    ),
+    max_leaves=6,
+)
+NAMES = st.one_of(
+    st.sampled_from(["class", "unit", "cap", "facts", "name", "schema", "new", "null", "source", "lambda", "int"]),
+    st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,30}", fullmatch=True),
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(NAMES, TYPES, min_size=1, max_size=12), NAMES)
+def test_the_lines_mean_what_they_say(columns: dict[str, Any], name: str) -> None:
+    table = pa.schema(columns).empty_table()
+    try:
+        found = wp.schema(table, name)
+    except PlanError:
+        assert name in ("new", "null")
+        return
+    assert [*found.record.names] == [*columns]  # type: ignore[attr-defined]
+    agree(found)
+
+
+# --- the command -----------------------------------------------------------------------------------------------
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", str(parquet_path(tmp_path)), "--name", "things"]) == 0
+    assert capsys.readouterr().out == f"{wp.schema(TABLE, 'things')!r}\n"
+    assert main(["schema", str(tmp_path / "no.csv")]) == 4
+    assert main(["schema", str(tmp_path / "table.parquet"), "--name", "a b"]) == 1
+    assert "a source is named by" in capsys.readouterr().err

@@ -1,0 +1,22 @@
+"""`wpinq schema`: the declaration of a source, from the columns of a file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from wpinq.declaring import schema
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to those of the command line."""
+    made = commands.add_parser("schema", help="show the declaration of a source for a csv or parquet file; no values")
+    made.add_argument("file", type=Path, metavar="FILE")
+    made.add_argument("--name", metavar="NAME", help="of the source (default: that of the file)")
+    made.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """The command."""
+    print(schema(options.file, options.name))

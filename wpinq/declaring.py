@@ -1,0 +1,170 @@
+"""The declaration of a source, from the columns of a table: two lines to confirm and edit."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wpinq.errors import ExpressionError, PlanError
+from wpinq.expr.printing import RESERVED
+from wpinq.expr.types import DATE, DURATION, TIME, TIMESTAMP, ListOf, Logical, TupleOf, Type, check_field_name
+from wpinq.ingest.offered_fields import offered_record
+from wpinq.language.unparse import write_source
+from wpinq.query import Query, source
+
+_LINE = 100
+_PYTHON: dict[Type, str] = {
+    DATE: "datetime.date",
+    TIMESTAMP: "datetime.datetime",
+    TIME: "datetime.time",
+    DURATION: "datetime.timedelta",
+}
+_ALWAYS = (
+    "the unit: what one protected unit is (unit=, unit_weight=); a bound on the total weight (cap=); facts",
+    "null: no field may be null unless you declare it, as int | None (in text int?)",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A declaration to confirm: what the columns of a table say, and what only the curator can.
+
+    Printed, it shows the statement in Python, the statement in text, and what is to be confirmed.
+
+    Attributes
+    ----------
+    name : str
+        Of the source.
+    record : Type
+        Of its records.
+    asked : tuple of str
+        What the columns do not tell.
+    left_out : tuple of str
+        Columns that no field holds as they are, and why.
+    """
+
+    name: str
+    record: Type
+    asked: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def python(self) -> str:
+        """The statement in Python."""
+        name = f"{self.name}_" if keyword.iskeyword(self.name) else self.name
+        return f"{name} = {_python_call(self.name, self.record)}"
+
+    @property
+    def text(self) -> str:
+        """The statement of a text program."""
+        return write_source(self.source().plan.operator)
+
+    def source(self, **options: Any) -> Query:
+        """The source as it is declared here; `unit`, `cap` and the other options are those of `wp.source`."""
+        return source(self.name, self.record, **options)
+
+    def __repr__(self) -> str:
+        confirmed = [f"- {words}" for words in self.asked]
+        left = ["", "Left out:", *(f"- {words}" for words in self.left_out)] if self.left_out else []
+        return "\n".join(
+            [self.python, "", self.text, "", "To confirm, for the columns do not tell:", *confirmed, *left]
+        )
+
+
+def schema(data: object, name: str | None = None) -> Schema:
+    """The declaration of a source for a table, from the names and types of its columns, never from what they hold.
+
+    Of a csv file the first line is read, and its fields are str until you say otherwise; of a parquet file the schema
+    in its footer. What would have to be learnt from values is asked, not taken: whether a field may be null, which
+    categories it has, whether pandas made a float of whole numbers with gaps.
+
+    Parameters
+    ----------
+    data : object
+        A table of pandas, polars, Arrow, DuckDB, numpy or Spark, or the path of a csv or parquet file. The types of a
+        lazy frame of polars are those that polars finds; where it scans a csv file it looks at rows for them: offer
+        the path instead.
+    name : str, optional
+        Of the source. Unless told, the name of the file, or "data".
+
+    Returns
+    -------
+    Schema
+        To print, edit and confirm; `schema(...).source(unit=...)` takes it as it is.
+
+    Raises
+    ------
+    SourceRejected
+        When there are no columns that can be fields, or a file cannot be read.
+    PlanError
+        When the name cannot be that of a source.
+
+    Notes
+    -----
+    Privacy cost: none, it reads no values. What columns are called is for the curator to publish.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"start": ["A"], "minutes": [12], "fare": [9.5], "kind": pd.Categorical(["day"])})
+    >>> schema(frame, "trips")
+    trips = wp.source("trips", start=str, minutes=int, fare=float, kind=str)
+    <BLANKLINE>
+    source trips(start: str, minutes: int, fare: float, kind: str);
+    <BLANKLINE>
+    To confirm, for the columns do not tell:
+    - the unit: what one protected unit is (unit=, unit_weight=); a bound on the total weight (cap=); facts
+    - null: no field may be null unless you declare it, as int | None (in text int?)
+    - fare: pandas also makes this kind of whole numbers with gaps: where it did, ...
+    - kind: its categories are values and were not read: list them, as wp.category("a", "b"), or leave it str
+    >>> schema(frame, "trips").source(unit="one trip").uses()
+    {'trips': 1}
+    """
+    chosen = _name_of(data) if name is None else name
+    if not _is_name(chosen):
+        raise PlanError("a source is named by ASCII letters, digits and underscores, starting with a letter")
+    found = offered_record(data)
+    return Schema(chosen, found.record, (*_ALWAYS, *found.asked), tuple(found.left_out))
+
+
+def _name_of(data: object) -> str:
+    stem = Path(data).name.partition(".")[0] if isinstance(data, (str, os.PathLike)) else ""
+    return stem if _is_name(stem) else "data"
+
+
+def _is_name(name: object) -> bool:
+    try:
+        check_field_name(name if isinstance(name, str) else "")
+    except ExpressionError:
+        return False
+    return name not in RESERVED
+
+
+def _python_call(name: str, record: Type) -> str:
+    if not isinstance(record, TupleOf) or None in record.names:
+        return f'wp.source("{name}", {_annotation(record)})'
+    fields = {str(field): _annotation(type_) for field, type_ in zip(record.names, record.elements, strict=True)}
+    if any(keyword.iskeyword(field) or field in inspect.signature(source).parameters for field in fields):
+        opening, parts, closing = f'wp.source("{name}", {{', [f'"{n}": {t}' for n, t in fields.items()], "})"
+    else:
+        opening, parts, closing = f'wp.source("{name}", ', [f"{n}={t}" for n, t in fields.items()], ")"
+    line = f"{opening}{', '.join(parts)}{closing}"
+    return line if len(line) <= _LINE else f"{opening.rstrip()}\n    " + ",\n    ".join(parts) + f",\n{closing}"
+
+
+def _annotation(type_: Type) -> str:
+    """A type as `wp.source` takes it."""
+    if isinstance(type_, ListOf):
+        return f"list[{_annotation(type_.element)}]"
+    if isinstance(type_, TupleOf):
+        inside = [_annotation(element) for element in type_.elements]
+        if None in type_.names:
+            return f"tuple[{', '.join(inside)}]"
+        return "{" + ", ".join(f'"{n}": {t}' for n, t in zip(type_.names, inside, strict=True)) + "}"
+    if type_ in _PYTHON:
+        return _PYTHON[type_]
+    return f"wp.{type_}" if isinstance(type_, Logical) else str(type_)

@@ -1,0 +1,67 @@
+"""What some records of a plan's output weigh: how much of it is made, and what is kept for the next asking.
+
+- A result that stands is asked.
+- Where joins of the output can grow and the keys narrow them, only the rows of the records that are asked for are made
+  (`sql.asked`), as long as there are few keys and the plan was not asked often.
+- Of plans that are evaluated together, such an output is added up and asked at once, the first time.
+- Everything else is stored, or, where it is small, held in Python, and asked there.
+
+Which it is depends on the plan, on how often it was asked and for how many keys, and on the size of tables: it changes
+time and memory, and no weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from wpinq.engines.relational.duckdb.key_lookup import FEW, fetch_keys, narrowing
+from wpinq.engines.relational.duckdb.warm_tables import WarmTables
+from wpinq.engines.relational.programs import Plan, Programs
+from wpinq.engines.relational.running import run
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import Weights
+
+ASKINGS = 16
+"""How often a plan is asked for few keys before all of its output is stored."""
+
+
+def ask(
+    tables: WarmTables,
+    programs: Programs,
+    plan: Plan,
+    keys: Sequence[Value],
+    on_step: Callable[[str], None],
+    together: bool,
+) -> Weights:
+    """The weights of some records.
+
+    Parameters
+    ----------
+    tables
+        Where the plan's sources stand.
+    plan, keys
+        The plan, and the records. Without any, the query is run in each of its ways, to see that it can be.
+    together
+        Whether others are evaluated with it.
+    """
+    of_plan, type_ = (plan.root, plan.rewrites), plan.root.type
+    result = tables.result(of_plan)
+    if result is not None:
+        return tables.at_keys(result, type_, keys)
+    before = tables.askings(of_plan)
+    few = len(keys) <= FEW and before < ASKINGS and programs.settled(plan, tables.found).grows
+    compiled = run(replace(plan, asked=few), tables, on_step, programs)
+    output: Weights = {}
+    if not keys:
+        tables.connection.execute(compiled.output, narrowing(compiled.output, {}) or None)
+        if compiled.asked:
+            tables.release(compiled.reads)
+            compiled = run(plan, tables, None, programs)
+            tables.connection.execute(compiled.output)
+    elif compiled.asked or (together and compiled.grows and before == 0):
+        output = fetch_keys(tables.connection, f"({compiled.output})", type_, keys, compiled.asked)
+    else:
+        output = tables.at_keys(tables.keep_result(of_plan, compiled), type_, keys)
+    tables.release(compiled.reads)
+    return output

@@ -1,0 +1,146 @@
+"""Exact arithmetic of decimals, said in integers: a decimal of scale s is its count of 10⁻ˢ.
+
+Sums, differences and products are exact or, beyond 64 bits, null. Comparisons are exact whatever the scales.
+"""
+
+from __future__ import annotations
+
+from wpinq.errors import ExpressionError
+from wpinq.expr.build import call, constant, stored
+from wpinq.expr.integers import below, both, choose, even_quotient, minus, over, plus, rest, same, times
+from wpinq.expr.nodes import Constant, Expr
+from wpinq.expr.printing import show
+from wpinq.expr.types import BOOL, FLOAT, INT, INT_MAX, INT_MIN, NULL, SCALE_LIMIT, DecimalOf, decimal
+
+
+def scale_of(value: Expr) -> int:
+    """How many decimals there are; 0 of an int."""
+    return value.type.scale if isinstance(value.type, DecimalOf) else 0
+
+
+def _check_exact(*values: Expr) -> None:
+    for value in values:
+        if not (isinstance(value.type, DecimalOf) or value.type in (INT, NULL)):
+            fix = "wp.cast(x, float) of the decimal, or wp.cast(y, wp.decimal(2)) of the float, chooses which is meant"
+            why = fix if value.type == FLOAT else "take decimals and ints"
+            raise ExpressionError(f"a decimal cannot be combined with {value.type}: {why}; in `{show(value)}`")
+
+
+def rescaled(value: Expr, scale: int) -> Expr:
+    """The number with more decimals: exact, or null beyond 64 bits. A constant stays one where it can."""
+    if value.type == NULL or (scale_of(value) == scale and value.type != INT):
+        return value
+    factor = 10 ** (scale - scale_of(value))
+    if isinstance(value, Constant) and INT_MIN <= value.value * factor <= INT_MAX:
+        return Constant(decimal(scale), value.value * factor)
+    return stored("to_decimal", decimal(scale), lambda units, _: times(units, factor), value, constant(scale))
+
+
+def aligned(*values: Expr) -> tuple[Expr, ...]:
+    """The numbers at the largest scale of them."""
+    _check_exact(*values)
+    scale = max(map(scale_of, values))
+    return tuple(rescaled(value, scale) for value in values)
+
+
+def met(left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    """Two numbers to be put together: what is written in the query at the scale of the other, where that is exact."""
+    _check_exact(left, right)
+    scale = max(scale_of(left), scale_of(right))
+    first, second = (rescaled(side, scale) if isinstance(side, Constant) else side for side in (left, right))
+    return first, second
+
+
+def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
+    """`+ - *`: the larger scale, or the sum of both."""
+    if NULL in (left.type, right.type):
+        left, right = aligned(left, right)
+        return stored(name, decimal(max(scale_of(left), scale_of(right))), lambda a, b: call(name, a, b), left, right)
+    if name == "multiply":
+        _check_exact(left, right)
+        scale = scale_of(left) + scale_of(right)
+        if scale > SCALE_LIMIT:
+            raise ExpressionError(
+                f"the product of {left.type} and {right.type} has {scale} decimals, more than {SCALE_LIMIT}: cast a "
+                f"side to fewer with wp.cast(x, wp.decimal(n)), in `{show(left)}`"
+            )
+        return stored(name, decimal(scale), times, left, right)
+    left, right = met(left, right)
+    scale = max(scale_of(left), scale_of(right))
+    up, down = (10 ** (scale - scale_of(side)) for side in (left, right))
+
+    def combined(a: Expr, b: Expr) -> Expr:
+        return call(name, _times(a, up), _times(b, down))
+
+    return stored(name, decimal(scale), combined, left, right)
+
+
+def _times(units: Expr, factor: int) -> Expr:
+    return units if factor == 1 else times(units, factor)
+
+
+def floor_quotient(left: Expr, right: Expr) -> Expr:
+    """`⌊left / right⌋` as an int."""
+    return stored("bucket", INT, lambda *sides: over(*_in_units(left, right, *sides)), left, right)
+
+
+def remainder(left: Expr, right: Expr) -> Expr:
+    """`left - right * ⌊left / right⌋`."""
+    scale = max(scale_of(left), scale_of(right))
+    return stored("modulo", decimal(scale), lambda *sides: rest(*_in_units(left, right, *sides)), left, right)
+
+
+def _in_units(left: Expr, right: Expr, a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    _check_exact(left, right)
+    scale = max(scale_of(left), scale_of(right))
+    return _times(a, 10 ** (scale - scale_of(left))), _times(b, 10 ** (scale - scale_of(right)))
+
+
+def quotient(left: Expr, right: Expr, scale: int) -> Expr:
+    """`left / right` with `scale` decimals, half to even; null on division by zero and beyond 64 bits."""
+    _check_exact(left, right)
+    shift = scale - scale_of(left) + scale_of(right)
+
+    def divided(a: Expr, b: Expr, _: Expr) -> Expr:
+        return even_quotient(_times(a, 10 ** max(0, shift)), _times(b, 10 ** max(0, -shift)))
+
+    return stored("quotient", decimal(scale), divided, left, right, constant(scale))
+
+
+def negated(value: Expr) -> Expr:
+    """`-value`."""
+    return stored("negate", value.type, lambda units: minus(0, units), value)
+
+
+def equal(left: Expr, right: Expr) -> Expr:
+    """Whether two numbers are the same, null and null too; exact at any scale."""
+    left, right = met(left, right)
+    if left.type == right.type or NULL in (left.type, right.type):
+        return call("equal", left, right)
+    if scale_of(left) > scale_of(right):
+        left, right = right, left
+    factor = 10 ** (scale_of(right) - scale_of(left))
+
+    def same_number(coarse: Expr, fine: Expr) -> Expr:
+        # null where both are null, as the quotient and the rest are then; never by overflow
+        whole = call("where", call("is_null", fine), constant(True), same(rest(fine, factor), 0))
+        return both(whole, same(coarse, over(fine, factor)))
+
+    return stored("equal", BOOL, same_number, left, right)
+
+
+def less(left: Expr, right: Expr) -> Expr:
+    """Whether `left < right`; exact at any scale."""
+    left, right = met(left, right)
+    if left.type == right.type or NULL in (left.type, right.type):
+        return call("less", left, right)
+    factor = 10 ** abs(scale_of(left) - scale_of(right))
+    finer = scale_of(left) > scale_of(right)
+
+    def before(a: Expr, b: Expr) -> Expr:
+        if finer:  # a < b·k where ⌊a / k⌋ < b
+            return below(over(a, factor), b)
+        # a·k < b where a < ⌈b / k⌉
+        return below(a, plus(over(b, factor), choose(same(rest(b, factor), 0), 0, 1)))
+
+    return stored("less", BOOL, before, left, right)

@@ -1,0 +1,139 @@
+"""Casts to logical types, and their constants as text writes them."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+from wpinq.errors import ExpressionError
+from wpinq.expr import casting
+from wpinq.expr.build import static_int, static_text
+from wpinq.expr.declare import derived, function, in_python
+from wpinq.expr.definition import Mistyped
+from wpinq.expr.logical_values import UnfitValue, decimals_of, parse
+from wpinq.expr.nodes import Constant, Expr
+from wpinq.expr.primitives.casts import to_float, to_int, to_str
+from wpinq.expr.types import (
+    DATE,
+    DURATION,
+    SCALE_LIMIT,
+    TIME,
+    TIMESTAMP,
+    CategoryOf,
+    DecimalOf,
+    Logical,
+)
+from wpinq.expr.types import (
+    decimal as decimal_type,
+)
+
+
+def _literal(type_: Logical) -> Callable[[Expr], Expr]:
+    return lambda text: _read(text, type_)
+
+
+def _read(text: Expr, type_: Logical) -> Constant:
+    try:
+        return Constant(type_, parse(static_text(text, f"a {type_}"), type_))
+    except (UnfitValue, Mistyped) as reason:
+        fix = f"; of a text in records, to_{type_}(text)" if type_ == DATE else ""
+        raise ExpressionError(f"a constant {type_} cannot be made: {reason}{fix}") from None
+
+
+def _decimal_literal(text: Expr) -> Expr:
+    scale = decimals_of(text.value) if isinstance(text, Constant) and isinstance(text.value, str) else None
+    if scale is None or scale > SCALE_LIMIT:
+        raise ExpressionError(
+            f'a constant decimal is its digits in quotes, at most {SCALE_LIMIT} of them decimals: decimal("1.50")'
+        )
+    return _read(text, decimal_type(scale))
+
+
+@function(_literal(DATE), in_python=False)
+def date(text: str) -> Any:
+    """A constant date: `date("2024-02-29")`."""
+
+
+@function(_literal(TIMESTAMP), in_python=False)
+def timestamp(text: str) -> Any:
+    """A constant timestamp, with a zone converted to UTC: `timestamp("2024-02-29T12:30:00+01:00")`."""
+
+
+@function(_literal(TIME), in_python=False)
+def time(text: str) -> Any:
+    """A constant time of day: `time("12:30:00")`."""
+
+
+@function(_literal(DURATION), in_python=False)
+def duration(text: str) -> Any:
+    """A constant duration, in ISO 8601 form: `duration("P1DT2H30M")`."""
+
+
+@function(_decimal_literal, in_python=False)
+def decimal(text: str) -> Any:
+    """A constant decimal, with the decimals that it is written with: `decimal("1.50")`."""
+
+
+@derived(casting.to_date, in_python=False)
+def to_date(value: object) -> Any:
+    """The day of a timestamp, of text `YYYY-MM-DD`, or of days since 1970-01-01; null where there is none."""
+
+
+@derived(casting.to_timestamp, in_python=False)
+def to_timestamp(value: object) -> Any:
+    """The midnight that begins a date, or of microseconds since 1970; null where there is none."""
+
+
+@derived(casting.to_time, in_python=False)
+def to_time(value: object) -> Any:
+    """The time of day of a timestamp, or of microseconds since midnight; null where there is none."""
+
+
+@derived(casting.to_duration, in_python=False)
+def to_duration(value: object) -> Any:
+    """The duration of so many microseconds, or since midnight of a time of day."""
+
+
+def _to_decimal(value: Expr, scale: Expr) -> Expr:
+    return casting.to_decimal(value, static_int(scale, "a scale", most=SCALE_LIMIT))
+
+
+@derived(_to_decimal, in_python=False)
+def to_decimal(value: object, scale: int) -> Any:
+    """With so many decimals, half to even where there are fewer; null beyond 64 bits."""
+
+
+@derived(casting.to_category, in_python=False)
+def to_category(value: object, values: list[str]) -> Any:
+    """The string as a category of this list; null where it is none of it."""
+
+
+@in_python
+def cast(value: object, target: Any) -> Any:
+    """The value as another type; null where it cannot be said.
+
+    To int, float or str: a float is cut toward zero, a string must be a plain decimal number, a bool is 1 or 0, or
+    "true" or "false". To `datetime.date`, `datetime.datetime`, `datetime.time`, `datetime.timedelta`,
+    `wp.decimal(2)` or `wp.category("a", "b")`, and back.
+    """
+    if isinstance(target, DecimalOf):
+        return to_decimal(value, target.scale)
+    if isinstance(target, CategoryOf):
+        return to_category(value, list(target.listed))
+    casts: dict[object, Callable[[object], Any]] = {
+        int: to_int,
+        float: to_float,
+        str: to_str,
+        datetime.date: to_date,
+        datetime.datetime: to_timestamp,
+        datetime.time: to_time,
+        datetime.timedelta: to_duration,
+    }
+    made = casts.get(target) if isinstance(target, type) else None
+    if made is None:
+        raise ExpressionError(
+            "cast goes to int, float, str, datetime.date, datetime.datetime, datetime.time, datetime.timedelta, "
+            f"wp.decimal(2) or wp.category(...), not {target!r}; for bool compare with !="
+        )
+    return made(value)
