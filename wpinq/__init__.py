@@ -39,6 +39,7 @@ from wpinq.measure.measurement import Measurement as Measurement
 from wpinq.public import evaluate as evaluate
 from wpinq.public import simulate as simulate
 from wpinq.query import Query as Query
+from wpinq.query import rows_a_person as rows_a_person
 from wpinq.query import source as source
 
 if typing.TYPE_CHECKING:

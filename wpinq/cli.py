@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 
 from wpinq.commands import budget, explain, run, schema, synthesize
 from wpinq.commands.exits import EXIT_CODES
-from wpinq.errors import WpinqError
+from wpinq.errors import WpinqError, WpinqWarning
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,7 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], None] = options.command
     try:
-        command(options)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            command(options)
     except WpinqError as error:
         print(f"wpinq: {error}", file=sys.stderr)
         return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
@@ -32,6 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 141
     return 0
+
+
+def _warn(message: Warning | str, category: type[Warning], *where: object, **more: object) -> None:
+    print(f"wpinq: {'' if issubclass(category, WpinqWarning) else category.__name__ + ': '}{message}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:

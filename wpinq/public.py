@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 
 from wpinq.dataset import EngineDataset, WeightedDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
-from wpinq.errors import EpsilonError, EvaluationFailed, PlanError
+from wpinq.errors import EpsilonError, EvaluationFailed, PlanError, SourceRejected
+from wpinq.expr.facts import FACTS
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.types import physical
 from wpinq.expr.values import UnfitValue, Value, normalize
@@ -39,7 +40,8 @@ def evaluate(
         What to evaluate.
     data : mapping
         For each source name, a mapping from record to weight, an iterable of records of weight 1 each, or a table, a
-        file, a cursor, a graph or an `EdgeList` as `Session.protect` takes them.
+        file, a cursor, a graph or an `EdgeList` as `Session.protect` takes them; where the source declares a person,
+        whatever that takes.
     engine : str, optional
         "duckdb", "spark" or "reference". Unless given, "duckdb"; with `exact`, "reference".
     exact : bool
@@ -55,7 +57,8 @@ def evaluate(
     PlanError
         When a source has no data, a record is not of its type, or the engine cannot run the plan.
     SourceRejected
-        When a table, a file, a cursor or a graph is not what the source declares.
+        When a table, a file, a cursor or a graph is not what the source declares, or data do not keep its facts, on
+        which engines rely.
     EvaluationFailed
         When DuckDB could not evaluate it, as for want of memory.
 
@@ -93,20 +96,39 @@ def _weights(plan: Node, data: Mapping[str, Any], engine: str | None, arithmetic
 
 
 def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
-    """Any weights of rows and mappings, exactly; all else through the one door for data."""
-    type_, name = source.record, source.source
-    if not is_rows(given):
-        facts = frozenset(source.facts)
-        return read_source(given, type_, unit_weight=Fraction(1), cap=source.cap, facts=facts)
+    """Any weights of rows and mappings, exactly; all else, and whose rows count, through the one door for data."""
+    type_, facts = source.record, frozenset(source.facts)
+    if source.person is not None or not is_rows(given):
+        unit_weight = max(source.unit_weight, Fraction(1))
+        return read_source(
+            given, source.row, unit_weight=unit_weight, cap=source.cap, facts=facts, person=source.person
+        )
     items = given.items() if isinstance(given, Mapping) else ((record, 1) for record in given)
     weights: dict[Value, Fraction] = {}
     for record, weight in items:
         try:
             key = normalize(plain(record, type_), type_)
         except UnfitValue as reason:
-            raise PlanError(f"source {name!r}: the record {record!r} is {reason}") from None
+            raise PlanError(f"source {source.source!r}: the record {record!r} is {reason}") from None
         weights[key] = weights.get(key, Fraction(0)) + Fraction(weight)
+    held = {record: weight for record, weight in weights.items() if weight}
+    for fact in source.facts:
+        if not _KEEPS[fact](held):
+            raise SourceRejected(f"the data for {source.source!r} break the fact {fact}: {FACTS[fact]}")
     return weights
+
+
+def _reverse(record: Value) -> Value:
+    return None if record is None else (record[1], record[0])
+
+
+_KEEPS: dict[str, Callable[[Mapping[Value, Fraction]], bool]] = {
+    "nonnegative": lambda held: all(weight >= 0 for weight in held.values()),
+    "unit_weights": lambda held: all(weight == 1 for weight in held.values()),
+    "symmetric": lambda held: all(held.get(_reverse(record)) == weight for record, weight in held.items()),
+    "simple": lambda held: all(record is None or _reverse(record) not in held for record in held),
+}
+"""Whether public weights, which are exact, keep a fact: engines rely on it."""
 
 
 def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engine: str = DEFAULT_ENGINE) -> Answers:

@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+import warnings
 from fractions import Fraction
 from pathlib import Path
 
@@ -337,6 +338,53 @@ def test_the_main_job_on_the_duckdb_engine(tmp_path: Path, capsys: pytest.Captur
         answers = json.loads(capsys.readouterr().out)["answers"]
         values.append(answers["degree_sequence"]["values"] + answers["triangles"]["values"])
     assert values[0] == pytest.approx(values[1], abs=1)  # noise of scale 0.01: false alarm below 6 exp(-50)
+
+
+def test_tables_of_the_same_people_are_run_from_one_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bought.csv").write_text("customer,shop\n1,a\n1,a\n1,a\n2,b\n")
+    (tmp_path / "visits.csv").write_text("user,page\n1,x\n")
+    (tmp_path / "people.wpq").write_text(
+        'source bought(shop: str) with person = "customer", at_most = 2, account = "customers";\n'
+        'source visits(page: str) with person = "user", at_most = 5, nested = true, account = "customers";\n'
+        'var shops = bought.Select(b => b.shop).NoisyCount(0.5, over: ["a", "b"]);\n'
+        "var pages = visits.Select(v => count(v)).NoisyCount(0.5, over: range(1, 3));\n"
+    )
+    ledger = str(tmp_path / "l.db")
+    base = ["run", str(tmp_path / "people.wpq"), "--ledger", ledger]
+    for name in ("bought", "visits"):
+        base += ["--source", f"{name}={tmp_path / name}.csv"]
+    assert main([*base, "--budget", "bought=3"]) == 2
+    assert "the program has no account 'bought'; it has customers" in capsys.readouterr().err
+    assert main(base) == 2
+    assert "give --source bought=FILE and --budget customers=EPSILON" in capsys.readouterr().err
+    assert main([*base, "--budget", "customers=3"]) == 0
+    printed = capsys.readouterr().out
+    assert "customers: 1.5\n  bought protects one person, at most 2 rows, of weight 2\n" in printed
+    assert printed.rstrip().endswith("Remaining budget of customers: 1.5 of 3")
+    assert main(["budget", ledger]) == 0
+    assert capsys.readouterr().out == (
+        "customers: spent 1.5 of 3, 1.5 remaining; protects one person\n"
+        "customers/bought: paid by customers; protects one person, at most 2 rows\n"
+        "customers/visits: paid by customers; protects one person, at most 5 rows in one record\n"
+    )
+    assert main(["budget", ledger, "--set", "customers/bought=1"]) == 6
+    assert main(["budget", ledger, "--set", "customers=4", "--verify"]) == 0
+
+
+def test_a_warning_is_one_line_for_the_curator(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declared = "source edges(src: int, dst: int)"
+    text = program.read_text().replace(declared, f'{declared} with unit = "one undirected edge"')
+    assert "undirected" in text
+    program.write_text(text)
+    command = ["run", str(program), "--source", f"edges={GRAPH}", "--budget", "edges=5", "--ledger"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert main([*command, str(tmp_path / "l.db"), "--edge-list", "edges=directed,keep-duplicates"]) == 0
+    error = capsys.readouterr().err.removeprefix(f"new ledger: {tmp_path / 'l.db'}\n")
+    assert error.startswith("wpinq: the unit of 'edges' is undirected")
+    assert error.count("\n") == 1
 
 
 def table_of_edges(folder: Path, kind: str) -> Path:

@@ -62,7 +62,7 @@ class _OPEN:
 
 def read(data: object, type_: Type, facts: tuple[str, ...] = ()) -> dict[Any, float]:
     held = read_source(
-        data, type_, unit_weight=Fraction(1), cap=Fraction(2**40), facts=frozenset(facts), database=one_database
+        data, type_, unit_weight=Fraction(2), cap=Fraction(2**40), facts=frozenset(facts), database=one_database
     )
     assert isinstance(held, HeldColumns)
     found = dict(held.items())

@@ -507,9 +507,11 @@ def test_every_fact_has_a_promise_and_a_check() -> None:
 
 def test_facts_that_hold() -> None:
     everything = ("nonnegative", "unit_weights", "symmetric")
-    assert read([(1, 2), (2, 1), (3, 3)], facts=everything) == {(1, 2): 1.0, (2, 1): 1.0, (3, 3): 1.0}
+    assert read([(1, 2), (2, 1), (3, 3)], facts=everything, unit=2) == {(1, 2): 1.0, (2, 1): 1.0, (3, 3): 1.0}
     assert read({(1, 2): 1, (3, 4): 0}, facts=("unit_weights",)) == {(1, 2): 1.0}
-    assert read({(1, 2): -0.5, (2, 1): -0.5}, facts=("symmetric",)) == {(1, 2): -0.5, (2, 1): -0.5}
+    assert read({(1, 2): -1, (2, 1): -1}, facts=("symmetric",), unit=2) == {(1, 2): -1.0, (2, 1): -1.0}
+    assert read({(1, 1): 2}, facts=("symmetric",), unit=2) == {(1, 1): 2.0}
+    assert read([(1, 2), (3, 1), (1, 2)], facts=("simple",)) == {(1, 2): 2.0, (3, 1): 1.0}
 
 
 @pytest.mark.parametrize(
@@ -522,10 +524,13 @@ def test_facts_that_hold() -> None:
         ("symmetric", [(1, 2), (2, 1), (1, 2)], (0, 1, 2)),
         ("symmetric", {(1, 1): 1, (1, 2): 0.5, (2, 1): 0.25}, (1, 2)),
         ("symmetric", {(1, 2): 1, (2, 1): 0}, (0,)),
+        ("simple", [(1, 2), (3, 3), (2, 3)], (1,)),
+        ("simple", [(1, 2), (3, 1), (2, 1)], (0, 2)),
+        ("simple", {(1, 2): 1, (2, 1): 0, (3, 3): 1}, (2,)),
     ],
 )
 def test_facts_that_do_not_hold(fact: str, data: object, positions: tuple[int, ...]) -> None:
-    error = refused(data, facts=(fact,))
+    error = refused(data, facts=(fact,), unit=2)
     assert error.positions == positions
     assert fact in str(error)
 
@@ -535,7 +540,22 @@ def test_facts_that_make_no_sense() -> None:
         read([(1, 2)], facts=("unique",))
     for type_ in (INT, record_type({"a": INT, "b": STR}), record_type({"a": INT})):
         with pytest.raises(PlanError, match="two fields of one type"):
-            read([], type_, facts=("symmetric",))
+            read([], type_, facts=("symmetric",), unit=2)
+        with pytest.raises(PlanError, match="two fields of one type"):
+            read([], type_, facts=("simple",))
+    with pytest.raises(PlanError, match="no edge is both"):
+        read([], facts=("symmetric", "simple"), unit=2)
+    for unit in (1, "1/2", "199/100"):
+        with pytest.raises(PlanError, match="unit_weight=2"):
+            read([(1, 2), (2, 1)], facts=("symmetric",), unit=unit)
+
+
+def test_both_directions_of_an_edge_weigh_no_more_than_the_unit_together() -> None:
+    error = refused({(3, 3): 2, (1, 2): 2, (2, 1): 2}, facts=("symmetric",), unit=2)
+    assert error.positions == (1, 2)
+    assert "more than the unit weight 2 together" in str(error)
+    assert refused({(1, 2): -1.25, (2, 1): -1.25}, facts=("symmetric",), unit=2).positions == (0, 1)
+    assert read({(1, 2): 2, (2, 1): 2}, facts=("symmetric",), unit=4) == {(1, 2): 2.0, (2, 1): 2.0}
 
 
 def test_bounds_are_positive() -> None:
@@ -568,3 +588,11 @@ def test_table_libraries_are_imported_only_when_used() -> None:
     root = Path(__file__).parents[2]
     ran = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_a_breach_is_refused_also_where_its_rows_cannot_be_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file or a relation may say something else the second time; what was held is what was checked."""
+    from wpinq.ingest import promises
+
+    monkeypatch.setattr(promises, "listed", lambda connection, found: iter(()))
+    assert "cannot be found again" in str(refused([(1, 2), (1, 2)], facts=("unit_weights",)))

@@ -129,12 +129,19 @@ def test_programs_are_mappings_in_the_order_of_the_text() -> None:
 
 def test_sources_are_declared_as_in_python() -> None:
     program = parse(
-        "source people(region: str, age: int?)\n"
+        "source people(older: int, age: int?)\n"
         '  with unit = "one person", unit_weight = 2, cap = 1e6, facts = [symmetric];\n'
+        'source visits(page: str) with person = "who", at_most = 20;\n'
+        'source people_of(page: str) with unit = "one user", person = "who is it?", at_most = 9, nested = true, '
+        'account = "users";\n'
         "source baskets: list[str];\nsource nested(a: (x: int, y: int)?, b: (int, str), c: (str,));"
     )
     assert program.sources["people"] == wp.source(
-        "people", region=str, age=int | None, unit="one person", unit_weight=2, cap=10**6, facts=["symmetric"]
+        "people", older=int, age=int | None, unit="one person", unit_weight=2, cap=10**6, facts=["symmetric"]
+    )
+    assert program.sources["visits"] == wp.source("visits", page=str, person="who", at_most=20)
+    assert program.sources["people_of"] == wp.source(
+        "people_of", page=str, unit="one user", person="who is it?", at_most=9, nested=True, account="users"
     )
     assert program.sources["baskets"] == wp.source("baskets", list[str])
     nested = wp.source(
@@ -242,6 +249,13 @@ ERRORS = [
     ("source s: strin;", "no type `strin`; did you mean `str`", "strin"),
     ("source s(a: int, a: int);", "the field `a` is there twice", "a: int);"),
     ("source s: int with units = 3;", "no option `units`; did you mean `unit`", "units"),
+    ('source s: int with person = "who", at_most = 3;', "have named fields", "s"),
+    ("source s: int with person = who, at_most = 3;", "is not a parameter of the program", "who"),
+    ("source s: int with person = 3, at_most = 3;", "named in quotes", "3"),
+    ("source s: int with nested = 1;", "true or false", "1"),
+    ('source s: int with person = "who";', "how many rows of one person", "s"),
+    ("source s: int with at_most = 3;", "name the column of the ids", "s"),
+    ('source s(n: int) with person = "who", at_most = 3, unit_weight = 2;', "leave unit_weight out", "s"),
     ("source s: int with facts = [symetric];", "did you mean `symmetric`?", "symetric"),
     ("parameter p = 1;\nparameter p = 2;", "`p` is a parameter already", "p = 2"),
     ("parameter new = 1;", "`new` is a word of the language", "new"),

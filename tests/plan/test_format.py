@@ -17,12 +17,16 @@ from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.operator import REGISTRY
 from wpinq.query import Query
 
-EDGES = wp.source("edges", src=int, dst=int, unit="one edge", unit_weight="0.5", cap=1000, facts=["symmetric"])
+EDGES = wp.source("edges", src=int, dst=int, unit="one edge", unit_weight="2.5", cap=1000, facts=["symmetric"])
+VISITS = wp.source("visits", page=str, ms=float | None, person="who", at_most=3, nested=True, account="people")
 ITEMS = wp.source("items", {"id": int | None, "tags": list[str], "at": tuple[float, bool]})
 
 
 def queries() -> Iterator[Query]:
     yield EDGES
+    yield VISITS
+    yield VISITS.select(lambda rows: wp.count(rows))
+    yield wp.source("words", word=str, person="author", at_most=7)
     yield EDGES.select(lambda e: wp.record(a=e.dst, b=[e.src, None], c=("x", 1.5, True, None)))
     yield EDGES.where(lambda e: (e.src < e.dst) | ~(e.src != 3))
     yield EDGES.select_many(lambda e: [wp.weighted(e.src, 0.5), wp.weighted(-e.dst, e.src / 2)])

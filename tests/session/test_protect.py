@@ -89,7 +89,8 @@ def test_a_mapping_gives_weights(edges: wp.Query) -> None:
 
 SMALL = wp.source("small", src=int, dst=int, cap=3)
 FACTS = {
-    fact: wp.source("promised", src=int, dst=int, facts=[fact]) for fact in ("nonnegative", "unit_weights", "symmetric")
+    fact: wp.source("promised", src=int, dst=int, unit_weight=2, facts=[fact])
+    for fact in ("nonnegative", "unit_weights", "symmetric", "simple")
 }
 UNFIT: dict[str, tuple[wp.Query, Any]] = {
     "wrong type": (SMALL, [(1, 2), (1, "2")]),
@@ -111,6 +112,9 @@ UNFIT: dict[str, tuple[wp.Query, Any]] = {
     "half": (FACTS["unit_weights"], {(1, 2): 0.5}),
     "one way": (FACTS["symmetric"], [(1, 2)]),
     "unequal ways": (FACTS["symmetric"], {(1, 2): 1.0, (2, 1): 0.5}),
+    "an edge of two units": (FACTS["symmetric"], {(1, 2): 2.0, (2, 1): 2.0}),
+    "a loop": (FACTS["simple"], [(1, 2), (3, 3)]),
+    "both ways": (FACTS["simple"], [(1, 2), (2, 1)]),
     "no rows": (SMALL, 7),
     "content for a path": (SMALL, "1 2\n2 3\n"),
     "absent file": (SMALL, "/nonexistent/edges.csv"),
@@ -143,17 +147,18 @@ def test_refused_data_leave_the_data_before_them_in_place(edges: wp.Query) -> No
 
 
 def test_facts_that_hold_are_taken_and_billed() -> None:
-    source = wp.source("promised", src=int, dst=int, facts=["symmetric", "unit_weights", "nonnegative"])
+    facts = ["symmetric", "unit_weights", "nonnegative"]
+    source = wp.source("promised", src=int, dst=int, unit_weight=2, facts=facts)
     with wp.Session() as session:
         session.protect(source, [(1, 2), (2, 1)], budget=10)
         text = str(session.bill(source.noisy_count(1, over=[])))
     assert text == (
-        "promised: 1\n"
-        "  protects one record, of weight 1\n"
+        "promised: 2\n"
+        "  protects one record, of weight 2\n"
         "  promised of it: no record has a negative weight\n"
         "  promised of it: the records (a, b) and (b, a) weigh the same\n"
         "  promised of it: every record weighs exactly 1\n"
-        "  NoisyCount(1) uses it once: 1 x 1 = 1"
+        "  NoisyCount(1) uses it once: 1 x 1 x 2 = 2"
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from wpinq.expr.person import ID
 from wpinq.expr.types import FLOAT, ListOf, Scalar, TupleOf, Type, Weighted, physical
 from wpinq.expr.values import Value
 
@@ -48,6 +49,7 @@ def type_name(type_: Type) -> str:
         return f"STRUCT({inside or 'f BOOLEAN'})"
     assert isinstance(type_, Scalar)
     names = {"int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "str": "VARCHAR", "null": "INTEGER"}
+    names[ID.name] = "VARCHAR"
     return names[type_.name]
 
 

@@ -42,6 +42,10 @@ def run(options: argparse.Namespace) -> None:
     if not accounts:
         print("no source has a budget in this ledger: nothing was protected yet, and nothing is spent")
     for account in accounts:
+        payer, _, table = account.name.partition("/")
+        if table:
+            print(f"{account.name}: paid by {payer}; protects {account.unit}")
+            continue
         print(
             f"{account.name}: spent {format_epsilon(from_nano(account.spent))} of "
             f"{format_epsilon(from_nano(account.budget))}, {format_epsilon(from_nano(account.remaining))} remaining; "

@@ -25,6 +25,7 @@ from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
+from wpinq.plan.node import sources
 
 _EDGE_OPTIONS: dict[str, dict[str, Any]] = {
     "directed": {"directed": True},
@@ -39,7 +40,7 @@ def add_parser(commands: Any) -> None:
     made.add_argument("program", type=Path, metavar="PROGRAM.wpq")
     by_name = partial(made.add_argument, action="append", default=[])
     by_name("--source", metavar="NAME=FILE", help="the data of a source")
-    by_name("--budget", metavar="NAME=EPSILON", help="the budget of a source")
+    by_name("--budget", metavar="NAME=EPSILON", help="the budget of a source, or of an account")
     kept = "where budgets are kept; made if absent"
     made.add_argument("--ledger", type=Path, required=True, metavar="FILE", help=kept)
     read = f"how to read a source of edges, directed or undirected at least: {', '.join(_EDGE_OPTIONS)}"
@@ -78,13 +79,21 @@ def run(options: argparse.Namespace) -> None:
     edge_lists, versions = pairs(options.edge_list, "--edge-list"), pairs(options.data_version, "--data-version")
     columns = pairs(options.columns, "--columns")
     bill, data = Bill(measurements), {}
-    for name in (*files, *budgets, *edge_lists, *columns, *versions):
-        if name not in program.sources:
-            raise UsageError(f"the program has no source {name!r}; it has {', '.join(program.sources) or 'none'}")
-    for name in bill:
-        if name not in files or name not in budgets:
-            raise UsageError(f"the program uses {name}: give --source {name}=FILE and --budget {name}=EPSILON")
-        budget_to_nano(parse_epsilon(budgets[name]))
+    accounts = {declared.account for declared in sources(query.plan for query in program.sources.values()).values()}
+    for given, known in (
+        (budgets, sorted(accounts)),
+        ({**files, **edge_lists, **columns, **versions}, list(program.sources)),
+    ):
+        for name in given:
+            if name not in known:
+                what = "account" if given is budgets and name in program.sources else "source"
+                raise UsageError(f"the program has no {what} {name!r}; it has {', '.join(known) or 'none'}")
+    for name, source in bill.sources.items():
+        if name not in files or source.account not in budgets:
+            raise UsageError(
+                f"the program uses {name}: give --source {name}=FILE and --budget {source.account}=EPSILON"
+            )
+        budget_to_nano(parse_epsilon(budgets[source.account]))
         data[name] = _data(name, files[name], edge_lists.get(name), columns.get(name))
     for measurement in measurements.values():
         find_engine(options.engine).check(measurement.plan)
@@ -97,8 +106,9 @@ def run(options: argparse.Namespace) -> None:
     with Session(options.ledger, engine=options.engine, on_step=_named_steps(options), **limits) as session:
         if new:
             print(f"new ledger: {options.ledger}", file=sys.stderr)
-        for name in bill:
-            session.protect(program.sources[name], data[name], budget=budgets[name], version=versions.get(name))
+        for name, source in bill.sources.items():
+            budget = budgets[source.account]
+            session.protect(program.sources[name], data[name], budget=budget, version=versions.get(name))
         released = session.release(list(measurements.values()))
         remaining = {name: session.remaining(name) for name in bill}
     # every measurement has a domain, so that none of them is a Release, which waits for keys

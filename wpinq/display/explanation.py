@@ -110,7 +110,7 @@ def _costs(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
         factor = "" if weight == 1 else f" x {format_epsilon(weight)} (its unit weight)"
         cost = "" if epsilon is None else f" = {format_epsilon(epsilon * count * weight)}"
         yield f"Uses {name} {often}: a release costs epsilon x {_short(count)}{factor}{cost}."
-        yield f"Protects {declared.unit} of {name}."
+        yield f"Protects {declared.unit}{declared.rows_of_unit} of {name}."
 
 
 def _accuracy(plan: Node, epsilon: Fraction | None) -> Iterator[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.columns.flat import type_name
+from wpinq.expr.person import ID, NO_ID
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Logical, TupleOf, Type
 from wpinq.ingest.logical_columns import logical_column, logical_text, text_says
 from wpinq.ingest.typed_columns import NO_BOOL
@@ -75,6 +76,8 @@ def readable_as_text(type_: Type) -> bool:
 def _null(column: str, type_: Type) -> list[Unfit]:
     if type_.nullable:
         return []
+    if type_ == ID:
+        return [(f"{column} IS NULL", NO_ID)]
     return [(f"{column} IS NULL", f"null where {type_} is declared (declare it as `T | None` to allow null)")]
 
 
@@ -190,7 +193,13 @@ def _str(column: str, kind: str) -> _Packed:
     return (f"CAST({column} AS VARCHAR)", []) if kind == "enum" else _other(column, kind, STR)
 
 
-_SCALARS: dict[Type, Callable[[str, str], _Packed]] = {BOOL: _bool, INT: _int, FLOAT: _float, STR: _str}
+def _id(column: str, kind: str) -> _Packed:
+    if kind in (*_SMALL, *_WIDE):
+        return _int(column, kind)
+    return _str(column, kind) if kind in ("varchar", "enum") else _other(column, kind, ID)
+
+
+_SCALARS: dict[Type, Callable[[str, str], _Packed]] = {BOOL: _bool, INT: _int, FLOAT: _float, STR: _str, ID: _id}
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
@@ -242,6 +251,7 @@ _TEXT: dict[Type, Callable[[str], _Reading]] = {
     FLOAT: _float_text,
     BOOL: _bool_text,
     STR: _str_text,
+    ID: _str_text,
 }
 
 

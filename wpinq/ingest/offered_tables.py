@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from wpinq.errors import SourceRejected
+from wpinq.expr.person import ID
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import of_column
 from wpinq.ingest.exact_scans import is_plain, rounds
@@ -140,6 +141,8 @@ def _numpy(data: Any, layout: Layout) -> _Table:
         raise _unsupported(data)
     if data.dtype.names is not None and data.ndim == 1:
         arrays = [data[data.dtype.names[place]] for place in layout.pick(data.dtype.names, what)]
+    elif data.ndim in (1, 2) and ID in layout.types:  # by place, a field of the record would be taken for the id
+        raise SourceRejected(f"{what} has columns without names, and does not say whose its rows are: name them")
     elif data.ndim in (1, 2):
         array = data[:, None] if data.ndim == 1 else data
         if array.shape[1] != len(layout.types):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -9,57 +12,70 @@ from typing import Any
 
 from wpinq.columns.flat import column_names
 from wpinq.columns.held import HeldColumns
-from wpinq.errors import PlanError
-from wpinq.expr.facts import FACTS
+from wpinq.errors import SourceRejected
 from wpinq.expr.types import TupleOf, Type
 from wpinq.ingest.rejection import Tally
 from wpinq.ingest.scan import Scan, in_order, listed
 
 
-def check_facts(facts: frozenset[str], type_: Type) -> None:
-    """Refuse facts that do not exist, or that records of the type cannot have."""
-    unknown = sorted(set(facts) - set(FACTS))
-    if unknown:
-        raise PlanError(
-            f"there is no fact {', '.join(map(repr, unknown))}: a source can declare {', '.join(sorted(FACTS))}"
-        )
-    if "symmetric" in facts and not (isinstance(type_, TupleOf) and len(type_.elements) == 2 and _alike(type_)):
-        raise PlanError(f"the fact 'symmetric' is for records of two fields of one type, not for {type_}")
+def enforce(
+    connection: Any,
+    facts: frozenset[str],
+    held: HeldColumns,
+    scan: Scan,
+    unit_weight: Fraction | None = None,
+) -> None:
+    """Refuse data that does not keep a fact: `held`, which came from the rows of a scan.
 
-
-def _alike(type_: TupleOf) -> bool:
-    """Whether the two fields of a record are of one type, and lie in as many columns."""
-    left, right = type_.elements
-    return left == right and len(column_names(left)) == len(column_names(right))
-
-
-def enforce(connection: Any, facts: frozenset[str], held: HeldColumns, scan: Scan) -> None:
-    """Refuse data that does not keep a fact: `held`, which came from the rows of a scan."""
+    With a unit weight, that of the items of a mapping, they are held to it as well: a symmetric edge is two of them.
+    """
     with held.shown(connection, "checking") as table:
         for fact in sorted(facts):
             reason, breaches = _CHECKS[fact]
-            unkept = f"SELECT a.* FROM {table} AS a {breaches(table, held.type)}"
-            if not connection.execute(f"{unkept} LIMIT 1").fetchall():
-                continue
-            if not scan.places and scan.anew is not None:
-                scan = scan.anew()
-            same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM b.{name}" for name in column_names(held.type))
-            there = "" if scan.norm is None else "WHERE s.w <> 0"
-            found = f"SELECT s.n, 0 AS reason FROM ({scan.numbered()}) AS s SEMI JOIN ({unkept}) AS b ON {same} {there}"
-            tally = Tally()
-            with in_order(connection):
-                for _, number, first in listed(connection, found):
-                    tally.add(first, {reason: number})
-            tally.refuse("the data", noun=scan.noun, first=scan.first)
+            refuse_records(connection, f"SELECT a.* FROM {table} AS a {breaches(table, held.type)}", held, scan, reason)
+        if "symmetric" in facts and unit_weight is not None:
+            half = f"CAST({largest_float(unit_weight / 2)!r} AS DOUBLE)"
+            heavy = f"abs(a.w) > {half} AND NOT ({same_reversed(held.type, 'a')})"
+            reason = f"(a, b) and (b, a) that weigh more than the unit weight {unit_weight} together"
+            refuse_records(connection, f"SELECT a.* FROM {table} AS a WHERE {heavy}", held, scan, reason)
 
 
-def _asymmetric(table: str, type_: Type) -> str:
+def refuse_records(connection: Any, unkept: str, held: HeldColumns, scan: Scan, reason: str) -> None:
+    """Refuse the rows whose records a query gives, if there are any."""
+    import duckdb
+
+    if not connection.execute(f"{unkept} LIMIT 1").fetchall():
+        return
+    if not scan.places and scan.anew is not None:
+        scan = scan.anew()
+    same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM b.{name}" for name in column_names(held.type))
+    there = "" if scan.norm is None else "WHERE s.w <> 0"
+    found = f"SELECT s.n, 0 AS reason FROM ({scan.numbered()}) AS s SEMI JOIN ({unkept}) AS b ON {same} {there}"
+    tally = Tally()
+    with contextlib.suppress(duckdb.Error), in_order(connection):  # whose words may quote rows
+        for _, number, first in listed(connection, found):
+            tally.add(first, {reason: number})
+    tally.refuse("the data", noun=scan.noun, first=scan.first)
+    raise SourceRejected(f"Refused as a whole, the data: {reason}. Which rows they are cannot be found again.")
+
+
+def same_reversed(type_: Type, other: str = "b") -> str:
+    """Whether the record `a` is the reverse of another, in the columns of both."""
     assert isinstance(type_, TupleOf)
     names, there = column_names(type_), int(type_.nullable)
     half = (len(names) - there) // 2
     reverse = [*names[:there], *names[there + half :], *names[there : there + half]]
-    same = " AND ".join(f"a.{name} IS NOT DISTINCT FROM b.{other}" for name, other in zip(names, reverse, strict=True))
-    return f"ANTI JOIN {table} AS b ON {same} AND a.w = b.w"
+    return " AND ".join(
+        f"a.{name} IS NOT DISTINCT FROM {other}.{back}" for name, back in zip(names, reverse, strict=True)
+    )
+
+
+def _asymmetric(table: str, type_: Type) -> str:
+    return f"ANTI JOIN {table} AS b ON {same_reversed(type_)} AND a.w = b.w"
+
+
+def _not_simple(table: str, type_: Type) -> str:
+    return f"SEMI JOIN {table} AS b ON {same_reversed(type_)}"
 
 
 def _where(condition: str) -> Callable[[str, Type], str]:
@@ -72,6 +88,7 @@ _CHECKS: dict[str, tuple[str, Callable[[str, Type], str]]] = {
         "a weight that is not 1, where the source declares unit_weights",
         _where("a.w <> 1"),
     ),
+    "simple": ("(a, a), or both (a, b) and (b, a), where the source declares simple", _not_simple),
     "symmetric": ("(a, b) and (b, a) of different weight, where the source declares symmetric", _asymmetric),
 }
 
@@ -84,3 +101,11 @@ def norm(weights: Iterable[float]) -> Fraction:
         # Every float is an integer times 2**-1074: one common scale spares the gcd of adding fractions.
         scaled += (numerator << (1075 - denominator.bit_length())) * times
     return Fraction(scaled, 1 << 1074)
+
+
+def largest_float(bound: Fraction) -> float:
+    """The largest float that is not above a positive bound, so that comparing with it is exact."""
+    if bound >= Fraction(sys.float_info.max):
+        return sys.float_info.max
+    number = float(bound)
+    return number if Fraction(number) <= bound else math.nextafter(number, 0.0)

@@ -13,12 +13,15 @@ from typing import Any
 from wpinq.columns.held import HeldColumns, opened
 from wpinq.dataset import EngineDataset
 from wpinq.errors import PlanError, SourceRejected
+from wpinq.expr.facts import check_facts
+from wpinq.expr.person import Person
 from wpinq.expr.types import Type
 from wpinq.ingest.conversions import conversions
 from wpinq.ingest.edge_list import EdgeList, as_edge_list
 from wpinq.ingest.files import csv_scan, format_of, parquet_files, parquet_scan
+from wpinq.ingest.held_people import held_people
 from wpinq.ingest.offered_tables import cursor_scan, is_cursor, library_of, table_scan
-from wpinq.ingest.promises import check_facts, enforce
+from wpinq.ingest.promises import enforce
 from wpinq.ingest.rows import mapping_scan, rows_scan
 from wpinq.ingest.scan import Scan, held_rows, staged
 from wpinq.ingest.spark_frames import read_frame
@@ -33,6 +36,7 @@ def read_source(
     unit_weight: Fraction,
     cap: Fraction,
     facts: frozenset[str] = frozenset(),
+    person: Person | None = None,
     database: Callable[[], AbstractContextManager[Any]] = opened,
 ) -> HeldColumns | EngineDataset:
     """The weighted dataset that a curator offers, checked against what its source declares.
@@ -55,13 +59,16 @@ def read_source(
         Columns are matched by the field names where all fields have one, else by place. Columns and keys that
         the type does not name are ignored. Missing values of pandas (NaN, NA, None) are null.
     type_ : Type
-        The declared type of the records. Nothing is inferred from the data.
+        The declared type of the rows, which is that of the records but where a record is one person's rows. Nothing is
+        inferred from the data.
     unit_weight : Fraction
         Positive: the most that a row may weigh in absolute value.
     cap : Fraction
         Positive: the most that the absolute weights may add up to, compared without rounding.
     facts : frozenset of str
         Names from `wpinq.expr.facts.FACTS` that the dataset must keep.
+    person : Person, optional
+        Whose rows the rows are: of each person's, only so many are taken, before anything else is asked of the dataset.
     database : callable
         Gives a connection to a DuckDB in which the data are checked, for a while.
 
@@ -93,17 +100,26 @@ def read_source(
     """
     if unit_weight <= 0 or cap <= 0:
         raise PlanError("unit_weight and cap are positive numbers")
-    check_facts(facts, type_)
+    record = type_ if person is None else person.record(type_)
+    check_facts(facts, record, unit_weight)
     if isinstance(data, EngineDataset):
-        return read_frame(data.frame, type_, unit_weight=unit_weight, cap=cap, facts=facts)
+        return read_frame(data.frame, type_, unit_weight=unit_weight, cap=cap, facts=facts, person=person)
     data = as_edge_list(data)
     if not isinstance(data, Mapping) and unit_weight < 1:
         raise SourceRejected(
             f"a row weighs 1, above the unit weight {unit_weight}: offer a mapping {{record: weight}}, or "
             "declare a larger unit_weight"
         )
+    if person is not None and (isinstance(data, Mapping) or _is_edge_list(data)):
+        raise SourceRejected(
+            "the data do not say whose they are: offer rows by field name, a table, csv or parquet, with the ids of "
+            f"people in a column {person.column!r}; weights of their own, and edge lists, have none"
+        )
     with database() as connection, ExitStack() as stack:
         stack.enter_context(staged(connection))
+        if person is not None:
+            scan = _scan(connection, data, person.identified(type_), stack)
+            return _within(cap, held_people(connection, scan, type_, person, facts))
         if isinstance(data, Mapping):
             scan = mapping_scan(connection, data, type_, unit_weight)
         else:
@@ -111,7 +127,11 @@ def read_source(
             if not isinstance(data, EdgeList):
                 scan.conversions = conversions(_library(data), type_)
         held, scan = held_rows(connection, scan, type_)
-        enforce(connection, facts, held, scan)
+        enforce(connection, facts, held, scan, unit_weight if isinstance(data, Mapping) else None)
+    return _within(cap, held)
+
+
+def _within(cap: Fraction, held: HeldColumns) -> HeldColumns:
     if held.norm > cap:
         raise SourceRejected(
             f"the total weight of the data is above the cap {cap} that the source declares: declare a larger cap, "
@@ -153,6 +173,18 @@ def _scan(connection: Any, data: object, type_: Type, stack: ExitStack) -> Scan:
             "a table, or the path of a file"
         )
     return rows_scan(connection, data, type_)
+
+
+def is_directed_edge_list(data: object) -> bool:
+    """Whether data are a list of edges of which (a, b) and (b, a) are two."""
+    data = as_edge_list(data)
+    return _is_edge_list(data) and not (isinstance(data, EdgeList) and not data.is_directed)
+
+
+def _is_edge_list(data: object) -> bool:
+    if isinstance(data, (str, os.PathLike)):
+        return format_of(Path(data)) in _EDGE_LISTS
+    return isinstance(data, EdgeList)
 
 
 def _scan_path(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Scan:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from operator import itemgetter
@@ -12,9 +11,10 @@ from typing import Any
 
 from wpinq.columns.flat import column_names
 from wpinq.columns.python_rows import create, insert
+from wpinq.expr.person import ID
 from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import UnfitValue
-from wpinq.ingest.promises import norm
+from wpinq.ingest.promises import largest_float, norm
 from wpinq.ingest.rejection import Faults, Tally
 from wpinq.ingest.scan import STAGED, Scan, in_order, listed
 from wpinq.ingest.typed_columns import Column, Layout, by_name, unwrap
@@ -99,6 +99,10 @@ def _columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[
         if layout.bare:
             yield [given], faults
             continue
+        nameless = ID in layout.types and [i for i, row in enumerate(given) if not isinstance(row, Mapping)]
+        if nameless:  # by place, a field of the record would be taken for the id
+            yield [[]] * width, dict.fromkeys(nameless, "a row without field names, which does not say whose it is")
+            continue
         if not (set(map(type, given)) <= {tuple, list} and set(map(len, given)) <= {width}):
             assert isinstance(type_, TupleOf)
             given = [_spread(row, type_, position, faults) for position, row in enumerate(given)]
@@ -156,11 +160,3 @@ def _weight(weight: Any, unit_weight: Fraction) -> float:
     if not math.isfinite(number) or Fraction(number) != Fraction(weight):
         raise UnfitValue("a weight that a 64-bit float cannot represent exactly")
     return number
-
-
-def largest_float(bound: Fraction) -> float:
-    """The largest float that is not above a positive bound, so that comparing with it is exact."""
-    if bound >= Fraction(sys.float_info.max):
-        return sys.float_info.max
-    number = float(bound)
-    return number if Fraction(number) <= bound else math.nextafter(number, 0.0)

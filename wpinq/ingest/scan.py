@@ -139,9 +139,14 @@ def _named(leaves: Sequence[str]) -> str:
     return ", ".join(f"{leaf} AS c{i}" for i, leaf in enumerate(leaves))
 
 
-def held_rows(connection: Any, scan: Scan, type_: Type) -> tuple[HeldColumns, Scan]:
-    """The records of a scan with their weights, held; and the scan that gave them. Each row weighs 1, unless told."""
-    return _taken(connection, scan, lambda scan: _held(connection, scan, type_))
+def held_rows(
+    connection: Any, scan: Scan, type_: Type, dataset: Callable[[str], str] | None = None
+) -> tuple[HeldColumns, Scan]:
+    """The records of a scan with their weights, held; and the scan that gave them.
+
+    Each row weighs 1, unless told; `dataset` makes of the query of rows that of records with their weights.
+    """
+    return _taken(connection, scan, lambda scan: _held(connection, scan, type_, dataset))
 
 
 def rows_in_order(connection: Any, scan: Scan) -> list[tuple[Any, ...]]:
@@ -168,9 +173,11 @@ def _taken(connection: Any, scan: Scan, take: Callable[[Scan], _T | None]) -> tu
     return taken, scan
 
 
-def _held(connection: Any, scan: Scan, type_: Type) -> HeldColumns:
+def _held(connection: Any, scan: Scan, type_: Type, dataset: Callable[[str], str] | None) -> HeldColumns:
     names = ", ".join(column_names(type_))
-    if scan.norm is None:
+    if dataset is not None:
+        query = dataset(scan.rows())
+    elif scan.norm is None:
         query = f"SELECT {names}, {scan.weight} AS w FROM ({scan.rows()}) GROUP BY {names}"
     else:
         query = f"SELECT {names}, w FROM {scan.source} WHERE w <> 0"

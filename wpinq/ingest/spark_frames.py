@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from wpinq.dataset import EngineDataset, WeightRange
 from wpinq.errors import SourceRejected
-from wpinq.expr.types import DURATION, FLOAT, STR, TIME, CategoryOf, ListOf, TupleOf, Type
+from wpinq.expr.person import Person
+from wpinq.expr.types import DURATION, FLOAT, INT, STR, TIME, CategoryOf, ListOf, TupleOf, Type
+from wpinq.ingest.canonical_rows import SPARK
+from wpinq.ingest.people import asymmetric, kept_of, weighed
 from wpinq.ingest.spark_columns import SparkColumn, spark_column
 from wpinq.ingest.typed_columns import Layout
 
@@ -18,7 +21,13 @@ _UNREADABLE = "cannot be read by Spark: show it yourself to see why"
 
 
 def read_frame(
-    frame: Any, type_: Type, *, unit_weight: Fraction, cap: Fraction, facts: frozenset[str]
+    frame: Any,
+    type_: Type,
+    *,
+    unit_weight: Fraction,
+    cap: Fraction,
+    facts: frozenset[str],
+    person: Person | None = None,
 ) -> EngineDataset:
     """The dataset that the rows of a Spark frame are, checked by Spark against what its source declares.
 
@@ -30,7 +39,7 @@ def read_frame(
         It is evaluated once.
     type_ : Type
         The declared type: one or more int, float, bool, str, date, timestamp, decimal or category, each perhaps null.
-    unit_weight, cap, facts
+    unit_weight, cap, facts, person
         As `read_source` has them.
 
     Returns
@@ -68,7 +77,11 @@ def read_frame(
         spark_column(sql.col(f"g{place}"), kinds[place], field)
         for place, field in zip(places, layout.types, strict=True)
     ]
-    fault, read = _checked(given, [column for column in found if column is not None], layout, cap, facts)
+    canonical = [column for column in found if column is not None]
+    if person is None:
+        fault, read = _checked(given, canonical, layout, cap, facts)
+    else:
+        fault, read = _checked_people(given, canonical, _ids(columns, kinds, person), type_, layout, cap, facts, person)
     if read is None:
         raise SourceRejected(f"{_WHAT} {fault or _UNREADABLE}")
     return read
@@ -94,14 +107,70 @@ def _checked(
     held, fault, read = None, "", None
     with contextlib.suppress(Exception):
         held = _weighed(given, columns).localCheckpoint(eager=True)
-        fault, weight_range = _first_fault(held, layout, cap, facts)
+        fault, weight_range = _first_fault(held, _unfit(layout), cap, facts)
         read = None if fault else EngineDataset(held, weight_range)
     if held is None:
         fault = _unfit_column(given, columns, layout)
     elif read is None:
-        with contextlib.suppress(Exception):
-            held._jdf.queryExecution().analyzed().rdd().unpersist(False)
+        _let_go(held)
     return fault, read
+
+
+def _ids(columns: Sequence[str], kinds: Sequence[str], person: Person) -> tuple[Type, SparkColumn]:
+    """The type and the column of the ids of people."""
+    from pyspark.sql import functions as sql
+
+    if columns.count(person.column) != 1:
+        raise SourceRejected(f"{_WHAT} must have one column {person.column!r}, with the ids of people")
+    whose = columns.index(person.column)
+    for type_ in (INT, STR):
+        found = spark_column(sql.col(f"g{whose}"), kinds[whose], type_)
+        if found is not None:
+            return type_, found
+    raise SourceRejected(f"{_WHAT}: the ids in {person.column!r} are neither int nor str: cast them in Spark")
+
+
+def _checked_people(
+    given: Any,
+    columns: Sequence[SparkColumn],
+    ids: tuple[Type, SparkColumn],
+    type_: Type,
+    layout: Layout,
+    cap: Fraction,
+    facts: frozenset[str],
+    person: Person,
+) -> tuple[str, EngineDataset | None]:
+    """The dataset of what counts of each person's rows, or what is wrong with it or with any row."""
+    from pyspark.sql import functions as sql
+
+    holding: list[Any] = []
+    fault, read = "", None
+    with contextlib.suppress(Exception):
+        checked = [column.checked().alias(f"c{i}") for i, column in enumerate(columns)]
+        rows = given.select(*checked, ids[1].checked().alias("p"))
+        holding.append(rows.groupBy(*rows.columns).agg(sql.count(sql.lit(1)).alias("m")).localCheckpoint(eager=True))
+        fault = _row_fault(holding[0], {**_unfit(layout), **_unfit_ids(ids[0], person.column)})
+        if not fault:
+            spark = given.sparkSession
+            kept = spark.sql(kept_of("{counted}", type_, person.at_most, SPARK), counted=holding[0])
+            holding.append(kept.localCheckpoint(eager=True))
+            if "symmetric" in facts and spark.sql(asymmetric("{kept}", type_), kept=holding[1]).limit(1).count():
+                fault = "has (a, b) and (b, a) of different weight for one person, where the source declares symmetric"
+        if not fault:
+            made = spark.sql(weighed("{kept}", type_, person, SPARK), kept=holding[1])
+            holding.append(made.localCheckpoint(eager=True))
+            fault, weight_range = _first_fault(holding[2], {}, cap, facts)
+            read = None if fault else EngineDataset(holding.pop(), weight_range)
+    if not holding and read is None:
+        fault = _unfit_column(given, columns, layout)
+    for held in holding:
+        _let_go(held)
+    return fault, read
+
+
+def _let_go(held: Any) -> None:
+    with contextlib.suppress(Exception):
+        held._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
 
 def _weighed(given: Any, columns: Sequence[SparkColumn]) -> Any:
@@ -142,11 +211,28 @@ def _unfit(layout: Layout) -> dict[str, Any]:
     return unfit
 
 
-def _first_fault(held: Any, layout: Layout, cap: Fraction, facts: frozenset[str]) -> tuple[str, WeightRange]:
+def _unfit_ids(type_: Type, column: str) -> dict[str, Any]:
+    """The same of the ids of people."""
+    from pyspark.sql import functions as sql
+
+    unfit = {f"has a null among the ids in {column!r}": sql.col("p").isNull()}
+    if type_ == STR:
+        unfit[f"has an id in {column!r} that is not UTF-8"] = sql.coalesce(~sql.is_valid_utf8("p"), sql.lit(False))
+    return unfit
+
+
+def _row_fault(rows: Any, unfit: Mapping[str, Any]) -> str:
+    """What is wrong with some row, if anything is."""
+    from pyspark.sql import functions as sql
+
+    found = rows.agg(*map(sql.max, unfit.values())).collect()[0]
+    return next((words for words, is_so in zip(unfit, found, strict=True) if is_so), "")
+
+
+def _first_fault(held: Any, unfit: Mapping[str, Any], cap: Fraction, facts: frozenset[str]) -> tuple[str, WeightRange]:
     """What is wrong with the dataset, if anything is; and the range of its weights."""
     from pyspark.sql import functions as sql
 
-    unfit = _unfit(layout)
     found = held.agg(sql.sum("w"), sql.min("w"), sql.max("w"), *map(sql.max, unfit.values())).collect()[0]
     total, least, greatest = found[:3]
     faults = [words for words, is_so in zip(unfit, found[3:], strict=True) if is_so]
@@ -156,14 +242,18 @@ def _first_fault(held: Any, layout: Layout, cap: Fraction, facts: frozenset[str]
         )
     if "unit_weights" in facts and greatest not in (None, 1.0):
         faults.append("has a row twice, where the source declares unit_weights")
-    if not faults and "symmetric" in facts and _one_sided(held):
+    if not faults and "symmetric" in facts and _has_reverse(held, same_weight=True, how="left_anti"):
         faults.append("has (a, b) and (b, a) of different weight, where the source declares symmetric")
+    if not faults and "simple" in facts and _has_reverse(held, same_weight=False, how="left_semi"):
+        faults.append("has (a, a), or both (a, b) and (b, a), where the source declares simple")
     return (faults or [""])[0], (least, greatest)
 
 
-def _one_sided(held: Any) -> bool:
+def _has_reverse(held: Any, *, same_weight: bool, how: str) -> bool:
+    """Whether a record has (`left_semi`), or lacks (`left_anti`), its reverse."""
     from pyspark.sql import functions as sql
 
     reverse = held.select(*[sql.col(name).alias(f"r{name}") for name in held.columns])
-    same = [held[name].eqNullSafe(reverse[other]) for name, other in (("c0", "rc1"), ("c1", "rc0"), ("w", "rw"))]
-    return bool(held.join(reverse, same, "left_anti").limit(1).count())
+    pairs = [("c0", "rc1"), ("c1", "rc0")] + [("w", "rw")] * same_weight
+    same = [held[name].eqNullSafe(reverse[other]) for name, other in pairs]
+    return bool(held.join(reverse, same, how).limit(1).count())

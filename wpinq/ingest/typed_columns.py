@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.errors import PlanError, SourceRejected
+from wpinq.expr.person import ID, NO_ID
 from wpinq.expr.types import BOOL, FLOAT, INT, INT_MAX, INT_MIN, STR, ListOf, TupleOf, Type
 from wpinq.expr.values import UnfitValue, Value, normalize
 from wpinq.ingest.rejection import Faults
@@ -86,11 +87,21 @@ def normalize_column(column: Column, type_: Type, faults: Faults, label: str) ->
     for position, value in enumerate(column):
         try:
             given = plain(value, type_)
-            values.append(normalize(_bits(given, type_), type_))
+            values.append(_identified(given) if type_ == ID else normalize(_bits(given, type_), type_))
         except UnfitValue as reason:
             faults.setdefault(position, f"{label}: {reason}")
             values.append(None)
     return values
+
+
+def _identified(value: object) -> str:
+    """The id of a person as text: that of 1 and that of "1" are two."""
+    if value is None:
+        raise UnfitValue(NO_ID)
+    kind = INT if isinstance(value, int) else STR
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise UnfitValue(f"a value that is not of type {ID}")
+    return f"{kind} {normalize(value, kind)}"
 
 
 def _bits(value: object, type_: Type) -> object:

@@ -127,6 +127,8 @@ class Ledger:
         tables.check_budget(name, budget)
         with self._file.writing() as connection:
             known = tables.get_account(connection, name)
+            if "/" in name:
+                raise LedgerError(f"{name!r} is a table of an account and pays nothing: set the budget of the account")
             if budget < known.spent:
                 raise LedgerError(
                     f"the budget of {name!r} cannot be {decimal_epsilon(budget)}: "

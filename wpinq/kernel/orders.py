@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from wpinq.dataset import EngineDataset
 from wpinq.errors import SessionError
@@ -16,6 +17,7 @@ from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement
 from wpinq.measure.scales import laplace_scale, lattice_scale, on_lattice
 from wpinq.plan.arithmetic import Weights
 from wpinq.plan.certify import certify
+from wpinq.plan.demand import charges
 from wpinq.plan.operators.source import Source
 
 NOT_MEASURED = "release takes measurements: end the query with .noisy_count(epsilon=...) or another sink"
@@ -71,7 +73,8 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
             raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
         scale = lattice_scale(certificate, measurement.epsilon)
     elif choice:
-        distances = [count * certificate.sources[name].unit_weight for name, count in certificate.uses.items()]
+        uses = {name: Fraction(count) for name, count in certificate.uses.items()}
+        distances = charges(uses, certificate.sources).values()  # a person moves all tables of an account at once
         scale = selection_scale(measurement.epsilon, certificate.slack(readouts=1), distances)
     else:
         scale = laplace_scale(measurement.epsilon, certificate.slack())

@@ -20,19 +20,21 @@ from wpinq.columns.held import HeldColumns
 from wpinq.dataset import EngineDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
-from wpinq.expr.types import signature
+from wpinq.expr.facts import check_facts
 from wpinq.expr.values import Value, canonical_bytes
 from wpinq.ingest import read_source
+from wpinq.kernel.accounts import accounts_of, check_single
 from wpinq.kernel.charge import budget_to_nano, from_nano, to_nano
-from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.ledger import Account, Ledger, Pricing
 from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, chosen, noisy, prepare
+from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import Choose, Measurement, check_text
 from wpinq.plan.arithmetic import FLOAT, Weights
-from wpinq.plan.demand import demand
+from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Node, Planned, sources
 from wpinq.plan.operators.source import Source
 
@@ -89,6 +91,7 @@ class Session:
         self._owns_ledger = not isinstance(ledger, Ledger)
         self._on_step = None if on_step is None else _harmless(on_step)
         self._protected: dict[str, Protected] = {}
+        self._origins = Origins()
         self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
         self._closed = False
 
@@ -108,6 +111,7 @@ class Session:
         """Let go of the data and of the ledger. Releases of this session stop answering."""
         self._closed = True
         self._protected.clear()
+        self._origins.clear()
         try:
             self._engine.close()
         finally:
@@ -126,10 +130,12 @@ class Session:
         data : rows, mapping, data frame or path
             Rows, each of weight 1; a mapping from record to weight; a pandas, polars or Arrow table; a path to a
             csv, parquet or edge-list file; an `EdgeList`. With engine="spark" also a Spark frame, and a path of parquet
-            that Spark reads; their rows stay there. Refused as a whole when any part is unfit.
+            that Spark reads; their rows stay there. Where the source declares a person, rows by field name, a table or
+            a file with the column of ids. Refused as a whole when any part is unfit.
         budget : number
             The total epsilon that releases may ever spend on this source. Where the ledger knows the source, what
-            was spent stays spent and the budget must be the one it knows: `set_budget` changes it, on record.
+            was spent stays spent and the budget must be the one it knows: `set_budget` changes it, on record. Tables
+            that share an account share its budget, and each states the same.
         unit : str, optional
             What one protected unit is, in words, when the declaration does not say; the session's bills print it.
         version : str, optional
@@ -146,6 +152,12 @@ class Session:
             When the ledger knows the source with another declaration or budget; found before the data are read.
         SessionError
             When a version is given again for other data, as far as this session can tell.
+
+        Warns
+        -----
+        WpinqWarning
+            When the file or object is protected under another name, or a list is read as directed under an undirected
+            unit: for the curator, found without a look at the data.
         """
         self._check_open()
         declared = source.plan.operator if isinstance(source, Planned) else None
@@ -153,13 +165,17 @@ class Session:
             raise SessionError("protect takes a source made by wp.source(name, ...), not a query over one")
         name = declared.source
         words = check_text(declared.unit if unit is None else unit, "a unit")
-        weight, nano, schema = declared.unit_weight, budget_to_nano(parse_epsilon(budget)), _declaration(declared)
+        check_facts(declared.facts, declared.record, declared.unit_weight)  # a plan that was read may say anything
+        accounts = accounts_of(declared, words, budget_to_nano(parse_epsilon(budget)))
         # Before the data are read: whether data keep to a cap, a type or a fact tells of the data, so a declaration
         # is believed once, when the account is opened, and every other is refused unread.
-        self._ledger.check_account(name, schema=schema, unit=words, unit_weight=weight, budget=nano)
+        check_single(declared, self._ledger.accounts())
+        for account in accounts:
+            self._ledger.check_account(**account)
         label = f"new {secrets.token_hex(16)}" if version is None else f"declared {version}"
         if (name, label) in self._replaced:
             raise SessionError(f"other data took the place of version {version!r} of {name!r}; give a new version")
+        origin = self._origins.check(declared, words, data)
         weights = self._read(declared, data)
         held = self._protected.get(name)
         if held is not None and held.version == label and not self._same(held.weights, weights):
@@ -167,9 +183,11 @@ class Session:
                 f"the data for {name!r} differ from those protected under version {version!r}; "
                 "give the new data a new version"
             )
-        self._ledger.open_account(name, schema=schema, unit=words, unit_weight=weight, budget=nano)
+        for account in accounts:
+            self._ledger.open_account(**account)
         if held is not None and held.version != label:
             self._replaced.add((name, held.version))
+        self._origins.keep(name, origin)
         self._protected[name] = Protected(declared, label, weights, words)
         self._engine.forget(name)
 
@@ -180,10 +198,11 @@ class Session:
         return self._engine.keep(
             read_source(
                 offered,
-                declared.record,
+                declared.row,
                 unit_weight=declared.unit_weight,
                 cap=declared.cap,
                 facts=facts,
+                person=declared.person,
                 database=self._engine.checking,
             )
         )
@@ -197,17 +216,24 @@ class Session:
     def set_budget(self, source: str, budget: object) -> None:
         """Change a source's budget: a recorded act of the curator, never below what is spent."""
         self._check_open()
-        self._ledger.set_budget(source, budget_to_nano(parse_epsilon(budget)))
+        self._ledger.set_budget(self._paying(source), budget_to_nano(parse_epsilon(budget)))
 
     def remaining(self, source: str) -> Fraction:
-        """The epsilon that is left of a source's budget."""
-        self._check_open()
-        return from_nano(self._ledger.account(source).remaining)
+        """The epsilon that is left of a source's budget, or of an account's that several tables share."""
+        return from_nano(self._account(source).remaining)
 
     def spent(self, source: str) -> Fraction:
-        """The epsilon that was spent on a source, ever."""
+        """The epsilon that was spent on a source, ever; on all its tables, where it shares an account."""
+        return from_nano(self._account(source).spent)
+
+    def _account(self, name: str) -> Account:
         self._check_open()
-        return from_nano(self._ledger.account(source).spent)
+        return self._ledger.account(self._paying(name))
+
+    def _paying(self, name: str) -> str:
+        """The account that pays for a source of this session; the name itself where it is none."""
+        held = self._protected.get(name)
+        return name if held is None else held.source.account
 
     @overload
     def release(self, measurements: Measurement, *, fresh: bool = False) -> Answers | Release: ...
@@ -273,7 +299,7 @@ class Session:
     def _debit(self, orders: Sequence[Order]) -> frozenset[str]:
         by_digest = {order.digest: order for order in orders}
         versions = dict(pair for order in orders for pair in order.versions)
-        units = {n: d.unit_weight for n, d in sources(order.measurement.plan for order in orders).items()}
+        declared = sources(order.measurement.plan for order in orders)
 
         def scope(split: Node) -> str:
             return repr(sorted((name, versions[name]) for name in sources([split])))
@@ -281,7 +307,8 @@ class Session:
         def price(new: frozenset[str], parts_of: Callable[[str], Mapping[str, Fraction]]) -> Pricing:
             bought = [by_digest[digest].measurement for digest in by_digest if digest in new]
             asked = demand([(m.plan, m.epsilon) for m in bought], parts_of, scope)
-            return Pricing({name: to_nano(owed * units[name]) for name, owed in asked.sources.items()}, asked.parts)
+            owed = charges(asked.sources, declared)
+            return Pricing({account: to_nano(epsilon) for account, epsilon in owed.items()}, asked.parts)
 
         return self._ledger.debit({digest: order.measurement.description for digest, order in by_digest.items()}, price)
 
@@ -367,11 +394,6 @@ def _batch(measurements: Measurement | Sequence[Measurement]) -> list[Measuremen
 
 def _data(held: Sequence[Protected]) -> dict[str, Data]:
     return {protected.source.source: protected.weights for protected in held}
-
-
-def _declaration(source: Source) -> str:
-    """All that an account fixes of a source besides its unit: the schema, the cap and the facts."""
-    return f"{signature(source.record)}; cap {source.cap}; facts {', '.join(source.facts) or 'none'}"
 
 
 def _harmless(on_step: Callable[[str], None]) -> Callable[[str], None]:

@@ -31,7 +31,12 @@ from wpinq.query import Query, source
 STATEMENT_LIMIT = 2_000
 """The most statements of a program."""
 
-_OPTIONS = ("unit", "unit_weight", "cap", "facts")
+_OPTIONS = ("unit", "unit_weight", "cap", "facts", "person", "at_most", "nested", "account")
+_TEXTS = {
+    "unit": 'the unit is said in words: unit = "one directed edge"',
+    "person": 'the column of the ids of people is named in quotes: person = "customer_id"',
+    "account": 'the account is named in quotes: account = "customers"',
+}
 
 
 def parse(text: str, parameters: Mapping[str, object] | None = None, name: str = "program") -> Program:
@@ -153,10 +158,16 @@ class _Interpreter:
                 raise self.text.error(f"the option `{name}` is there twice", position)
             if name == "facts":
                 options[name] = self._facts(value)
-            elif name == "unit":
+            elif name in _TEXTS:
                 options[name] = self.values.scalar(value)
                 if not isinstance(options[name], str):
-                    raise self.text.error('the unit is said in words: unit = "one directed edge"', value.position)
+                    raise self.text.error(_TEXTS[name], value.position)
+            elif name == "nested":
+                options[name] = self.values.scalar(value)
+                if not isinstance(options[name], bool):
+                    raise self.text.error("nested is true or false", value.position)
+            elif name == "at_most":
+                options[name] = self.values.integer(value)
             else:
                 options[name] = self.values.number(value)
         try:

@@ -7,7 +7,6 @@ so nothing here recurses over them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from inspect import signature
 from itertools import count
 
 from wpinq.errors import LanguageError
@@ -22,9 +21,7 @@ from wpinq.plan.node import Node, topological
 from wpinq.plan.node import sources as check_sources
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Source
-from wpinq.query import DEFAULT_CAP, Query, source
-
-DEFAULT_UNIT = signature(source).parameters["unit"].default
+from wpinq.query import DEFAULT_CAP, DEFAULT_PERSON, DEFAULT_UNIT, Query
 
 NESTING = 2
 """How deep chains stand inside one another's arguments; what is deeper becomes a variable."""
@@ -244,13 +241,17 @@ def _argument(value: object) -> str:
 def write_source(source: Operator) -> str:
     """The statement that declares a source."""
     assert isinstance(source, Source)
-    record = source.record
+    record, person = source.row, source.person
     named = isinstance(record, TupleOf) and None not in record.names and record.names and not record.nullable
     text = f"source {source.source}{write_type(record) if named else ': ' + write_type(record)}"
     options = []
-    if source.unit != DEFAULT_UNIT:
+    if source.unit != (DEFAULT_UNIT if person is None else DEFAULT_PERSON):
         options.append(f"unit = {quote(source.unit)}")
-    if source.unit_weight != 1:
+    if person is not None:
+        options += [f"person = {quote(person.column)}", f"at_most = {person.at_most}"]
+        options += ["nested = true"] * person.nested
+        options += [f"account = {quote(person.account)}"] * bool(person.account)
+    elif source.unit_weight != 1:
         options.append(f"unit_weight = {format_epsilon(source.unit_weight)}")
     if source.cap != DEFAULT_CAP:
         options.append(f"cap = {format_epsilon(source.cap)}")

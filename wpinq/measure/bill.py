@@ -12,16 +12,18 @@ from wpinq.expr.facts import FACTS
 from wpinq.measure.epsilon import NANO, format_epsilon, parse_epsilon
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.certify import certify
-from wpinq.plan.demand import demand
+from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
 
 
 class Bill(Mapping[str, Fraction]):
-    """What measurements cost: source name to epsilon, with the items that add up to it.
+    """What measurements cost: account to epsilon, with the items that add up to it.
 
     The cost to a source is epsilon times the source's unit weight times the number of times that the plan uses
-    it. Measurements of several parts of one partition cost the most expensive part, not the sum.
+    it. Measurements of several parts of one partition cost the most expensive part, not the sum. A source is its own
+    account, unless several tables of the same people share one: one person may be in all of them, so that account pays
+    the sum over the tables.
 
     Examples
     --------
@@ -50,10 +52,10 @@ class Bill(Mapping[str, Fraction]):
         self.sources: dict[str, Source] = sources(plans)
         distinct = {measurement.digest: measurement for measurement in measurements}  # the same one is paid for once
         asked = demand([(m.plan, m.epsilon) for m in distinct.values()]).sources
-        self._costs = {name: asked[name] * source.unit_weight for name, source in self.sources.items()}
+        self._costs = charges(asked, self.sources)
 
-    def __getitem__(self, source: str) -> Fraction:
-        return self._costs[source]
+    def __getitem__(self, account: str) -> Fraction:
+        return self._costs[account]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._costs)
@@ -65,35 +67,47 @@ class Bill(Mapping[str, Fraction]):
         return f"Bill({self._costs!r})"
 
     def __str__(self) -> str:
-        return "\n".join(line for name in self._costs for line in self._lines(name))
+        return "\n".join(line for account in self._costs for line in self._lines(account))
 
-    def _lines(self, name: str) -> Iterator[str]:
-        source = self.sources[name]
-        yield f"{name}: {format_epsilon(self._costs[name])}"
-        yield f"  protects {self._units.get(name, source.unit)}, of weight {format_epsilon(source.unit_weight)}"
-        for fact in source.facts:
-            yield f"  promised of it: {FACTS[fact]}"
+    def _lines(self, account: str) -> Iterator[str]:
+        yield f"{account}: {format_epsilon(self._costs[account])}"
+        tables = [name for name, source in self.sources.items() if source.account == account]
         itemised = Fraction(0)
+        for name in tables:
+            source = self.sources[name]
+            unit = self._units.get(name, source.unit) + source.rows_of_unit
+            told = "protects" if name == account else f"{name} protects"
+            yield f"  {told} {unit}, of weight {format_epsilon(source.unit_weight)}"
+            for fact in source.facts:
+                yield f"  promised of it: {FACTS[fact]}"
+            for line, cost in self._items(name, source):
+                itemised += cost
+                yield line
+        if len(tables) > 1:
+            yield "  one person may be in each of these tables: their costs add up"
+        for proviso in dict.fromkeys(m.sink.proviso for m in self.measurements if m.sink.proviso):
+            yield f"  {proviso}"
+        if itemised != self._costs[account]:
+            yield f"  parts of one partition cost the largest of them, not {format_epsilon(itemised)} in sum"
+
+    def _items(self, name: str, source: Source) -> Iterator[tuple[str, Fraction]]:
+        """The line of each measurement that uses a source, and what it costs by itself."""
+        it = "it" if name == source.account else name
         listed: set[bytes] = set()
         for label, measurement in zip(self.labels, self.measurements, strict=True):
             count = certify(measurement.plan).uses.get(name, 0)
             if not count:
                 continue
             if measurement.digest in listed:
-                yield f"  {label} is released already: no cost"
+                yield f"  {label} is released already: no cost", Fraction(0)
                 continue
             listed.add(measurement.digest)
             cost = measurement.epsilon * count * source.unit_weight
-            itemised += cost
             times = f"{format_epsilon(measurement.epsilon)} x {count}"
             if source.unit_weight != 1:
                 times += f" x {format_epsilon(source.unit_weight)}"
             often = "once" if count == 1 else f"{count} times"
-            yield f"  {label} uses it {often}: {times} = {format_epsilon(cost)}"
-        for proviso in dict.fromkeys(m.sink.proviso for m in self.measurements if m.sink.proviso):
-            yield f"  {proviso}"
-        if itemised != self._costs[name]:
-            yield f"  parts of one partition cost the largest of them, not {format_epsilon(itemised)} in sum"
+            yield f"  {label} uses {it} {often}: {times} = {format_epsilon(cost)}", cost
 
 
 def bill(measurements: Measurement | Sequence[Measurement] | Mapping[str, Measurement]) -> Bill:
@@ -107,7 +121,7 @@ def bill(measurements: Measurement | Sequence[Measurement] | Mapping[str, Measur
     Returns
     -------
     Bill
-        Source name to cost.
+        Account to cost: the name of the source, or of the account that several share.
 
     Notes
     -----
@@ -124,7 +138,7 @@ def fit_to_budget(measurements: Sequence[Measurement], budgets: Mapping[str, obj
     measurements : sequence of Measurement
         What is to be released together; the ratios of their epsilons are kept.
     budgets : mapping
-        Source name to the epsilon to spend there. Sources without an entry do not bind.
+        Account, as in the bill, to the epsilon to spend there. Those without an entry do not bind.
 
     Returns
     -------
@@ -134,7 +148,7 @@ def fit_to_budget(measurements: Sequence[Measurement], budgets: Mapping[str, obj
     Raises
     ------
     EpsilonError
-        When no source of the measurements has a budget.
+        When no account of the measurements has a budget.
 
     Examples
     --------
@@ -149,7 +163,7 @@ def fit_to_budget(measurements: Sequence[Measurement], budgets: Mapping[str, obj
     held = {name: Fraction(math.floor(parse_epsilon(budgets[name]) * NANO), NANO) for name in cost if name in budgets}
     factors = [budget / cost[name] for name, budget in held.items()]
     if not factors:
-        raise EpsilonError(f"no budget names a source of these measurements; they use {', '.join(cost)}")
+        raise EpsilonError(f"no budget names an account of these measurements; they use {', '.join(cost)}")
     factor = min(factors)
     grain = 10**12
     scaled = []

@@ -85,3 +85,24 @@ def demand(
             for child in node.inputs:
                 reaching[child.digest] = reaching.get(child.digest, Fraction(0)) + owed
     return Demand(by_source, parts, reaching)
+
+
+def charges(asked: Mapping[str, Fraction], declared: Mapping[str, Source]) -> dict[str, Fraction]:
+    """What a demand on sources costs their accounts: over the sources of an account, the sum of demand x unit weight.
+
+    The tables of one account hold the same people, and one person may be in each, at the full unit weight: the largest
+    of them would bill less than that person loses. A Partition has split one dataset, and its maximum is in the demand
+    already: parts of two datasets are never one.
+
+    Parameters
+    ----------
+    asked : mapping
+        `Demand.sources`: source name to epsilon times uses.
+    declared : mapping
+        The sources by name.
+    """
+    owed: dict[str, Fraction] = {}
+    for name, source in declared.items():
+        if name in asked:
+            owed[source.account] = owed.get(source.account, Fraction(0)) + asked[name] * source.unit_weight
+    return owed

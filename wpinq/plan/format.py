@@ -8,7 +8,7 @@ written.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +17,7 @@ from wpinq.expr import catalogue
 from wpinq.expr.facts import FACTS
 from wpinq.expr.logical_values import parse, to_text
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
+from wpinq.expr.person import Person
 from wpinq.expr.types import (
     BOOL,
     DATE,
@@ -56,6 +57,8 @@ def plan_to_json(root: Node) -> dict[str, Json]:
             item.name: _argument_to_json(getattr(node.operator, item.name))
             for item in fields(node.operator)  # type: ignore[arg-type]  # every operator is a dataclass
         }
+        if isinstance(node.operator, Source) and node.operator.person is None:
+            del arguments["person"]  # written as it was before sources could have one
         places[node.digest] = len(nodes)
         nodes.append(
             {
@@ -97,6 +100,8 @@ def _check_source(source: Source) -> None:
     if source.schema != repr(source.record):
         raise PlanError(f"the schema of the source {source.source!r} is not that of its records")
     if not (isinstance(source.unit_weight, Fraction) and isinstance(source.cap, Fraction)):
+        raise TypeError
+    if not (source.person is None or isinstance(source.person, Person)):
         raise TypeError
     if min(source.unit_weight, source.cap) <= 0 or not FACTS.keys() >= set(source.facts):
         raise PlanError(f"the declaration of the source {source.source!r} makes no sense")
@@ -174,6 +179,8 @@ def _argument_to_json(value: Any) -> Json:
         return {"type": type_to_json(value)}
     if isinstance(value, Fraction):
         return {"fraction": str(value)}
+    if isinstance(value, Person):
+        return {"person": asdict(value)}
     if isinstance(value, tuple):
         return {"texts": list(value)}
     return {"value": value}
@@ -187,6 +194,8 @@ def _argument_from_json(data: Json) -> Any:
         return type_from_json(content)
     if kind == "fraction":
         return Fraction(content)
+    if kind == "person":
+        return Person(**content)
     return tuple(content) if kind == "texts" else content
 
 

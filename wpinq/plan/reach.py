@@ -30,7 +30,7 @@ _GRAIN = 2**64
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Bounds on what one protected unit, as one record of the source, is at a step.
+    """Bounds on what one protected unit, as one record of the source or as one person's rows, is at a step.
 
     Attributes
     ----------
@@ -54,7 +54,8 @@ def reach(operator: Operator, inputs: tuple[Reach, ...], type_: Type, *, shared:
     `shared` says that the inputs are one and the same dataset, so that their records are too.
     """
     if isinstance(operator, Source):
-        return Reach(1, operator.unit_weight, 1)
+        person = operator.person
+        return Reach(1 if person is None else person.weight, operator.unit_weight, 1)
     mass = Fraction(math.ceil(operator.mass(*(below.mass for below in inputs)) * _GRAIN), _GRAIN)
     counts = tuple(below.records for below in inputs)
     union = type(operator).unit_records is Operator.unit_records

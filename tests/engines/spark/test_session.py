@@ -219,7 +219,7 @@ def test_unfit_frames_are_refused_without_a_value(spark: Any, source: Any, rows:
     ],
 )
 def test_facts_are_enforced(spark: Any, fact: str, rows: Any, words: str) -> None:
-    declared = wp.source("given", {"a": int, "b": int}, facts=[fact])
+    declared = wp.source("given", {"a": int, "b": int}, unit_weight=2, facts=[fact])
     with wp.Session(engine="spark") as session:
         with pytest.raises(SourceRejected, match=words):
             session.protect(declared, frame(spark, rows, "a bigint, b bigint"), budget=1.0)

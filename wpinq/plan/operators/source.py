@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.errors import PlanError
-from wpinq.expr.types import Type
+from wpinq.expr.nodes import digest_of
+from wpinq.expr.person import Person
+from wpinq.expr.types import ListOf, Type
 from wpinq.plan.arithmetic import Arithmetic, Weights
 from wpinq.plan.domain import Domain, Inference, of_type
 from wpinq.plan.lattice import NoLattice
@@ -30,6 +32,8 @@ class Source(Operator):
         A public bound on the norm of the source, from which the rounding slack is computed.
     facts : tuple of str
         What every dataset offered for this source must satisfy; it narrows the neighbours that are covered.
+    person : Person, optional
+        Whose rows its rows are, where the unit is a person: the unit weight then follows.
     """
 
     name: ClassVar[str] = "Source"
@@ -44,12 +48,57 @@ class Source(Operator):
     unit_weight: Fraction
     cap: Fraction
     facts: tuple[str, ...]
+    person: Person | None = None
 
     def __post_init__(self) -> None:
         for what, text in (("name", self.source), ("unit", self.unit)):
             # Bills print them: a line end or an escape character could forge what a curator reads there.
             if not isinstance(text, str) or not text.isprintable():
                 raise PlanError(f"the {what} of a source must be printable text on one line")
+        if self.person is not None:
+            self._check_person(self.person)
+
+    def _check_person(self, person: Person) -> None:
+        """Whichever way it was written: a weight below what a person can change would leak for every user."""
+        if self.unit_weight != person.weight:
+            raise PlanError(
+                f"source {self.source!r}: one person changes it by a weight of up to {person.weight}, so that is its "
+                "unit weight: leave unit_weight out"
+            )
+        if person.nested and not (
+            isinstance(self.record, ListOf) and self.record.bound == person.at_most and not self.record.nullable
+        ):
+            raise PlanError(f"source {self.source!r}: its records are lists of at most {person.at_most} rows")
+        person.id_field(self.row)
+
+    @property
+    def row(self) -> Type:
+        """The declared type of a row of the data: that of a record, but where a record is one person's rows."""
+        if self.person is not None and self.person.nested:
+            assert isinstance(self.record, ListOf)
+            return self.record.element
+        return self.record
+
+    @property
+    def account(self) -> str:
+        """The account that pays for the source: its own, unless it shares one with other tables of the same people."""
+        return (self.person.account if self.person is not None else "") or self.source
+
+    @property
+    def rows_of_unit(self) -> str:
+        """How the words for the unit go on where it is a person: `, at most 20 rows`."""
+        if self.person is None:
+            return ""
+        rows = "1 row" if self.person.at_most == 1 else f"{self.person.at_most:,} rows"
+        return f", at most {rows}" + (" in one record" if self.person.nested else "")
+
+    def identity(self) -> bytes:
+        parts: list[bytes | str] = [self.name]
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name != "person" or value is not None:  # sources without one are what they were
+                parts += [item.name, repr(value)]
+        return digest_of(*parts)
 
     def output_type(self, *inputs: Type) -> Type:
         return self.record
@@ -61,10 +110,10 @@ class Source(Operator):
         return Fraction(0)  # it is what was given
 
     def nonnegative(self, *inputs: bool) -> bool:
-        return not {"nonnegative", "unit_weights"}.isdisjoint(self.facts)
+        return self.person is not None or not {"nonnegative", "unit_weights"}.isdisjoint(self.facts)
 
     def lattice(self, *inputs: Fraction) -> Fraction | NoLattice:
-        if "unit_weights" in self.facts:
+        if self.person is not None or "unit_weights" in self.facts:  # a person's rows are counted
             return Fraction(1)
         return NoLattice(f"Source({self.source})", 'may hold any weights; declare facts=["unit_weights"]')
 

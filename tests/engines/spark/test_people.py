@@ -1,0 +1,118 @@
+"""The person as the unit on Spark: the rows that are kept, and what is refused, are those of every engine."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from tests.support.people import kept_rows, weigh
+from wpinq.errors import SourceRejected
+from wpinq.expr.person import Person
+from wpinq.expr.types import BOOL, FLOAT, INT, STR, record_type
+from wpinq.ingest import read_source
+
+ROW = record_type({"n": INT.with_nullable(), "x": FLOAT.with_nullable(), "b": BOOL.with_nullable(), "s": STR})
+SCHEMA = "n bigint, x double, b boolean, s string"
+NUMBERS = [0, 1, -1, 2**63 - 1, -(2**63), None]
+FLOATS = [0.0, -0.0, -1.5, 5e-324, 1.7e308, 0.1, None]
+TEXTS = ["", "a", "é", "\U0001f600", "aa", "z\x01", "Z"]
+
+
+def table(rng: Random, ids: list[Any], size: int) -> list[tuple[Any, ...]]:
+    """Rows of few people and few values, so that many are cut and rows stand there many times."""
+    pool = [
+        (rng.choice(NUMBERS), rng.choice(FLOATS), rng.choice([True, False, None]), rng.choice(TEXTS)) for _ in range(9)
+    ]
+    return [(rng.choice(ids), *rng.choice(pool)) for _ in range(size)]
+
+
+def read(frame: Any, person: Person, type_: Any = ROW, **more: Any) -> Any:
+    from wpinq.dataset import EngineDataset
+
+    options = {"cap": Fraction(10**6), "facts": frozenset(more.pop("facts", ())), **more}
+    return read_source(EngineDataset(frame), type_, unit_weight=Fraction(person.weight), person=person, **options)
+
+
+def record_of(row: Any, nested: bool) -> Any:
+    if not nested:
+        return tuple(row)[:-1]
+    return tuple(tuple(item) for item in row[0])
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["rows", "lists"])
+@pytest.mark.parametrize("kind", ["bigint", "string"])
+def test_spark_keeps_the_rows_that_every_engine_keeps(spark: Any, kind: str, nested: bool) -> None:
+    rng = Random(5)
+    ids: list[Any] = [1, 2, -3] if kind == "bigint" else ["a", "b", "é"]
+    for at_most, size in ((1, 30), (4, 60), (50, 40)):
+        rows = table(rng, ids, size)
+        data = [(who, n, None if x is None else x + 0.0, b, s) for who, n, x, b, s in rows]
+        want = weigh(
+            kept_rows([row[0] for row in data], [row[1:] for row in data], ROW, at_most), Person("who", at_most, nested)
+        )
+        frame = spark.createDataFrame(rows, f"who {kind}, {SCHEMA}").repartition(3)
+        held = read(frame, Person("who", at_most, nested))
+        got = {record_of(row, nested): row[-1] for row in held.frame.collect()}
+        assert repr(sorted(got.items(), key=repr)) == repr(sorted(want.items(), key=repr))
+
+
+def test_a_session_on_spark_releases_what_a_session_on_duckdb_releases(spark: Any) -> None:
+    flat = wp.source("flat", page=str, person="who", at_most=2, account="people")
+    lists = wp.source("lists", page=str, person="who", at_most=2, nested=True, account="people")
+    rows = [(1, "a"), (1, "b"), (1, "a"), (2, "a"), (3, "b"), (3, "b")]
+    asked = [
+        flat.noisy_count(10**6, over=[("a",), ("b",)]),
+        lists.select(lambda pages: wp.count(pages)).noisy_count(10**6, over=[1, 2, 3]),
+        lists.select(lambda pages: wp.element(pages, 0).page).noisy_count(10**6, over=["a", "b"]),
+    ]
+    released = []
+    for engine in ("spark", "duckdb"):
+        with wp.Session(engine=engine) as session:
+            for source in (flat, lists):
+                data: Any = [{"who": who, "page": page} for who, page in rows]
+                if engine == "spark":
+                    data = spark.createDataFrame(rows, "who int, page string")
+                session.protect(source, data, budget=10**8)
+            released.append([[round(value, 2) for value in answers.values] for answers in session.release(asked)])
+            assert session.spent("people") == 10**6 * (2 + 1 + 1)
+    assert released[0] == released[1]
+
+
+EDGE = record_type({"src": INT, "dst": INT})
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "said"),
+    [
+        ([(None, 1, 2)], {}, "a null among the ids"),
+        ([(1, 1, 2), (1, 1, None)], {}, "null in field 'dst'"),
+        ([(1, 1, 2), (2, 2, 1)], {"facts": ["symmetric"]}, "for one person"),
+        ([(1, 1, 2), (2, 1, 2)], {"facts": ["unit_weights"]}, "twice"),
+        ([(1, 1, 2), (2, 2, 1)], {"facts": ["simple"]}, "both"),
+        ([(1, 3, 3)], {"facts": ["simple"]}, "both"),
+        ([(who, 1, 2) for who in range(5)], {"cap": Fraction(4)}, "above the cap"),
+    ],
+)
+def test_what_is_refused(spark: Any, rows: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(SourceRejected, match=said):
+        read(spark.createDataFrame(rows, "who int, src int, dst int"), Person("who", 2), EDGE, **options)
+
+
+def test_facts_that_hold_and_frames_that_do_not_say_whose_rows_they_are(spark: Any) -> None:
+    rows = [(1, 1, 2), (1, 2, 1), (2, 5, 5)]
+    frame = spark.createDataFrame(rows, "who int, src int, dst int")
+    assert read(frame, Person("who", 2), EDGE, facts=["symmetric", "unit_weights"]).weight_range == (1.0, 1.0)
+    simple = spark.createDataFrame([(1, 1, 2), (2, 3, 1)], "who int, src int, dst int")
+    assert read(simple, Person("who", 2), EDGE, facts=["simple"]).weight_range == (1.0, 1.0)
+    with pytest.raises(SourceRejected, match="one column 'customer'"):
+        read(frame, Person("customer", 2), EDGE)
+    for kind in ("double", "boolean", "date"):
+        other = frame.withColumn(
+            "who", frame["who"].cast("string").cast(kind) if kind != "boolean" else frame["who"] > 1
+        )
+        with pytest.raises(SourceRejected, match="neither int nor str"):
+            read(other, Person("who", 2), EDGE)

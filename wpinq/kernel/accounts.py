@@ -1,0 +1,71 @@
+"""What the ledger is told of a protected source: the account that pays for it, and its declaration, fixed for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import TypedDict
+
+from wpinq.errors import LedgerError
+from wpinq.expr.types import signature
+from wpinq.kernel.ledger_tables import Account
+from wpinq.plan.operators.source import Source
+
+SHARED = "the tables of one account, whose costs add up"
+"""What stands in the place of a declaration where an account is shared: no source declares this."""
+
+
+class AccountTerms(TypedDict):
+    """The arguments of `Ledger.open_account`."""
+
+    name: str
+    schema: str
+    unit: str
+    unit_weight: Fraction
+    budget: int
+
+
+def accounts_of(source: Source, unit: str, budget: int) -> tuple[AccountTerms, ...]:
+    """The accounts that must be as declared before data are looked at, and stand in the ledger before they are held.
+
+    A source with an account of its own has one, with its budget. Where tables of the same people share an account, that
+    has the budget, and pays for all; beside it each table has one of budget 0, from which nothing can ever be paid, and
+    which fixes the table's declaration. `/` is in no name, so no source can be taken for a table of an account.
+    """
+    words, weight = unit + source.rows_of_unit, source.unit_weight
+    if source.person is None or not source.person.account:
+        return (
+            AccountTerms(name=source.source, schema=declaration(source), unit=words, unit_weight=weight, budget=budget),
+        )
+    table = f"{source.account}/{source.source}"
+    return (
+        AccountTerms(name=source.account, schema=SHARED, unit=unit, unit_weight=Fraction(1), budget=budget),
+        AccountTerms(name=table, schema=declaration(source), unit=words, unit_weight=weight, budget=0),
+    )
+
+
+def check_single(source: Source, accounts: Iterable[Account]) -> None:
+    """Refuse a source that the ledger knows in another account: what was spent there would be forgotten.
+
+    Raises
+    ------
+    LedgerError
+        Naming the account.
+    """
+    ours = f"{source.account}/{source.source}" if source.person is not None and source.person.account else source.source
+    for account in accounts:
+        if account.name != ours and account.schema != SHARED and account.name.rpartition("/")[2] == source.source:
+            raise LedgerError(
+                f"the ledger has {source.source!r} as the account {account.name!r}, which another declaration opened: "
+                "use that, or protect the data under another name"
+            )
+
+
+def declaration(source: Source) -> str:
+    """All that an account fixes of a source besides its unit: schema, cap, facts, and whose its rows are."""
+    text = f"{signature(source.record)}; cap {source.cap}; facts {', '.join(source.facts) or 'none'}"
+    if source.person is None:
+        return text
+    form = "one record a person" if source.person.nested else "one record a row"
+    # repr: a column may have any name, and none may read like the rest of a declaration
+    return f"{text}; person {source.person.column!r}, at most {source.person.at_most} rows, {form}"
