@@ -57,7 +57,15 @@ def one_database() -> Iterator[Any]:
 
 
 class _OPEN:
-    stack, connection = ExitStack(), None
+    stack: ExitStack = ExitStack()
+    connection: Any = None
+
+
+@pytest.fixture(scope="module", autouse=True)
+def close_it() -> Iterator[None]:
+    yield
+    _OPEN.connection = None
+    _OPEN.stack.close()
 
 
 def read(data: object, type_: Type, facts: tuple[str, ...] = ()) -> dict[Any, float]:
