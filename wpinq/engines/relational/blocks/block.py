@@ -34,8 +34,8 @@ class SqlTable:
         Whether it holds one row for each key of another dataset: norms, groups.
     covers : (str, tuple of str) or None
         Of a lookup: a table, and columns of it, of which it holds all values, in the order of the key's names.
-    few : frozenset of str
-        Columns that take no more values than a public limit of the plan says, whatever the data are.
+    few : tuple of (str, int)
+        Columns whose values are among 0, 1, …, n − 1 whatever the data are, each with that n, which the plan says.
     reads : tuple of str
         Of a query in parentheses, the tables that it reads.
     """
@@ -48,7 +48,7 @@ class SqlTable:
     reads: tuple[str, ...] = ()
     lookup: bool = False
     covers: tuple[str, tuple[str, ...]] | None = None
-    few: frozenset[str] = frozenset()
+    few: tuple[tuple[str, int], ...] = ()
 
     def at(self, alias: str) -> list[SqlTerm]:
         """The columns of a record, under an alias."""
@@ -190,7 +190,7 @@ def _least(block: Block, order: list[int], determines: Callable[[Block, Shape], 
 
 def few_terms(block: Block) -> set[SqlTerm]:
     """The columns of a block's tables that take few values whatever the data are."""
-    return {term for alias, table in block.tables for term in table.at(alias) if term.text in table.few}
+    return {term for alias, table in block.tables for term in table.at(alias) if term.text in dict(table.few)}
 
 
 def grows(block: Block) -> bool:

@@ -67,6 +67,18 @@ class Addends:
 
 
 @dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Rows that are added up; with weights, the block is without the column of its record at that place.
+
+    A row then stands for one with each of the values 0, 1, … there, and the weights are theirs.
+    """
+
+    block: Block
+    place: int | None = None
+    weights: tuple[SqlTerm, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class QueryRows:
     """The rows of a query: blocks that exclude each other, and whether where they start was chosen before."""
 

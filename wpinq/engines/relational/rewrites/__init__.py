@@ -5,7 +5,7 @@ switched on is a selection of the tuple; its order counts for rules of one kind.
 """
 
 from wpinq.engines.relational.blocks.block import Block, SqlTable
-from wpinq.engines.relational.blocks.subjects import Addends, KeyNorm, Minimum, QueryRows, Reuse, Total
+from wpinq.engines.relational.blocks.subjects import Addends, KeyNorm, Minimum, QueryRows, Reuse, SideBySide, Total
 from wpinq.engines.relational.rewrites.equal_weights import read_equal_weights
 from wpinq.engines.relational.rewrites.fuse import fuse
 from wpinq.engines.relational.rewrites.intersect_as_join import intersect_as_join
@@ -15,6 +15,7 @@ from wpinq.engines.relational.rewrites.late_aggregation import count_rows
 from wpinq.engines.relational.rewrites.lookups import fold_lookups
 from wpinq.engines.relational.rewrites.partner_filter import filter_by_partner
 from wpinq.engines.relational.rewrites.self_joins import drop_self_joins
+from wpinq.engines.relational.rewrites.side_by_side import put_side_by_side
 from wpinq.engines.relational.rewrites.sorted_pairs import look_up_either_way
 from wpinq.engines.relational.rewrites.symmetry import one_an_orbit
 from wpinq.engines.relational.rewrites.unique_norms import read_own_norm
@@ -27,6 +28,7 @@ REWRITES = (
     Rewrite("self_joins", Block, drop_self_joins),
     Rewrite("unique_norms", KeyNorm, read_own_norm),
     Rewrite("late_aggregation", Total, count_rows),
+    Rewrite("side_by_side", SideBySide, put_side_by_side),
     Rewrite("symmetry", Addends, one_an_orbit),
     Rewrite("fold_lookups", QueryRows, fold_lookups),
     Rewrite("sorted_pairs", QueryRows, look_up_either_way),

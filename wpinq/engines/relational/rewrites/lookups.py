@@ -79,14 +79,17 @@ def _pure(block: Block, group: _Alternative) -> dict[bytes, bool]:
     """For each term of a block, whether it is made of the group's columns alone."""
     inside = {alias for alias, _ in group.tables}
     pure: dict[bytes, bool] = {}
+    constant: set[bytes] = set()
     for term in walk(_roots(block)):
+        if term.kind in ("literal", "call") and constant.issuperset(argument.digest for argument in term.arguments):
+            constant.add(term.digest)
         if term.kind == "column":
             pure[term.digest] = term.scope in inside
         else:
             pure[term.digest] = (
                 term.kind == "call"
                 and any(pure[argument.digest] for argument in term.arguments)
-                and all(pure[argument.digest] or argument.kind == "literal" for argument in term.arguments)
+                and all(pure[argument.digest] or argument.digest in constant for argument in term.arguments)
             )
     return pure
 

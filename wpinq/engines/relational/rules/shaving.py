@@ -95,7 +95,7 @@ def _result(
     weight: SqlTerm | None,
 ) -> Relation:
     table = derived(sql, [*column_list(given.type), ("i", False)], read, tuple(key | {"i"} for key in keys))
-    few = frozenset[str]() if operator.bound is None else frozenset(("i",))
+    few = () if operator.bound is None else (("i", operator.bound),)
     block = script.scan(replace(table, weight=weight, few=few))
     terms = leaves(block.output)
     shape = RecordShape(None, (shape_of(given.type, terms), next(terms)))

@@ -16,7 +16,7 @@ from wpinq.engines.relational.blocks.block import (
 )
 from wpinq.engines.relational.blocks.relation import WEIGHT, PartialSums, Relation, column_list, reads
 from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaves, shape_of
-from wpinq.engines.relational.blocks.subjects import Addends, QueryRows, Total
+from wpinq.engines.relational.blocks.subjects import Addends, QueryRows, SideBySide, Total
 from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, column, literal, number
 from wpinq.engines.relational.sql import sums
 from wpinq.engines.relational.sql.asked import narrowed
@@ -166,17 +166,33 @@ class Script:
         if relation.parts is not None:
             total, (inner, read) = self._sum_of_parts(blocks, relation, relation.parts)
         else:
+            rows = SideBySide(blocks[0]) if len(blocks) == 1 and not self.asked else None
             counted = self._counted(blocks)
-            if counted is None:
+            if counted is not None:
+                total, queries = counted, [self.rows(block) for block in blocks]
+            elif rows is not None and (rows := self.rewritten(rows)).weights:
+                return self._summed_side_by_side(rows, relation, names)
+            else:
                 queries, weights = self._rows_to_sum(blocks)
                 total = sums.sum_sql(weights, relation.mass, self.emitter.dialect)
-            else:
-                total, queries = counted, [self.rows(block) for block in blocks]
             inner, read = _together(queries)
         chosen = [f"min({name}) AS {name}" if same else name for name, same in zip(names, constant, strict=True)]
         keys = [name for name, same in zip(names, constant, strict=True) if not same]
         summed = f"SELECT {', '.join([*chosen, f'{total} AS w'])} FROM ({inner}){grouping(keys)}"
         return f"SELECT * FROM ({summed}) WHERE w <> 0", read
+
+    def _summed_side_by_side(self, rows: SideBySide, relation: Relation, names: list[str]) -> RowsQuery:
+        """The sums of weights that stand side by side, one below the other."""
+        dialect, weights = self.emitter.dialect, numbered(WEIGHT, rows.weights)
+        keys = [name for i, name in enumerate(names) if i != rows.place]
+        on_grid = [sums.on_grid(weight, relation.mass) for weight in rows.weights]
+        inner, read = self.select(rows.block, [*leaves(rows.block.output), *on_grid], [*keys, *weights])
+        totals = [f"{sums.sum_of_parts_sql(weight, relation.mass, dialect)} AS {weight}" for weight in weights]
+        summed = f"SELECT {', '.join([*keys, *totals])} FROM ({inner}){grouping(keys)}"
+        (value,) = set(names) - set(keys)
+        lists = {value: dialect.write("numbers_below", str(len(weights))), WEIGHT: dialect.list_of(weights)}
+        below = f"SELECT {', '.join([*keys, dialect.unnest(lists)])} FROM ({summed})"
+        return f"SELECT {', '.join([*names, WEIGHT])} FROM ({below}) WHERE w <> 0", read
 
     def _counted(self, blocks: list[Block], count: str = "count(*)") -> str | None:
         """The sum over equal records from the number of their rows, where that can be told."""

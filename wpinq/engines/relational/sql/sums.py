@@ -36,6 +36,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from wpinq.engines.relational.blocks.term import SqlTerm, call, number
 from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect
 from wpinq.errors import PlanError
 from wpinq.plan.operators.source import Source
@@ -78,6 +79,11 @@ def partial_sum_sql(weights: Sequence[str], mass: Fraction, dialect: Dialect = D
     """The SQL of the integer on the grid that `sum_sql` turns into a float."""
     scaled = [f"{weight} * {power_of_two(exponent(mass, SUM_BITS))}" for weight in weights]
     return dialect.write(f"grid_part:{len(weights)}", *scaled)
+
+
+def on_grid(weight: SqlTerm, mass: Fraction) -> SqlTerm:
+    """A weight as the integer on the grid that `partial_sum_sql` adds up."""
+    return call("to_grid", call("float_multiply", weight, number(2.0 ** exponent(mass, SUM_BITS))))
 
 
 def sum_of_parts_sql(part: str, mass: Fraction, dialect: Dialect = DUCKDB) -> str:

@@ -1,0 +1,89 @@
+"""Rows that differ in a column of few values are added up as one row, with a weight for each value.
+
+A node of degree d has up to as many degree tags as there are limits, and a join with them makes each wedge at the node
+as many rows, grouped by pair and tag: 90 million rows where there are 20 million wedges. Where the column, the
+piece of a Shave, takes no values but 0, 1, …, n − 1 whatever the data are, the weights of all pieces of a record can
+stand side by side in one row instead, 0 where it has no such piece. The join then makes one row for all of them, n sums
+are taken by what is left of the record, and each sum becomes a row again.
+
+Needs: such a column, n at most 8, that is one column of the output and stands nowhere else: not in a condition, another
+column or the weight. Of its table nothing may be used but the column, its weight, and the rest of its key. So that it
+pays: a join that grows, and a weight that is a function of the rest of that key and of the piece, for then
+`fold_lookups` computes the n weights once a key, numbers on the grid, and a row just reads them.
+
+Weights: a row of (x, i) had a weight made by a term from some numbers. The same term of the same numbers, rounded to
+the same grid, stands in column i now, or the integer 0 where there was no row. So each sum is of the same integers, and
+has the bits that it had; where all were 0 there is no row, as before. Zeros are on the grid, so that the error bound of
+`sums` counts the contributions that it counted.
+
+Before: `SELECT x, i, sum(w) FROM wedges JOIN pieces GROUP BY x, i`.
+After: `SELECT x, unnest(range(n)), unnest([w0, …]) FROM (SELECT x, sum(w0), … FROM wedges JOIN nodes GROUP BY x)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wpinq.engines.relational.blocks.block import Block, SqlTable, closure, grows
+from wpinq.engines.relational.blocks.shape import RecordShape, leaves
+from wpinq.engines.relational.blocks.subjects import SideBySide
+from wpinq.engines.relational.blocks.term import call, column, columns, number, renamed, substitute
+from wpinq.engines.relational.sql.script import Script, grouping
+
+VALUES_LIMIT = 8
+"""The most weights that stand side by side: that many sums take about as long as one more row of a group."""
+
+
+def put_side_by_side(script: Script, rows: SideBySide) -> SideBySide:
+    """The rows with the weights of one column's values side by side, where there is such a column."""
+    block = rows.block
+    if not grows(block):
+        return rows
+    for place, alias, table, count in _places(block):
+        return _put(script, rows, place, (alias, table), count)
+    return rows
+
+
+def _places(block: Block) -> Iterator[tuple[int, str, SqlTable, int]]:
+    """The output columns of few values that may go, each with its place, its table and the number of values."""
+    terms = list(leaves(block.output))
+    for place, term in enumerate(terms):
+        for alias, table in block.tables:
+            count = dict(table.few).get(term.text) if term.kind == "column" and term.scope == alias else None
+            if count is None or count > VALUES_LIMIT:
+                continue
+            rest = [held for held in table.at(alias) if held != term]
+            others = columns(*terms[:place], *terms[place + 1 :], block.condition, block.weight)
+            one_key = any(key == {name for name, _ in table.columns} for key in table.keys)
+            known, _ = closure(block, rest)
+            if one_key and term not in others and columns(block.weight) <= {*known, column(alias, "w", False)}:
+                yield place, alias, table, count
+
+
+def _put(script: Script, rows: SideBySide, place: int, of: tuple[str, SqlTable], count: int) -> SideBySide:
+    block, (alias, table) = rows.block, of
+    terms = list(leaves(block.output))
+    value = terms.pop(place).text
+    side, held = script.alias(), _pieces(script, table, value, count)
+    read = renamed({alias: side})
+    weights = []
+    for name, _ in held.columns[-count:]:
+        own = substitute({column(side, "w", False): column(side, name, False)}.get)
+        missing = call("is_null", column(side, name, True))
+        weights.append(call("where", missing, number(0.0), own(read(block.weight))))
+    shape = RecordShape(None, tuple(map(read, terms)))
+    tables = tuple((side, held) if other == alias else (other, kept) for other, kept in block.tables)
+    return SideBySide(Block(tables, read(block.condition), shape, weights[0]), place, tuple(weights))
+
+
+def _pieces(script: Script, table: SqlTable, value: str, count: int) -> SqlTable:
+    """The table with one row for all values of one column: beside the others, the weight at each, null if none is."""
+    quote = script.emitter.dialect.quote
+    keys = [(name, nullable) for name, nullable in table.columns if name != value]
+    weights = [f"w{i}" for i in range(count)]
+    shown = [quote(name) for name, _ in keys]
+    chosen = [f"max(w) FILTER (WHERE {quote(value)} = {i}) AS {name}" for i, name in enumerate(weights)]
+    sql = f"SELECT {', '.join([*shown, *chosen])} FROM {table.source}{grouping(shown)}"
+    name = script.table(sql, table.reads or (table.source,))
+    listed = (*keys, *((weight, True) for weight in weights))
+    return SqlTable(name, listed, (frozenset(name for name, _ in keys),), lookup=True)
