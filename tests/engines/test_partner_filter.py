@@ -143,7 +143,9 @@ def test_closed_wedges_are_found_from_their_edges() -> None:
     edges = source("a", "int", "unit_weights")
     query = tags.closed_wedges_by_tag(edges, [0, 2, 8, 32], copies=2)
     ((_, summed),) = [
-        held for held in compile_plan(query.plan).queries if " UNION ALL " in held[1] and 'n" < ' in held[1]
+        held
+        for held in compile_plan(query.plan, without("mirror_images")).queries
+        if " UNION ALL " in held[1] and 'n" < ' in held[1]
     ]
     assert summed.count(" UNION ALL ") == 3, "two ways round, each in the order of fewer partners"
     assert "least(" not in summed.split(" WHERE ")[-1], "columns are compared with columns"

@@ -36,6 +36,9 @@ class SqlTable:
         Of a lookup: a table, and columns of it, of which it holds all values, in the order of the key's names.
     few : tuple of (str, int)
         Columns whose values are among 0, 1, …, n − 1 whatever the data are, each with that n, which the plan says.
+    mirrored : bool
+        Whether it has pairs of one type, in two columns or as the column `item`, and with each (x, y) also (y, x), as
+        often and of the same weights.
     reads : tuple of str
         Of a query in parentheses, the tables that it reads.
     """
@@ -49,6 +52,7 @@ class SqlTable:
     lookup: bool = False
     covers: tuple[str, tuple[str, ...]] | None = None
     few: tuple[tuple[str, int], ...] = ()
+    mirrored: bool = False
 
     def at(self, alias: str) -> list[SqlTerm]:
         """The columns of a record, under an alias."""

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from wpinq.columns.flat import leaf_types
 from wpinq.engines.relational.blocks.block import Block, SqlTable, determines_row
-from wpinq.engines.relational.blocks.shape import leaves
-from wpinq.engines.relational.blocks.term import TRUE
+from wpinq.engines.relational.blocks.shape import aligned, leaves
+from wpinq.engines.relational.blocks.term import TRUE, call, column, columns
 from wpinq.expr.types import Type
 
 WEIGHT = "w"
@@ -87,6 +87,18 @@ class Relation:
         shown = [*leaves(block.output), block.weight] == [*table.at(alias), table.weight_at(alias)]
         stands = table.keys and not table.source.startswith("(")
         return table.source if stands and shown and block.condition == TRUE else None
+
+
+def mirrored(relation: Relation) -> bool:
+    """Whether it is a list of pairs in both directions, such that with each (x, y) it has (y, x) at the same weight."""
+    for block in relation.blocks:
+        ((alias, table), *others) = block.tables
+        item = column(alias, "item", True)
+        pair = [call(f"struct_field:{i}", item) for i in range(2)]
+        shown = list(leaves(aligned(block.output, relation.type)))
+        if others or not table.mirrored or block.condition != TRUE or shown != pair or item in columns(block.weight):
+            return False
+    return True
 
 
 def derived(

@@ -61,21 +61,22 @@ Addend = tuple[Block, tuple[SqlTerm, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Addends:
-    """Rows that are added up, as blocks that exclude each other."""
+    """Rows that are added up, as blocks that exclude each other, and whether where they start was chosen."""
 
     parts: tuple[Addend, ...]
+    started: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """Rows that are added up; with weights, the block is without the column of its record at that place.
+    """Rows that are added up, each with some weights; with a place, without the column of the record there.
 
-    A row then stands for one with each of the values 0, 1, … there, and the weights are theirs.
+    A row then stands for one with each of the values 0, 1, … there, which have the weights.
     """
 
     block: Block
+    weights: tuple[tuple[SqlTerm, ...], ...]
     place: int | None = None
-    weights: tuple[SqlTerm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ def _values(script: Script, block: Block, terms: list[SqlTerm]) -> SqlTable:
     if len(block.tables) == 1 and block.condition == TRUE and not table.reads:
         held = [(term.text, term.nullable) for term in terms if term.kind == "column"]
         if len(held) == len(terms) and any(key <= dict(held).keys() for key in table.keys):
-            return replace(table, columns=tuple(held))
+            return replace(table, columns=tuple(held), mirrored=False)
     names = numbered("c", terms)
     rows, read = script.select(block, terms, names)
     listed = tuple((name, term.nullable) for name, term in zip(names, terms, strict=True))

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from wpinq.engines.relational.blocks.block import Block, SqlTable, closure, grows
 from wpinq.engines.relational.blocks.shape import RecordShape, leaves
 from wpinq.engines.relational.blocks.subjects import SideBySide
-from wpinq.engines.relational.blocks.term import call, column, columns, number, renamed, substitute
+from wpinq.engines.relational.blocks.term import SqlTerm, call, column, columns, number, renamed, substitute
 from wpinq.engines.relational.sql.script import Script, grouping
 
 VALUES_LIMIT = 8
@@ -39,12 +39,12 @@ def put_side_by_side(script: Script, rows: SideBySide) -> SideBySide:
     block = rows.block
     if not grows(block):
         return rows
-    for place, alias, table, count in _places(block):
+    for place, alias, table, count in _places(block, rows.weights[0]):
         return _put(script, rows, place, (alias, table), count)
     return rows
 
 
-def _places(block: Block) -> Iterator[tuple[int, str, SqlTable, int]]:
+def _places(block: Block, weights: tuple[SqlTerm, ...]) -> Iterator[tuple[int, str, SqlTable, int]]:
     """The output columns of few values that may go, each with its place, its table and the number of values."""
     terms = list(leaves(block.output))
     for place, term in enumerate(terms):
@@ -53,10 +53,10 @@ def _places(block: Block) -> Iterator[tuple[int, str, SqlTable, int]]:
             if count is None or count > VALUES_LIMIT:
                 continue
             rest = [held for held in table.at(alias) if held != term]
-            others = columns(*terms[:place], *terms[place + 1 :], block.condition, block.weight)
+            others = columns(*terms[:place], *terms[place + 1 :], block.condition, *weights)
             one_key = any(key == {name for name, _ in table.columns} for key in table.keys)
             known, _ = closure(block, rest)
-            if one_key and term not in others and columns(block.weight) <= {*known, column(alias, "w", False)}:
+            if one_key and term not in others and columns(*weights) <= {*known, column(alias, "w", False)}:
                 yield place, alias, table, count
 
 
@@ -66,14 +66,14 @@ def _put(script: Script, rows: SideBySide, place: int, of: tuple[str, SqlTable],
     value = terms.pop(place).text
     side, held = script.alias(), _pieces(script, table, value, count)
     read = renamed({alias: side})
-    weights = []
+    (added,), weights = rows.weights, list[tuple[SqlTerm, ...]]()
     for name, _ in held.columns[-count:]:
         own = substitute({column(side, "w", False): column(side, name, False)}.get)
         missing = call("is_null", column(side, name, True))
-        weights.append(call("where", missing, number(0.0), own(read(block.weight))))
+        weights.append(tuple(call("where", missing, number(0.0), own(read(weight))) for weight in added))
     shape = RecordShape(None, tuple(map(read, terms)))
     tables = tuple((side, held) if other == alias else (other, kept) for other, kept in block.tables)
-    return SideBySide(Block(tables, read(block.condition), shape, weights[0]), place, tuple(weights))
+    return SideBySide(Block(tables, read(block.condition), shape, weights[0][0]), tuple(weights), place)
 
 
 def _pieces(script: Script, table: SqlTable, value: str, count: int) -> SqlTable:

@@ -4,7 +4,8 @@
 hold once both others are joined: the ends of a wedge a–b–c, looked up among undirected edges that stand there once.
 Either `x = p` and `y = q`, and y is not before x, or `x = q` and `y = p`, and it is: two blocks that exclude each
 other, in each of which the table of the pair can be joined to one of the others before the second is there. So the
-wedges of an edge are found from the edge, as triangles are (`join_order_by_row`).
+wedges of an edge are found from the edge, as triangles are (`join_order_by_row`). A block that a condition
+rules out, for it says which way round the values come, is left out.
 
 Every choice of rows that satisfied the condition satisfies that of one of the two blocks, with the same values in all
 terms; records and weights keep their bits, whatever is summed is summed without regard to order, and the error bound
@@ -78,7 +79,15 @@ def _two(
         [same(chosen, first), same(left, second), choice.first_if],
         [same(chosen, second), same(left, first), _negated(choice.first_if)],
     )
-    return [replace(block, condition=both([*rest, *way])) for way in ways]
+    possible = [way for way in ways if not _excludes(rest, way[-1])]
+    return [replace(block, condition=both([*rest, *way])) for way in possible or ways]
+
+
+def _excludes(held: list[SqlTerm], condition: SqlTerm) -> bool:
+    """Whether conditions say that a further one does not hold: one of two values comes before the other, not after."""
+    return _negated(condition) in held or (
+        condition.text == "less" and call("less", *reversed(condition.arguments)) in held
+    )
 
 
 def _negated(condition: SqlTerm) -> SqlTerm:

@@ -37,7 +37,8 @@ from wpinq.engines.relational.sql.script import Script
 
 def one_an_orbit(script: Script, addends: Addends) -> Addends:
     """Each block as one or as several that exclude each other, each with the weights that one of its rows adds."""
-    return Addends(tuple(part for block, _ in addends.parts for part in _parts(script, block)))
+    parts = tuple(part for block, _ in addends.parts for part in _parts(script, block))
+    return Addends(parts, started=any(len(weights) > 1 for _, weights in parts))
 
 
 def _parts(script: Script, block: Block) -> list[Addend]:
@@ -111,4 +112,4 @@ def _filtered(script: Script, table: SqlTable, tables: JoinedTables, condition: 
         shown.append(column(alias, "w", False))
     block = Block(tables, condition, RecordShape(None, ()), shown[0])
     query = script.emitter.select(block, shown, [term.text for term in shown])
-    return replace(table, source=script.table(query, [held.source for _, held in tables]))
+    return replace(table, source=script.table(query, [held.source for _, held in tables]), mirrored=False)

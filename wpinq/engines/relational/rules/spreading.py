@@ -7,11 +7,12 @@ engine (`functions.share`). Rounds the quotient and the product: 2 u.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from wpinq.engines.relational.blocks.relation import Relation, derived
 from wpinq.engines.relational.blocks.shape import RecordShape, as_term, unpack
-from wpinq.engines.relational.blocks.term import call, column, function, literal, parameter
+from wpinq.engines.relational.blocks.term import SqlTerm, call, column, function, literal, parameter
 from wpinq.engines.relational.rules.lowering import lower
 from wpinq.engines.relational.sql.script import Script
 from wpinq.expr.types import ListOf, Weighted
@@ -37,13 +38,24 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
             length = f"CAST({dialect.write('list_length', 'items')} AS DOUBLE)"
             sql = f"SELECT {dialect.unnest({'item': 'items'})}, w / greatest({length}, 1.0) AS w FROM ({inner})"
         element = type_.element
-        scan = script.scan(derived(sql, [("item", True)], read))
+        table = derived(sql, [("item", True)], read)
+        scan = script.scan(replace(table, mirrored=not isinstance(element, Weighted) and _both_ways(items)))
         shape = unpack(column(scan.tables[0][0], "item", True), element)
         if isinstance(element, Weighted):
             assert isinstance(shape, RecordShape)
             shape = shape.fields[0]
         blocks.append(replace(scan, output=shape))
     return replace(output, blocks=tuple(blocks))
+
+
+def _both_ways(items: SqlTerm) -> bool:
+    """Whether the elements of a list are pairs, and with each also that of the same two terms the other way round."""
+    while items.text.startswith("cast:"):
+        (items,) = items.arguments
+    if not items.text.startswith("list:") or any(item.text != "struct:2" for item in items.arguments):
+        return False
+    pairs = [item.arguments for item in items.arguments]
+    return Counter(pairs) == Counter(pair[::-1] for pair in pairs)
 
 
 def _weighted(script: Script, inner: str, bound: int) -> str:

@@ -14,7 +14,7 @@ from wpinq.engines.relational.blocks.block import (
     output_weight_from,
     rewritten,
 )
-from wpinq.engines.relational.blocks.relation import WEIGHT, PartialSums, Relation, column_list, reads
+from wpinq.engines.relational.blocks.relation import WEIGHT, PartialSums, Relation, column_list, mirrored, reads
 from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaves, shape_of
 from wpinq.engines.relational.blocks.subjects import Addends, QueryRows, SideBySide, Total
 from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, column, literal, number
@@ -137,7 +137,7 @@ class Script:
             return relation
         sql, table = self.grouped(relation)
         name = self.table(sql, table.reads)
-        table = self.rewritten(replace(table, source=name, reads=()))
+        table = self.rewritten(replace(table, source=name, reads=(), mirrored=mirrored(relation)))
         return replace(relation, blocks=(self.scan(table, relation.type),), partial=None)
 
     def once(self, relation: Relation) -> Relation:
@@ -166,15 +166,16 @@ class Script:
         if relation.parts is not None:
             total, (inner, read) = self._sum_of_parts(blocks, relation, relation.parts)
         else:
-            rows = SideBySide(blocks[0]) if len(blocks) == 1 and not self.asked else None
             counted = self._counted(blocks)
-            if counted is not None:
-                total, queries = counted, [self.rows(block) for block in blocks]
-            elif rows is not None and (rows := self.rewritten(rows)).weights:
-                return self._summed_side_by_side(rows, relation, names)
-            else:
-                queries, weights = self._rows_to_sum(blocks)
+            if counted is None:
+                added = self._addends(blocks)
+                rows = self._side_by_side(added)
+                if rows is not None and rows.place is not None:
+                    return self._summed_side_by_side(rows, relation, names)
+                queries, weights = self._rows_to_sum(added)
                 total = sums.sum_sql(weights, relation.mass, self.emitter.dialect)
+            else:
+                total, queries = counted, [self.rows(block) for block in blocks]
             inner, read = _together(queries)
         chosen = [f"min({name}) AS {name}" if same else name for name, same in zip(names, constant, strict=True)]
         keys = [name for name, same in zip(names, constant, strict=True) if not same]
@@ -185,7 +186,7 @@ class Script:
         """The sums of weights that stand side by side, one below the other."""
         dialect, weights = self.emitter.dialect, numbered(WEIGHT, rows.weights)
         keys = [name for i, name in enumerate(names) if i != rows.place]
-        on_grid = [sums.on_grid(weight, relation.mass) for weight in rows.weights]
+        on_grid = [sums.on_grid(added, relation.mass) for added in rows.weights]
         inner, read = self.select(rows.block, [*leaves(rows.block.output), *on_grid], [*keys, *weights])
         totals = [f"{sums.sum_of_parts_sql(weight, relation.mass, dialect)} AS {weight}" for weight in weights]
         summed = f"SELECT {', '.join([*keys, *totals])} FROM ({inner}){grouping(keys)}"
@@ -198,23 +199,31 @@ class Script:
         """The sum over equal records from the number of their rows, where that can be told."""
         return self.rewritten(Total(blocks[0], blocks[0].output, count=count)).sql if len(blocks) == 1 else None
 
-    def _rows_to_sum(self, blocks: list[Block], numbers: bool = False) -> tuple[list[RowsQuery], list[str]]:
+    def _addends(self, blocks: list[Block]) -> list[Addends]:
+        return [self.rewritten(Addends(((block, (block.weight,)),))) for block in blocks]
+
+    def _side_by_side(self, added: list[Addends]) -> SideBySide | None:
+        """The rows that are added up with weights side by side, where they may be."""
+        if self.asked or len(added) != 1 or added[0].started or len(added[0].parts) != 1:
+            return None
+        ((block, weights),) = added[0].parts
+        return self.rewritten(SideBySide(block, (weights,)))
+
+    def _rows_to_sum(self, added: list[Addends], numbers: bool = False) -> tuple[list[RowsQuery], list[str]]:
         """The queries of rows that are added up, and the columns of the weights that each of them adds.
 
         With `numbers`, a further column `n` says how many those are.
         """
-        added = [self.rewritten(Addends(((block, (block.weight,)),))).parts for block in blocks]
-        width = max(len(weights) for parts in added for _, weights in parts)
+        width = max(len(weights) for addends in added for _, weights in addends.parts)
         further = [f"{WEIGHT}{i}" for i in range(1, width)]
         queries = []
-        for parts in added:
-            for block, weights in parts:
+        for addends in added:
+            for block, weights in addends.parts:
                 outputs = list(leaves(block.output))
                 filled = [*weights[1:], *[number(0.0)] * (width - len(weights))]
                 counted = [literal(str(len(weights)))] if numbers else []
                 names = [*numbered("c", outputs), *(["n"] if numbers else []), *further, WEIGHT]
-                started = len(parts[0][1]) > 1  # where there are orbits, they say from which vertex
-                queries.append(self.select(block, [*outputs, *counted, *filled, weights[0]], names, started))
+                queries.append(self.select(block, [*outputs, *counted, *filled, weights[0]], names, addends.started))
         return queries, [WEIGHT, *further]
 
     # --- partial sums -----------------------------------------------------------------------------------------------
@@ -236,7 +245,7 @@ class Script:
             held, added = ("n",), {"n": "count(*)"}
             inner, read = self.rows(blocks[0])
         else:
-            queries, weights = self._rows_to_sum(blocks, numbers=True)
+            queries, weights = self._rows_to_sum(self._addends(blocks), numbers=True)
             inner, read = _together(queries)
             held = ("n", "w", "h") if len(blocks) == 1 else ("h",)
             added["h"] = sums.partial_sum_sql(weights, relation.mass, self.emitter.dialect)

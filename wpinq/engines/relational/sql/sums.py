@@ -81,9 +81,13 @@ def partial_sum_sql(weights: Sequence[str], mass: Fraction, dialect: Dialect = D
     return dialect.write(f"grid_part:{len(weights)}", *scaled)
 
 
-def on_grid(weight: SqlTerm, mass: Fraction) -> SqlTerm:
-    """A weight as the integer on the grid that `partial_sum_sql` adds up."""
-    return call("to_grid", call("float_multiply", weight, number(2.0 ** exponent(mass, SUM_BITS))))
+def on_grid(weights: Sequence[SqlTerm], mass: Fraction) -> SqlTerm:
+    """The integer on the grid that one or several weights of a row add to `partial_sum_sql`."""
+    scale = number(2.0 ** exponent(mass, SUM_BITS))
+    first, *more = [call("to_grid", call("float_multiply", weight, scale)) for weight in weights]
+    for term in more:
+        first = call("int_add", first, term)
+    return first
 
 
 def sum_of_parts_sql(part: str, mass: Fraction, dialect: Dialect = DUCKDB) -> str:
