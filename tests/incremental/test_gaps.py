@@ -83,3 +83,10 @@ def test_a_rule_that_numba_does_not_take_is_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(expressions._RULES, "gcd", _wrong)
     with pytest.raises(CannotCompile, match="numba does not take map_1, a routine generated for the plan: TypingError"):
         WALKS["evaluator"](divisors)
+
+
+def test_a_record_too_wide_for_numba_is_refused_like_other_gaps() -> None:
+    wide = wp.source("wide", **dict.fromkeys([f"f{i}" for i in range(16)], int))
+    halves = wide.select(lambda r: tuple(r[i] // 2 for i in range(16))).plan  # 16 arguments with branches among them
+    with pytest.raises(CannotCompile, match="numba does not take"):
+        CompiledEvaluator([halves], {"wide": {tuple(range(16)): 1.0}})

@@ -8,7 +8,7 @@ from typing import Any
 from llvmlite import ir
 from numba import njit, types
 from numba.core.compiler import Compiler as Pipeline
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.extending import intrinsic
 
 from wpinq.engines.incremental.compiled.refusal import CannotCompile
@@ -72,7 +72,7 @@ def _compile(noted: list[tuple[Any, str]]) -> None:
     for function, signature in noted:
         try:
             function.compile(signature)
-        except NumbaError as reason:
+        except (NumbaError, UnsupportedBytecodeError) as reason:  # the second is no NumbaError
             raise CannotCompile(
                 f"numba does not take {function.__name__}, a routine generated for the plan: {type(reason).__name__}"
             ) from reason
