@@ -28,7 +28,7 @@ from wpinq.engines.relational.blocks.term import SqlTerm, call, column, conjunct
 from wpinq.engines.relational.rewrites.normal_forms import NormalForms
 from wpinq.engines.relational.sql.script import Script
 
-Image = Callable[[SqlTerm], SqlTerm]
+Exchange = Callable[[SqlTerm], SqlTerm]
 """A term, read from the mirrored rows."""
 
 
@@ -47,7 +47,7 @@ def _part(block: Block, weights: tuple[SqlTerm, ...]) -> Addend:
     return block, weights
 
 
-def _exchanges(block: Block) -> Iterator[Image]:
+def _exchanges(block: Block) -> Iterator[Exchange]:
     """The exchanges of two mirrored tables under which a block gives the same."""
     parts, find = conjuncts(block.condition), classes(block)
     forms = NormalForms(find)
@@ -74,7 +74,7 @@ def _holds(part: SqlTerm, find: Callable[[SqlTerm], SqlTerm]) -> bool:
     return links(part) and len(set(map(find, part.arguments))) == 1
 
 
-def _told_apart(block: Block, image: Image) -> SqlTerm | None:
+def _told_apart(block: Block, image: Exchange) -> SqlTerm | None:
     """A column that the condition says is not its image."""
     find = classes(block)
     for part in conjuncts(block.condition):
