@@ -103,7 +103,9 @@ def test_graph_queries_have_the_weights_that_duckdb_gives(database: SparkDatabas
     same(database, recipe(symmetrize(wp.source("edges", src=int, dst=int))).plan, {"edges": edges}, REWRITES)
 
 
-@pytest.mark.parametrize("switch", ["intersect_as_join", "late_aggregation", "unique_norms"])
+@pytest.mark.parametrize(
+    "switch", ["intersect_as_join", "late_aggregation", "mirror_images", "side_by_side", "unique_norms"]
+)
 def test_rewrites_keep_their_weights(database: SparkDatabase, switch: str) -> None:
     rng = Random(f"{switch} on Spark")
     for fixture in [fixture for fixture in fixtures() if fixture.switch == switch]:
