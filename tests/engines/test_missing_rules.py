@@ -9,7 +9,8 @@ import pytest
 
 import wpinq as wp
 from wpinq.engines.contract import find_engine, gap
-from wpinq.engines.relational.compiler import compile_plan
+from wpinq.engines.relational import compiler
+from wpinq.engines.relational.duckdb import database
 from wpinq.engines.relational.rules.operators import relation_of
 from wpinq.engines.relational.rules.primitives import RULES
 from wpinq.engines.relational.spark.spark_sql import SPARK
@@ -23,7 +24,8 @@ TEXTS = wp.source("texts", str)
 
 def forget_checks() -> None:
     """What was checked with a rule is not remembered without it, nor the other way round."""
-    compile_plan.cache_clear()
+    compiler._compiled.cache_clear()
+    database._drafts._shut()
     for engine in SQL:
         find_engine(engine).check.cache_clear()  # type: ignore[attr-defined]
 

@@ -10,6 +10,7 @@ import pytest
 
 import wpinq as wp
 from wpinq import graph_measuring
+from wpinq.columns.held import HeldColumns
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import BudgetExceeded, EvaluationFailed, PlanError, SourceRejected
 from wpinq.graph_measuring import measure_graph
@@ -58,18 +59,18 @@ def test_once_measured_the_session_holds_nothing(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(graph_measuring, "Session", Seen)
     measure_graph(RING, find_method("tbi"), 2, bounds=Bounds(nodes=12, degree=8))
     (session,) = sessions
-    assert RING[0] not in reachable(session)
+    assert not held(session)
     with pytest.raises(wp.SessionError, match="closed"):
         session.remaining("edges")
 
 
 def test_the_session_holds_the_graph_while_it_measures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `reachable` must be able to see, or the test above would prove nothing."""
+    """What `held` must be able to see, or the test above would prove nothing."""
     seen: list[bool] = []
 
     class Seen(wp.Session):
         def close(self) -> None:
-            seen.append(RING[0] in reachable(self))
+            seen.append(any(RING[0] in data for data in held(self)))
             super().close()
 
     monkeypatch.setattr(graph_measuring, "Session", Seen)
@@ -77,20 +78,20 @@ def test_the_session_holds_the_graph_while_it_measures(monkeypatch: pytest.Monke
     assert seen[0]
 
 
-def reachable(root: object) -> set[object]:
-    """All tuples that can be reached from an object, but through modules, classes and functions."""
+def held(root: object) -> list[HeldColumns]:
+    """All data that can be reached from an object, but through modules, classes and functions."""
     import gc
     from types import FrameType, FunctionType, ModuleType
 
-    known, left, found = {id(root)}, [root], set()
+    known, left, found = {id(root)}, [root], []
     while left:
         for item in gc.get_referents(left.pop()):
             if id(item) in known or isinstance(item, (ModuleType, type, FunctionType, FrameType)):
                 continue
             known.add(id(item))
             left.append(item)
-            if isinstance(item, tuple) and all(isinstance(end, int) for end in item):
-                found.add(item)
+            if isinstance(item, HeldColumns):
+                found.append(item)
     return found
 
 

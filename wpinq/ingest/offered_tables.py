@@ -9,8 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from wpinq.errors import SourceRejected
 from wpinq.expr.person import ID
@@ -24,6 +23,8 @@ from wpinq.ingest.typed_columns import PLAIN_KINDS, Layout
 
 _OFFERED = "offered"
 _PIECE = 100_000
+
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -177,7 +178,10 @@ def _pandas(data: Any, layout: Layout) -> _Table:
     notes = [f" (dtype {column.dtype})" if plain else "" for column, plain in zip(series, own, strict=True)]
 
     def lists(i: int) -> list[Any]:
-        pairs = zip(_values(series[i]) if own[i] else series[i].tolist(), series[i].isna().tolist(), strict=True)
+        missing = _computed(
+            lambda: series[i].isna().tolist(), f"{what} holds what pandas cannot tell from a missing value"
+        )
+        pairs = zip(_values(series[i]) if own[i] else series[i].tolist(), missing, strict=True)
         return [None if absent else value for value, absent in pairs]
 
     floats = [plain and column.dtype.kind == "f" for column, plain in zip(series, own, strict=True)]
@@ -212,15 +216,10 @@ def _polars(data: Any, layout: Layout) -> _Table:
     what = "the data frame"
     if not isinstance(data, (polars.DataFrame, polars.LazyFrame)):
         raise _unsupported(data)
-    frame = None
-    try:
-        names = data.collect_schema().names()
-        picked = [names[place] for place in layout.pick(names, what)]
-        frame = data.lazy().select(polars.col(name).alias(f"g{i}") for i, name in enumerate(picked)).collect()
-    except polars.exceptions.PolarsError:  # its message may quote values
-        pass
-    if frame is None:
-        raise SourceRejected("the polars frame cannot be computed: collect it yourself to see why")
+    refusal = "the polars frame cannot be computed: collect it yourself to see why"
+    places = layout.pick(_computed(lambda: data.collect_schema().names(), refusal), what)
+    picked = [polars.nth(place).alias(f"g{i}") for i, place in enumerate(places)]  # a name could be a pattern
+    frame = _computed(lambda: data.lazy().select(picked).collect(), refusal)
     rounded = rounds(frame.schema.values())
 
     def lists(i: int) -> list[Any]:
@@ -293,8 +292,19 @@ def _duckdb(data: Any, layout: Layout) -> _Table:
 
 
 def _cursor_pieces(cursor: Any, places: Sequence[int]) -> Iterator[tuple[list[list[Any]], Faults]]:
-    while rows := cursor.fetchmany(_PIECE):
-        yield [list(map(itemgetter(place), rows)) for place in places], {}
+    def fetched() -> list[list[Any]]:
+        rows = cursor.fetchmany(_PIECE)
+        return [[row[place] for row in rows] for place in places] if rows else []
+
+    while columns := _computed(fetched, "the rows of the cursor cannot be fetched: fetch them yourself to see why"):
+        yield columns, {}
+
+
+def _computed(compute: Callable[[], _T], refusal: str) -> _T:
+    """What foreign code computes, or a refusal: its own words, of whatever kind, may quote values."""
+    with contextlib.suppress(Exception):
+        return compute()
+    raise SourceRejected(refusal)
 
 
 def is_cursor(data: object) -> bool:

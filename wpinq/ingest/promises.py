@@ -46,13 +46,12 @@ def refuse_records(connection: Any, unkept: str, held: HeldColumns, scan: Scan, 
 
     if not connection.execute(f"{unkept} LIMIT 1").fetchall():
         return
-    if not scan.places and scan.anew is not None:
-        scan = scan.anew()
     same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM b.{name}" for name in column_names(held.type))
     there = "" if scan.norm is None else "WHERE s.w <> 0"
-    found = f"SELECT s.n, 0 AS reason FROM ({scan.numbered()}) AS s SEMI JOIN ({unkept}) AS b ON {same} {there}"
     tally = Tally()
-    with contextlib.suppress(duckdb.Error), in_order(connection):  # whose words may quote rows
+    with contextlib.suppress(duckdb.Error, OSError, MemoryError), in_order(connection):  # whose words may quote rows
+        again = scan.anew() if not scan.places and scan.anew is not None else scan
+        found = f"SELECT s.n, 0 AS reason FROM ({again.numbered()}) AS s SEMI JOIN ({unkept}) AS b ON {same} {there}"
         for _, number, first in listed(connection, found):
             tally.add(first, {reason: number})
     tally.refuse("the data", noun=scan.noun, first=scan.first)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,8 @@ def read_source(
     >>> sorted(held.items())
     [((1, 2), 2.0), ((2, 3), 1.0)]
     """
+    import duckdb
+
     if unit_weight <= 0 or cap <= 0:
         raise PlanError("unit_weight and cap are positive numbers")
     record = type_ if person is None else person.record(type_)
@@ -115,19 +117,24 @@ def read_source(
             "the data do not say whose they are: offer rows by field name, a table, csv or parquet, with the ids of "
             f"people in a column {person.column!r}; weights of their own, and edge lists, have none"
         )
-    with database() as connection, ExitStack() as stack:
+    held = None
+    with suppress(duckdb.Error), database() as connection, ExitStack() as stack:  # its words may quote rows
         stack.enter_context(staged(connection))
         if person is not None:
             scan = _scan(connection, data, person.identified(type_), stack)
-            return _within(cap, held_people(connection, scan, type_, person, facts))
-        if isinstance(data, Mapping):
-            scan = mapping_scan(connection, data, type_, unit_weight)
+            held = held_people(connection, scan, type_, person, facts)
         else:
-            scan = _scan(connection, data, type_, stack)
-            if not isinstance(data, EdgeList):
-                scan.conversions = conversions(_library(data), type_)
-        held, scan = held_rows(connection, scan, type_)
-        enforce(connection, facts, held, scan, unit_weight if isinstance(data, Mapping) else None)
+            if isinstance(data, Mapping):
+                scan = mapping_scan(connection, data, type_, unit_weight)
+            else:
+                scan = _scan(connection, data, type_, stack)
+                if not isinstance(data, EdgeList):
+                    scan.conversions = conversions(_library(data), type_)
+            kept, scan = held_rows(connection, scan, type_)
+            enforce(connection, facts, kept, scan, unit_weight if isinstance(data, Mapping) else None)
+            held = kept
+    if held is None:
+        raise SourceRejected("the data cannot be read, or changed while they were read: read them yourself to see why")
     return _within(cap, held)
 
 

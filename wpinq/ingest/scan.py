@@ -163,9 +163,9 @@ def _taken(connection: Any, scan: Scan, take: Callable[[Scan], _T | None]) -> tu
     with contextlib.suppress(duckdb.Error, OSError, MemoryError):  # what it says of a failure may quote rows
         taken = take(scan)
     if taken is None and scan.anew is not None:
-        conversions, scan = scan.conversions, scan.anew()
-        scan.conversions = conversions
         with contextlib.suppress(duckdb.Error, OSError, MemoryError):
+            conversions, scan = scan.conversions, scan.anew()  # reads the rows, and may fail like the first reading
+            scan.conversions = conversions
             taken = None if scan.found.reasons else take(scan)
     if taken is None:
         _refuse(connection, scan)

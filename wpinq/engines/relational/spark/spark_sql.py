@@ -110,6 +110,7 @@ _TEMPLATES: dict[str, str] = {
     "collected": "transform({0}, v -> v.v)",
     "numbers_below": "CASE WHEN {0} > 0 THEN sequence(0L, {0} - 1L) ELSE CAST(array() AS ARRAY<BIGINT>) END",
     "first_item": "get({0}, 0)",
+    "among": "array_contains({0}, {1})",
     "places": "transform({0}, x -> array_position({0}, x))",
 }
 
