@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
+            warnings.simplefilter("always", WpinqWarning)  # told, never raised, whatever PYTHONWARNINGS says
             command(options)
     except WpinqError as error:
         print(f"wpinq: {error}", file=sys.stderr)

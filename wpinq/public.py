@@ -97,6 +97,7 @@ def _weights(plan: Node, data: Mapping[str, Any], engine: str | None, arithmetic
 
 def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     """Any weights of rows and mappings, exactly; all else, and whose rows count, through the one door for data."""
+    source.check()
     type_, facts = source.record, frozenset(source.facts)
     if source.person is not None or not is_rows(given):
         unit_weight = max(source.unit_weight, Fraction(1))
@@ -126,7 +127,7 @@ _KEEPS: dict[str, Callable[[Mapping[Value, Fraction]], bool]] = {
     "nonnegative": lambda held: all(weight >= 0 for weight in held.values()),
     "unit_weights": lambda held: all(weight == 1 for weight in held.values()),
     "symmetric": lambda held: all(held.get(_reverse(record)) == weight for record, weight in held.items()),
-    "simple": lambda held: all(record is None or _reverse(record) not in held for record in held),
+    "simple": lambda held: all(_reverse(record) not in held for record in held),  # null is its own reverse
 }
 """Whether public weights, which are exact, keep a fact: engines rely on it."""
 

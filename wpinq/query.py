@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from numbers import Integral, Number
 from typing import Any
 
 from wpinq.display.explanation import explain_plan
@@ -16,7 +17,7 @@ from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
 from wpinq.expr.person import Person
 from wpinq.expr.trace import UserFunction, lift, trace
-from wpinq.expr.types import CategoryOf, Type, check_field_name, type_from_annotation
+from wpinq.expr.types import CategoryOf, Type, type_from_annotation
 from wpinq.expr.values import Value
 from wpinq.measure.bill import Bill
 from wpinq.measure.clamped import average_elements, check_range, sum_elements
@@ -127,8 +128,7 @@ def source(
       protects one person, at most 20 rows, of weight 20
       NoisyCount(0.01) uses it once: 0.01 x 1 x 20 = 0.2
     """
-    check_field_name(name)
-    told = {key: fields.pop(key) for key in _OF_PERSONS if isinstance(fields.get(key), (str, int, float))}
+    told = {key: fields.pop(key) for key in _OF_PERSONS if isinstance(fields.get(key), (str, Number))}
     if (schema is None) == (not fields):
         raise PlanError(f"source {name!r}: give a schema or fields such as src=int, dst=int, one of the two")
     record = type_from_annotation(fields if schema is None else schema)
@@ -153,7 +153,10 @@ def _person(name: str, told: Mapping[str, Any]) -> Person | None:
             f"source {name!r}: where a person is the unit, name the column of the ids and how many rows of one person "
             'count, together: person="customer_id", at_most=20'
         )
-    return Person(told["person"], told["at_most"], told.get("nested", False), told.get("account", ""))
+    at_most = told["at_most"]
+    if isinstance(at_most, Integral) and not isinstance(at_most, bool):  # numpy's too
+        at_most = int(at_most)
+    return Person(told["person"], at_most, told.get("nested", False), told.get("account", ""))
 
 
 def rows_a_person(source: Query, epsilon: object, quantile: object = "0.95") -> Measurement:

@@ -88,6 +88,21 @@ def test_a_second_run_spends_again_and_a_declared_version_does_not(program: Path
         assert session.spent("edges") == 3
 
 
+def test_warnings_are_told_and_never_raised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "two.wpq"
+    path.write_text(
+        "source a(src: int, dst: int); source b(src: int, dst: int); var n = a.Concat(b).Select(e => e.src % 2);"
+        "var counts = n.NoisyCount(0.5, over: [0, 1]);",
+        encoding="utf-8",
+    )
+    told = {"source": GRAPH, "budget": 5, "edge-list": "directed,drop-loops,drop-duplicates"}
+    sources = [f"--{option}={name}={value}" for name in "ab" for option, value in told.items()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # as PYTHONWARNINGS=error
+        assert main(["run", str(path), *sources, "--ledger", str(tmp_path / "l.db")]) == 0
+    assert "wpinq: what is protected as 'b' is what 'a' protects already" in capsys.readouterr().err
+
+
 def test_a_parameter_changes_the_bill(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(program, tmp_path / "l.db", "--parameter", "epsilon=0.25") == 0
     assert "edges: 0.5" in capsys.readouterr().out

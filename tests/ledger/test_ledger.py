@@ -16,6 +16,7 @@ import pytest
 
 from wpinq.errors import BudgetExceeded, LedgerError
 from wpinq.kernel import ledger_history, ledger_schema
+from wpinq.kernel.accounts import AccountTerms
 from wpinq.kernel.ledger import Account, Ledger, PartsOf, Price, Pricing
 
 EPSILON = 10**9
@@ -523,10 +524,43 @@ def test_files_that_are_no_ledgers_are_refused_and_untouched(tmp_path: pathlib.P
 
 def test_a_ledger_of_another_format_is_refused(books: pathlib.Path) -> None:
     connection = raw(books)
-    connection.execute("PRAGMA user_version = 2")
+    connection.execute("PRAGMA user_version = 3")
     connection.close()
-    with pytest.raises(LedgerError, match="format 2 and this wpinq reads format 1"):
+    with pytest.raises(LedgerError, match="format 3 and this wpinq reads formats 1 and 2"):
         Ledger(books)
+
+
+def test_accounts_are_opened_all_or_none_and_shared_ones_keep_older_versions_out(books: pathlib.Path) -> None:
+    def terms(name: str, unit: str = "one person") -> AccountTerms:
+        return {"name": name, "schema": "s", "unit": unit, "unit_weight": Fraction(1), "budget": 0}
+
+    def stored_format() -> int:
+        connection = raw(books)
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        connection.close()
+        return int(version)
+
+    with Ledger(books) as ledger:
+        before = (ledger.accounts(), list(ledger.entries()))
+        seen = []
+
+        def refuse(known: tuple[Account, ...]) -> None:
+            seen.append(known)
+            raise LedgerError("not these")
+
+        with pytest.raises(LedgerError, match="not these"):
+            ledger.open_accounts([terms("all"), terms("all/one")], refuse)
+        assert seen == [before[0]]
+        with pytest.raises(LedgerError, match="with the unit 'one person'"):
+            ledger.open_accounts([terms("all"), terms("all/one"), terms("all", "one household")])
+        assert (ledger.accounts(), list(ledger.entries())) == before
+        assert stored_format() == 1
+        opened = ledger.open_accounts([terms("all"), terms("all/one")])
+        assert [account.name for account in opened] == ["all", "all/one"]
+        assert stored_format() == 2
+        ledger.verify()
+    with Ledger(books) as ledger:
+        assert ledger.open_accounts([terms("all"), terms("all/one")]) == opened
 
 
 def test_paths_that_cannot_be(tmp_path: pathlib.Path) -> None:
@@ -594,6 +628,7 @@ def test_damage_is_an_error_that_explains(books: pathlib.Path) -> None:
 READ_ONLY = """
 import os, sys
 from wpinq.errors import LedgerError
+from wpinq.kernel.accounts import AccountTerms
 from wpinq.kernel.ledger import Ledger, Pricing
 directory = sys.argv[1]
 with Ledger(f"{directory}/ledger.db") as ledger:

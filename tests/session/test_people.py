@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import pathlib
 import warnings
+import weakref
+from collections.abc import Iterator
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
@@ -12,10 +16,13 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from wpinq.expr.types import INT, record_type
 from wpinq.kernel.accounts import declaration
 from wpinq.kernel.ledger import Ledger
 from wpinq.plan.certify import certify
 from wpinq.plan.format import plan_from_json, plan_to_json
+from wpinq.plan.node import Node
+from wpinq.plan.operators.source import Source
 
 HEAVY = 10**6
 """An epsilon at which noise is of the order of 1e-6, so that a release shows what was kept."""
@@ -239,6 +246,52 @@ def test_an_account_of_its_own_does_not_become_shared(ledger: pathlib.Path) -> N
             session.protect(BOUGHT, ROWS, budget=100)
 
 
+def test_no_name_is_a_table_of_one_account_and_an_account_of_others(ledger: pathlib.Path) -> None:
+    def table(name: str, account: str) -> wp.Query:
+        return wp.source(name, shop=str, person="customer", at_most=1, account=account)
+
+    with wp.Session(ledger) as session:
+        session.protect(table("x", "c2"), ROWS, budget=7)
+        for other in (table("c2", "d"), wp.source("c2", shop=str)):
+            with pytest.raises(wp.LedgerError, match="'c2'"):
+                session.protect(other, ROWS if other.plan.operator.person else [("a",)], budget=9)  # type: ignore[attr-defined]
+        session.protect(table("c2", "c2"), ROWS, budget=7)  # a table may be called as its own account
+        session.protect(table("y", "d"), ROWS, budget=9)
+        with pytest.raises(wp.LedgerError, match="'y' as a table of the account 'd'"):
+            session.protect(table("z", "y"), ROWS, budget=5)
+        assert (session.remaining("c2"), session.remaining("x"), session.remaining("y")) == (7, 7, 9)
+    with Ledger(ledger) as kept:
+        assert [account.name for account in kept.accounts()] == ["c2", "c2/c2", "c2/x", "d", "d/y"]
+
+
+def test_a_table_is_not_opened_past_another_session(ledger: pathlib.Path) -> None:
+    alone = wp.source("bought", shop=str, person="customer", at_most=20)
+
+    class Meanwhile(list[dict[str, object]]):
+        """Rows while which are read another session opens an account of its own for the table."""
+
+        def __iter__(self) -> Iterator[dict[str, object]]:
+            with wp.Session(ledger) as other:
+                other.protect(alone, ROWS, budget=1)
+            return super().__iter__()
+
+    with wp.Session(ledger) as session:
+        with pytest.raises(wp.LedgerError, match="as the account 'bought'"):
+            session.protect(BOUGHT, Meanwhile(ROWS), budget=100)
+        with pytest.raises(wp.SessionError, match="not protected"):
+            session.release(BOUGHT.noisy_count(1))
+        assert [account.name for account in session._ledger.accounts()] == ["bought"]
+
+
+def test_the_explanation_says_what_a_shared_account_pays() -> None:
+    both = BOUGHT.select(lambda r: r.shop).concat(VISITED.select(lambda r: r.page))
+    said = "The account customers pays for bought, visited, in sum: epsilon x 25"
+    assert f"{said}.\n" in both.explain()
+    assert f"{said} = 2.5.\n" in both.explain(epsilon="0.1")
+    assert "The account customers pays for bought, in sum: epsilon x 20." in BOUGHT.explain()
+    assert "The account" not in PURCHASES.explain()
+
+
 def test_a_batch_is_fitted_to_the_budget_of_the_account() -> None:
     batch = [BOUGHT.noisy_count(1), VISITED.noisy_count(3)]
     assert [m.epsilon for m in wp.fit_to_budget(batch, {"customers": 7})] == [Fraction(1, 5), Fraction(3, 5)]
@@ -269,7 +322,7 @@ def test_public_data_are_counted_and_checked_as_protected_ones(engine: str) -> N
         wp.evaluate(shops, {"purchases": {("a", 1): 1.0}}, engine)
     once = wp.source("once", int, facts=["unit_weights"])
     assert dict(wp.evaluate(once, {"once": [1, 2]}, engine)) == {1: 1.0, 2: 1.0}
-    pair = {"src": int, "dst": int}
+    pair = record_type({"src": INT, "dst": INT}).with_nullable()
     for fact, data in (
         ("unit_weights", [(1, 1), (1, 1), (1, 1), (2, 2)]),
         ("unit_weights", {(1, 1): 0.5}),
@@ -277,6 +330,7 @@ def test_public_data_are_counted_and_checked_as_protected_ones(engine: str) -> N
         ("symmetric", [(1, 2)]),
         ("simple", [(1, 1)]),
         ("simple", [(1, 2), (2, 1)]),
+        ("simple", [None]),
     ):
         source = wp.source("s", pair, unit_weight=2, facts=[fact])
         with pytest.raises(wp.SourceRejected, match=fact):
@@ -307,14 +361,13 @@ def test_one_file_or_object_under_two_names_is_noticed(tmp_path: pathlib.Path) -
     path = file_of_edges(tmp_path)
     (tmp_path / "link.txt").hardlink_to(path)
     (tmp_path / "soft.txt").symlink_to(path)
-    frame, rows = pandas.DataFrame({"src": [1], "dst": [2]}), [(1, 2)]
+    frame = pandas.DataFrame({"src": [1], "dst": [2]})
     for first, second in (
         (path, str(path)),
         (path, wp.EdgeList(path, directed=False)),
         (path, tmp_path / "link.txt"),
         (str(tmp_path / "soft.txt"), path),
         (frame, frame),
-        (rows, rows),
     ):
         with pytest.warns(wp.WpinqWarning, match=r"'b' is what 'a' protects already") as caught:
             protected_twice(first, second)
@@ -328,6 +381,21 @@ def test_two_files_of_one_content_are_two() -> None:
 
     protected_twice([(1, 2)], [(1, 2)])
     protected_twice(pandas.DataFrame({"src": [1], "dst": [2]}), pandas.DataFrame({"src": [1], "dst": [2]}))
+
+
+def test_rows_are_not_kept_alive_to_be_known_again() -> None:
+    class Row(dict[str, object]):
+        pass
+
+    row = Row(src=1, dst=2, secret="undeclared")
+    rows, left = [row], weakref.ref(row)
+    del row
+    with wp.Session(engine="reference") as session:
+        session.protect(wp.source("a", src=int, dst=int, person="src", at_most=1), rows, budget=1)
+        session.protect(wp.source("b", src=int, dst=int, person="src", at_most=1), rows, budget=1)  # unnoticed
+        del rows
+        gc.collect()
+        assert left() is None
 
 
 def test_a_source_that_was_refused_is_none(tmp_path: pathlib.Path) -> None:
@@ -378,17 +446,58 @@ def test_an_edge_billed_at_half_is_refused_wherever_it_is_declared(ledger: pathl
     data["nodes"][0]["arguments"]["unit_weight"] = {"fraction": "1"}
     data["digest"] = _digest(data)
     old = wp.Query(plan_from_json(json.loads(json.dumps(data))))  # answers of before can be read; nothing new is bought
+    for use in (
+        lambda: old.bill(epsilon=1),
+        lambda: old.explain(epsilon=1),
+        lambda: wp.bill(old.noisy_count(1)),
+        lambda: wp.evaluate(old, {"e": [(1, 2), (2, 1)]}),
+    ):
+        with pytest.raises(wp.PlanError, match="unit_weight=2"):
+            use()
     with wp.Session(ledger) as session:
         with pytest.raises(wp.PlanError, match="unit_weight=2"):
             session.protect(old, [(1, 2), (2, 1)], budget=1)
         assert list(session._ledger.entries()) == []
 
 
+def test_a_plan_with_a_fact_that_its_records_cannot_have_is_none() -> None:
+    for fact in ("symmetric", "simple"):
+        data = plan_to_json(wp.source("e", n=int).plan)
+        data["nodes"][0]["arguments"]["facts"] = {"texts": [fact]}
+        data["digest"] = _digest(data)
+        with pytest.raises(wp.PlanError, match="two fields"):
+            plan_from_json(data)
+
+
+def test_a_declaration_that_was_made_past_its_checks_is_refused(ledger: pathlib.Path) -> None:
+    good = PURCHASES.plan.operator
+    for change in ({"unit_weight": Fraction(1)}, {"source": "customers/bought"}):
+        forged = object.__new__(Source)
+        for item in fields(Source):
+            object.__setattr__(forged, item.name, change.get(item.name, getattr(good, item.name)))
+        query = wp.Query(Node(forged))
+        with wp.Session(ledger) as session:
+            with pytest.raises(wp.WpinqError, match=r"leave unit_weight out|cannot be used"):
+                session.protect(query, ROWS, budget=1)
+            assert list(session._ledger.entries()) == []
+        with pytest.raises(wp.WpinqError, match=r"leave unit_weight out|cannot be used"):
+            query.bill(epsilon=1)
+
+
+def test_declarations_of_people_with_nothing_in_them_or_numbers_of_numpy() -> None:
+    for nested in (False, True):
+        with pytest.raises(wp.PlanError, match="declare fields"):
+            wp.source("s", {}, person="id", at_most=3, nested=nested)
+    three = wp.source("s", shop=str, person="id", at_most=np.int64(3))
+    assert three.plan.digest == wp.source("s", shop=str, person="id", at_most=3).plan.digest
+    for wrong in (Fraction(3), np.float64(3), True):
+        with pytest.raises(wp.PlanError, match="an integer"):
+            wp.source("s", shop=str, person="id", at_most=wrong)
+
+
 def _digest(data: Any) -> str:
     """The digest that a plan of one source has."""
     from wpinq.plan.format import _argument_from_json
-    from wpinq.plan.node import Node
-    from wpinq.plan.operators import Source
 
     arguments = {name: _argument_from_json(value) for name, value in data["nodes"][0]["arguments"].items()}
     return Node(Source(**arguments)).digest.hex()

@@ -12,6 +12,7 @@ from wpinq.expr.printing import show, write_public
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.laws import half_width
 from wpinq.plan.certify import certify
+from wpinq.plan.demand import charges
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source
 
@@ -103,14 +104,23 @@ def _short(count: int) -> str:
 
 def _costs(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
     certificate = certify(plan)
+    shared: dict[str, list[str]] = {}
     for name, count in certificate.uses.items():
         declared = certificate.sources[name]
+        declared.check()
         weight = declared.unit_weight
         often = "once" if count == 1 else f"{_short(count)} times"
         factor = "" if weight == 1 else f" x {format_epsilon(weight)} (its unit weight)"
         cost = "" if epsilon is None else f" = {format_epsilon(epsilon * count * weight)}"
         yield f"Uses {name} {often}: a release costs epsilon x {_short(count)}{factor}{cost}."
         yield f"Protects {declared.unit}{declared.rows_of_unit} of {name}."
+        shared.setdefault(declared.account, []).append(name)
+    factors = charges({name: Fraction(count) for name, count in certificate.uses.items()}, certificate.sources)
+    for account, names in shared.items():
+        if names != [account]:
+            total = f"epsilon x {format_epsilon(factors[account])}"
+            cost = "" if epsilon is None else f" = {format_epsilon(epsilon * factors[account])}"
+            yield f"The account {account} pays for {', '.join(sorted(names))}, in sum: {total}{cost}."
 
 
 def _accuracy(plan: Node, epsilon: Fraction | None) -> Iterator[str]:

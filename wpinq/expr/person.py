@@ -64,7 +64,7 @@ class Person:
         PlanError
             When the field holds what cannot be the id of a person, or fields have no names to find columns by.
         """
-        if not isinstance(row, TupleOf) or row.nullable or None in row.names:
+        if not isinstance(row, TupleOf) or row.nullable or not row.names or None in row.names:
             raise PlanError(
                 f"rows that say whose they are have named fields, beside a column {self.column!r}: declare fields, as "
                 "in page=str"

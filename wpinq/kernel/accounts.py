@@ -16,7 +16,7 @@ SHARED = "the tables of one account, whose costs add up"
 
 
 class AccountTerms(TypedDict):
-    """The arguments of `Ledger.open_account`."""
+    """The arguments of `Ledger.open_account`, and an item of those of `Ledger.open_accounts`."""
 
     name: str
     schema: str
@@ -45,7 +45,10 @@ def accounts_of(source: Source, unit: str, budget: int) -> tuple[AccountTerms, .
 
 
 def check_single(source: Source, accounts: Iterable[Account]) -> None:
-    """Refuse a source that the ledger knows in another account: what was spent there would be forgotten.
+    """Refuse names that would stand for two things in a ledger.
+
+    A source that the ledger knows in another account: what was spent there would be forgotten. And a name that is a
+    table of one account and itself the account of other tables: who asks what is left of it must get one answer.
 
     Raises
     ------
@@ -53,11 +56,22 @@ def check_single(source: Source, accounts: Iterable[Account]) -> None:
         Naming the account.
     """
     ours = f"{source.account}/{source.source}" if source.person is not None and source.person.account else source.source
-    for account in accounts:
-        if account.name != ours and account.schema != SHARED and account.name.rpartition("/")[2] == source.source:
+    for known in accounts:
+        holder, _, table = known.name.rpartition("/")
+        if known.name != ours and known.schema != SHARED and table == source.source:
             raise LedgerError(
-                f"the ledger has {source.source!r} as the account {account.name!r}, which another declaration opened: "
+                f"the ledger has {source.source!r} as the account {known.name!r}, which another declaration opened: "
                 "use that, or protect the data under another name"
+            )
+        if known.schema == SHARED and known.name == source.source != source.account:
+            raise LedgerError(
+                f"the ledger has {known.name!r} as an account that other tables share: protect the data under another "
+                "name"
+            )
+        if holder and holder != source.account == table:
+            raise LedgerError(
+                f"the ledger has {table!r} as a table of the account {holder!r}: give the account of "
+                f"{source.source!r} another name"
             )
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from types import TracebackType
 
 from wpinq.errors import LedgerError
 from wpinq.kernel import ledger_history, ledger_schema
 from wpinq.kernel import ledger_tables as tables
+from wpinq.kernel.accounts import AccountTerms
 from wpinq.kernel.ledger_file import LedgerFile
 from wpinq.kernel.ledger_history import Entry, decimal_epsilon
 from wpinq.kernel.ledger_tables import Account, PartsOf, Price, Pricing
@@ -80,13 +82,39 @@ class Ledger:
             When the account exists with another schema, unit, unit weight or budget: money set aside for one
             promise cannot be spent under another, and a budget is changed by `set_budget` only.
         """
-        declared = _declared(name, schema, unit, unit_weight, budget)
+        terms = AccountTerms(name=name, schema=schema, unit=unit, unit_weight=unit_weight, budget=budget)
+        (account,) = self.open_accounts([terms])
+        return account
+
+    def open_accounts(
+        self, terms: Iterable[AccountTerms], refuse: Callable[[tuple[Account, ...]], None] | None = None
+    ) -> tuple[Account, ...]:
+        """Open accounts or find them again, all or none, in one transaction.
+
+        Parameters
+        ----------
+        terms : iterable of AccountTerms
+            The arguments of `open_account`, for each.
+        refuse : callable, optional
+            Shown all accounts that the ledger has, before any is opened; what it raises undoes everything. No other
+            writer comes between the two. It must be quick, and must not use the ledger.
+
+        Returns
+        -------
+        tuple of Account
+
+        Raises
+        ------
+        LedgerError
+            As `open_account`.
+        """
+        declared = [_declared(**each) for each in terms]
         with self._file.writing() as connection:
-            known = tables.find_account(connection, name)
-            if known is None:
-                content = {"schema": schema, "unit": unit, "unit_weight": str(declared.unit_weight)}
-                ledger_history.append(connection, "open account", name, budget, content)
-        return declared if known is None else _same(known, declared)
+            if refuse is not None:
+                refuse(tables.all_accounts(connection))
+            if any("/" in account.name for account in declared):
+                ledger_schema.mark_shared(connection)
+            return tuple(_opened(connection, account) for account in declared)
 
     def check_account(self, name: str, *, schema: str, unit: str, unit_weight: Fraction, budget: int) -> None:
         """Refuse what `open_account` would refuse, and write nothing.
@@ -303,6 +331,16 @@ def _declared(name: str, schema: str, unit: str, unit_weight: Fraction, budget: 
         raise LedgerError(f"the unit weight of {name!r} must be a positive Fraction")
     tables.check_budget(name, budget)
     return Account(name, unit, Fraction(unit_weight), schema, budget, 0)
+
+
+def _opened(connection: sqlite3.Connection, declared: Account) -> Account:
+    """The account as it stands, opened here where there was none."""
+    known = tables.find_account(connection, declared.name)
+    if known is not None:
+        return _same(known, declared)
+    content = {"schema": declared.schema, "unit": declared.unit, "unit_weight": str(declared.unit_weight)}
+    ledger_history.append(connection, "open account", declared.name, declared.budget, content)
+    return declared
 
 
 def _same(known: Account, declared: Account) -> Account:

@@ -19,6 +19,9 @@ APPLICATION_ID = 0x7750494E
 
 FORMAT = 1
 
+SHARED_FORMAT = 2
+"""Of a ledger in which tables share an account: versions that know of none would open the tables anew, unspent."""
+
 LIMIT = 2**62
 """Budgets are below it and so are charges, so no sum of the two leaves the 64 bits of an SQLite integer."""
 
@@ -116,15 +119,20 @@ def create(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
+def mark_shared(connection: sqlite3.Connection) -> None:
+    """Keep out the versions that know no shared accounts. The caller holds the transaction."""
+    connection.execute(f"PRAGMA user_version = {SHARED_FORMAT}")
+
+
 def check(connection: sqlite3.Connection, path: str) -> None:
     """Refuse a database that is not a ledger of this format, or whose checks and triggers were changed."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
         raise LedgerError(f"{path} is not a ledger: give the path of a ledger or a new file")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version != FORMAT:
+    if version not in (FORMAT, SHARED_FORMAT):
         raise LedgerError(
-            f"{path} is a ledger of format {version} and this wpinq reads format {FORMAT}: "
+            f"{path} is a ledger of format {version} and this wpinq reads formats {FORMAT} and {SHARED_FORMAT}: "
             "use the version of wpinq that wrote it"
         )
     if _definitions(connection) != _expected():

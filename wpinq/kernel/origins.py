@@ -1,6 +1,7 @@
 """Where protected data came from, as far as a session can tell without looking at them, and what a curator is told.
 
-Told by path, inode and object, never by content or a digest of it. What is said here is of the call alone.
+Told by path, inode and object, never by content or a digest of it. What is said here is of the call alone. No object is
+kept alive for it: files, frames, arrays and graphs are known again, lists and dicts are not.
 """
 
 from __future__ import annotations
@@ -84,11 +85,15 @@ def _file(data: object) -> object:
 
 
 def _reference(data: object) -> Callable[[], Any]:
-    """A way back to an object. It is held only where it can be known in no other way, as a list or a dict."""
+    """A way back to an object, which it does not keep alive.
+
+    Lists, dicts and tuples give none. To know them again they would have to be held, and with them every raw row,
+    its undeclared columns included, for as long as the session lives.
+    """
     try:
         return weakref.ref(_offered(data))
     except TypeError:
-        return lambda: _offered(data)
+        return lambda: None
 
 
 def _offered(data: object) -> Any:

@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Concatenate, NoReturn, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -20,7 +21,6 @@ from wpinq.columns.held import HeldColumns
 from wpinq.dataset import EngineDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
-from wpinq.expr.facts import check_facts
 from wpinq.expr.values import Value, canonical_bytes
 from wpinq.ingest import read_source
 from wpinq.kernel.accounts import accounts_of, check_single
@@ -156,8 +156,8 @@ class Session:
         Warns
         -----
         WpinqWarning
-            When the file or object is protected under another name, or a list is read as directed under an undirected
-            unit: for the curator, found without a look at the data.
+            When the file, frame, array or graph is protected under another name (lists and dicts are not known again),
+            or a list is read as directed under an undirected unit: for the curator, found without a look at the data.
         """
         self._check_open()
         declared = source.plan.operator if isinstance(source, Planned) else None
@@ -165,11 +165,12 @@ class Session:
             raise SessionError("protect takes a source made by wp.source(name, ...), not a query over one")
         name = declared.source
         words = check_text(declared.unit if unit is None else unit, "a unit")
-        check_facts(declared.facts, declared.record, declared.unit_weight)  # a plan that was read may say anything
+        declared.check()  # a plan that was read or unpickled may say anything
         accounts = accounts_of(declared, words, budget_to_nano(parse_epsilon(budget)))
         # Before the data are read: whether data keep to a cap, a type or a fact tells of the data, so a declaration
         # is believed once, when the account is opened, and every other is refused unread.
-        check_single(declared, self._ledger.accounts())
+        refuse = partial(check_single, declared)
+        refuse(self._ledger.accounts())
         for account in accounts:
             self._ledger.check_account(**account)
         label = f"new {secrets.token_hex(16)}" if version is None else f"declared {version}"
@@ -183,8 +184,7 @@ class Session:
                 f"the data for {name!r} differ from those protected under version {version!r}; "
                 "give the new data a new version"
             )
-        for account in accounts:
-            self._ledger.open_account(**account)
+        self._ledger.open_accounts(accounts, refuse)  # asked again: another session may have opened some meanwhile
         if held is not None and held.version != label:
             self._replaced.add((name, held.version))
         self._origins.keep(name, origin)

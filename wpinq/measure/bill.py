@@ -50,6 +50,8 @@ class Bill(Mapping[str, Fraction]):
         plans = [measurement.plan for measurement in measurements]
         self.measurements = tuple(measurements)
         self.sources: dict[str, Source] = sources(plans)
+        for source in self.sources.values():
+            source.check()
         distinct = {measurement.digest: measurement for measurement in measurements}  # the same one is paid for once
         asked = demand([(m.plan, m.epsilon) for m in distinct.values()]).sources
         self._costs = charges(asked, self.sources)

@@ -131,8 +131,9 @@ class Certificate:
         `readouts` counts further numbers computed from the root's output before noise, each exactly and rounded once.
         With `exact`, outputs are put back on a lattice, and there is no rounding to cover but that of other parts.
 
-        Two neighbours' float outputs differ by at most `uses · d + 2 e(root)` in norm for sources at distance d; with
-        d at least the unit weight and uses at least 1 that is at most `uses · d · (1 + η)`.
+        Two neighbours' float outputs differ by at most `uses · d + 2 e(root)` in norm for sources at distance d. One
+        unit moves its source by d of at most the unit weight w, and is billed w, however little it moves; with uses at
+        least 1 the difference is at most `uses · w · (1 + η)`.
 
         Releases over parts of one partition pay for the largest of them only, and one part may round more than another.
         So where a plan has up to n > 0 Partitions on a path, η' takes the place of η, with H = 2⁻¹² and

@@ -14,7 +14,7 @@ from typing import Any
 
 from wpinq.errors import PlanError, WpinqError
 from wpinq.expr import catalogue
-from wpinq.expr.facts import FACTS
+from wpinq.expr.facts import check_facts
 from wpinq.expr.logical_values import parse, to_text
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
 from wpinq.expr.person import Person
@@ -96,15 +96,17 @@ def _check_source(source: Source) -> None:
     for text in (source.source, source.unit, *source.facts):
         if not isinstance(text, str):
             raise TypeError
-    check_field_name(source.source)
     if source.schema != repr(source.record):
         raise PlanError(f"the schema of the source {source.source!r} is not that of its records")
     if not (isinstance(source.unit_weight, Fraction) and isinstance(source.cap, Fraction)):
         raise TypeError
     if not (source.person is None or isinstance(source.person, Person)):
         raise TypeError
-    if min(source.unit_weight, source.cap) <= 0 or not FACTS.keys() >= set(source.facts):
+    if min(source.unit_weight, source.cap) <= 0:
         raise PlanError(f"the declaration of the source {source.source!r} makes no sense")
+    # Answers were saved with `symmetric` when it had any unit weight. They can be read; `Source.check` refuses to bill,
+    # evaluate or protect such a source.
+    check_facts(source.facts, source.record, max(source.unit_weight, Fraction(2)))
 
 
 def _place(index: Json) -> int:

@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.errors import PlanError
+from wpinq.expr.facts import check_facts
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.person import Person
-from wpinq.expr.types import ListOf, Type
+from wpinq.expr.types import ListOf, Type, check_field_name
 from wpinq.plan.arithmetic import Arithmetic, Weights
 from wpinq.plan.domain import Domain, Inference, of_type
 from wpinq.plan.lattice import NoLattice
@@ -55,8 +56,25 @@ class Source(Operator):
             # Bills print them: a line end or an escape character could forge what a curator reads there.
             if not isinstance(text, str) or not text.isprintable():
                 raise PlanError(f"the {what} of a source must be printable text on one line")
+        check_field_name(self.source)  # with a "/" it could be taken for a table of an account
         if self.person is not None:
             self._check_person(self.person)
+
+    def check(self) -> None:
+        """Refuse a declaration that `wp.source` would refuse: asked before anything is billed or read.
+
+        Not all come from there. Unpickling builds them without `__post_init__`, and a plan may be read that was written
+        when a smaller unit weight was allowed with `symmetric`: its answers can be read, and nothing new is bought.
+
+        Raises
+        ------
+        PlanError
+            With what to declare instead.
+        """
+        if self.person is not None:
+            self.person.__post_init__()
+        self.__post_init__()
+        check_facts(self.facts, self.record, self.unit_weight)
 
     def _check_person(self, person: Person) -> None:
         """Whichever way it was written: a weight below what a person can change would leak for every user."""
