@@ -315,3 +315,86 @@ def test_a_large_category_is_quick() -> None:
     rows = [(names[i % len(names)],) for i in range(20_000)]
     assert len(read(rows, {"v": wp.category(*names)})) == len(names)
     assert len(read(pa.table({"v": [row[0] for row in rows]}), {"v": wp.category(*names)})) == len(names)
+
+
+ZONED_NANOSECONDS = pa.timestamp("ns", "Europe/Berlin")
+
+
+def zoned(folder: Path, *numbers: int | None) -> list[Any]:
+    """Nanoseconds with a zone, in everything that can hold them."""
+    table = pa.table({"at": pa.array(numbers, ZONED_NANOSECONDS)})
+    parquet.write_table(table, folder / "zoned.parquet")
+    frames = [table.to_pandas(), table.to_pandas(types_mapper=pd.ArrowDtype), pl.from_arrow(table)]
+    return [table, table.to_reader(), *frames, folder / "zoned.parquet"]
+
+
+def test_nanoseconds_with_a_zone_are_timestamps_in_utc_where_they_are_whole_microseconds(tmp_path: Path) -> None:
+    for data in zoned(tmp_path, 1729989000000005000, -1000, None):
+        assert read(data, {"at": datetime | None}) == {(1729989000000005,): 1.0, (-1,): 1.0, (None,): 1.0}
+    for data in zoned(tmp_path, 1000, -1):
+        assert "finer than microseconds" in refused(data, {"at": datetime})
+    for data in zoned(tmp_path, 0):
+        assert "not of type date" in refused(data, {"at": date})
+    assert "at=datetime.datetime" in str(wp.schema(tmp_path / "zoned.parquet"))
+
+
+def intervals(*given: tuple[int, int, int] | None) -> pa.Table:
+    return pa.table({"v": pa.array(given, pa.month_day_nano_interval())})
+
+
+def test_nanoseconds_of_intervals_are_not_rounded() -> None:
+    exact, finer = intervals((0, 1, 5000), (0, 0, -1000), None), intervals((0, 0, 999), (0, 1, 0))
+    for data in (exact, exact.to_pandas(types_mapper=pd.ArrowDtype)):
+        assert read(data, {"v": timedelta | None}) == {(86400000005,): 1.0, (-1,): 1.0, (None,): 1.0}
+    for data in (finer, finer.to_pandas(types_mapper=pd.ArrowDtype)):
+        said = refused(data, {"v": timedelta})
+        assert "finer than microseconds" in said and "at row 0," in said
+    assert "read it into a table" in refused(finer.to_reader(), {"v": timedelta})
+    assert "outside 64 bits" in refused(intervals((0, 2**31 - 1, 0)), {"v": timedelta})
+    assert "not of type duration" in refused(intervals((1, 0, 0)), {"v": timedelta})
+
+
+@pytest.mark.parametrize("value", ["v", "[v]", "{'a': v}"])
+def test_times_with_a_zone_are_refused_in_a_relation_too(value: str) -> None:
+    zoned_time = duckdb.sql(f"SELECT {value} AS v FROM (SELECT timetz '12:00:00+02' AS v)")
+    kind = {"v": time, "[v]": list[time], "{'a': v}": {"a": time}}[value]
+    assert "field 'v' has times with a zone: cast them to TIME" in refused(zoned_time, {"v": kind})
+
+
+WIDE = [
+    ("sum(x)", int, 3),
+    ("sum(x)", bool | None, "neither 0 nor 1"),
+    ("sum(x) + 9223372036854775804", int, 2**63 - 1),
+    ("sum(x) + 9223372036854775805", int, "an integer outside 64 bits"),
+    ("sum(x) + 9007199254740989", float, float(2**53)),
+    ("sum(x) + 9007199254740990", float, "float cannot represent exactly"),
+    ("170141183460469231731687303715884105727::HUGEINT", int, "an integer outside 64 bits"),
+    ("170141183460469231731687303715884105727::HUGEINT", float, "float cannot represent exactly"),
+    ("7::UHUGEINT", int, 7),
+    ("7::UHUGEINT", wp.decimal(1), 70),
+    ("NULL::UHUGEINT", int | None, None),
+    ("340282366920938463463374607431768211455::UHUGEINT", int, "an integer outside 64 bits"),
+    ("340282366920938463463374607431768211455::UHUGEINT", float, "float cannot represent exactly"),
+    ("340282366920938463463374607431768211455::UHUGEINT", wp.decimal(0), "outside 64 bits"),
+    ("7::DECIMAL(9, 0)", int, 7),
+    ("7::DECIMAL(9, 1)", int, "not of type int"),
+    ("[7::UHUGEINT]", list[int], "UHUGEINT in a list"),
+    ("[7::HUGEINT]", list[int], (7,)),
+]
+
+
+@pytest.mark.parametrize(("column", "kind", "wanted"), WIDE)
+def test_wide_integers_of_a_relation_are_integers(column: str, kind: Any, wanted: Any) -> None:
+    relation = duckdb.sql(f"SELECT {column} AS v FROM range(3) AS t(x)" + ("" if "sum" in column else " LIMIT 1"))
+    if isinstance(wanted, str):
+        assert wanted in refused(relation, {"v": kind})
+    else:
+        assert repr(read(relation, {"v": kind})) == repr({(wanted,): 1.0})
+
+
+def test_refusals_of_numpy_columns_do_not_say_how_long_the_longest_text_is() -> None:
+    for texts in (np.array(["a", "s" * 77]), np.array([b"a", b"s" * 77])):
+        said = refused(texts, int)
+        assert f"(dtype {'str' if texts.dtype.kind == 'U' else 'bytes'})" in said and "77" not in said
+    said = str(wp.schema(np.zeros(1, dtype=[("v", "S77"), ("w", "i8")])))
+    assert "the kind bytes" in said and "77" not in said

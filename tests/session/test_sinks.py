@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from datetime import timedelta
+from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -66,6 +69,16 @@ def test_ranges_must_make_sense(lower: float, upper: float) -> None:
             sink(1, lambda v: v.x, lower, upper)
     with pytest.raises(wp.PlanError, match="lower < upper"):
         VALUES.noisy_average(1, lambda v: v.x, 3, 3)
+
+
+@pytest.mark.parametrize("bound", ["a", "3", timedelta(1), None, 10**400, Decimal("sNaN")])
+def test_bounds_are_numbers(bound: Any) -> None:
+    for sink in (VALUES.noisy_sum, VALUES.noisy_average):
+        for lower, upper in ((bound, 3), (-3, bound)):
+            with pytest.raises(wp.PlanError, match="numbers"):
+                sink(1, lambda v: v.x, lower, upper)
+    asked = VALUES.noisy_sum(1, lambda v: v.x, Decimal("0.5"), Fraction(3, 2))
+    assert (asked.sink.lower, asked.sink.upper) == (0.5, 1.5)
 
 
 def test_only_numbers_are_summed() -> None:

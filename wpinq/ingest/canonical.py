@@ -96,9 +96,15 @@ def _value(column: str, given: Any, type_: Type, level: int = 0) -> tuple[str, l
         value = f"CASE WHEN {column} IS NULL THEN NULL ELSE struct_pack({', '.join(packed) or 'f := true'}) END"
     elif isinstance(type_, Logical):
         value, more = logical_column(column, given, type_) or _other(column, str(given.id), type_)
+    elif _is_whole(given):  # which is how Arrow has the wide integers of DuckDB, such as every sum
+        value, more = _SCALARS[type_](f"CAST({column} AS HUGEINT)", "hugeint")
     else:
         value, more = _SCALARS[type_](column, str(given.id))
     return value, unfit + more
+
+
+def _is_whole(given: Any) -> bool:
+    return bool(given.id == "decimal" and dict(given.children)["scale"] == 0)
 
 
 def _fields(column: str, given: Any, type_: TupleOf) -> tuple[list[tuple[str, Any, Type]], list[Unfit]]:

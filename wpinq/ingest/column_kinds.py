@@ -16,6 +16,7 @@ from typing import Any
 from wpinq.columns.held import opened
 from wpinq.errors import SourceRejected
 from wpinq.ingest.csv_header import names_in_csv
+from wpinq.ingest.exact_scans import dtype_name
 from wpinq.ingest.files import format_of, links, parquet_files
 
 ColumnKind = str | list["ColumnKind"] | dict[str, "ColumnKind"]
@@ -177,11 +178,11 @@ def _numpy_kinds(data: Any) -> Kinds | None:
     if not isinstance(data, numpy.ndarray) or isinstance(data, numpy.ma.MaskedArray):
         return None
     if data.dtype.names is not None:
-        return Kinds("numpy", data.dtype.names, [_word(data.dtype[name].name) for name in data.dtype.names])
+        return Kinds("numpy", data.dtype.names, [_word(dtype_name(data.dtype[name])) for name in data.dtype.names])
     if data.ndim not in (1, 2):
         return None
     columns = 1 if data.ndim == 1 else data.shape[1]
-    return Kinds("numpy", None, [_word(data.dtype.name)] * columns, bare=data.ndim == 1)
+    return Kinds("numpy", None, [_word(dtype_name(data.dtype))] * columns, bare=data.ndim == 1)
 
 
 def _spark_kinds(data: Any) -> Kinds | None:

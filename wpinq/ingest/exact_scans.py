@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
 
 from wpinq.errors import SourceRejected
 
-_ROUNDED = ("duration[ns]", "Duration(time_unit='ns')", "date64")
+INTERVAL = "month_day_nano_interval"
+"""What Arrow calls an interval of months, days and nanoseconds."""
+
+_ROUNDED = ("duration[ns]", "Duration(time_unit='ns')", "date64", INTERVAL)
 _OUTER = ("list", "large_list", "fixed", "array", "struct", "map")
+_UNSIZED = {"U": "str", "S": "bytes", "V": "void"}
+_MOST_OF_ARROW = 10**38 - 1
+_MOST_DAYS = 5 * 10**8
+
+
+def dtype_name(dtype: Any) -> str:
+    """What messages call a dtype of numpy: without the length of texts, which is that of the longest one."""
+    return _UNSIZED.get(dtype.kind, str(dtype.name))
 
 
 def is_plain(array: Any) -> bool:
@@ -21,7 +33,8 @@ def is_plain(array: Any) -> bool:
 
 
 def rounds(kinds: Iterable[Any]) -> bool:
-    """Whether DuckDB rounds columns of such Arrow or polars types without a word: durations, and dates with a time.
+    """Whether DuckDB rounds columns of such Arrow or polars types without a word: durations, intervals, and
+    dates with a time.
 
     Nanoseconds inside of lists or records are refused, for Python's lists of these round too.
     """
@@ -29,3 +42,37 @@ def rounds(kinds: Iterable[Any]) -> bool:
     if any(text.lower().startswith(_OUTER) for text in texts):
         raise SourceRejected("a list or a record holds durations in nanoseconds: cast them to microseconds")
     return bool(texts)
+
+
+def duration_of(interval: Any) -> Any:
+    """An interval of Arrow's as a duration, to the nanosecond; as it is, where it is null or of months."""
+    import numpy
+
+    if interval is None or interval.months:
+        return interval
+    microseconds, finer = divmod(interval.nanoseconds, 1000)
+    if finer:
+        return numpy.timedelta64(interval.nanoseconds, "ns")
+    # More days than Python counts are far outside of 64 bits anyway.
+    return timedelta(max(-_MOST_DAYS, min(_MOST_DAYS, interval.days)), microseconds=microseconds)
+
+
+def for_arrow(column: str, kind: Any, label: str) -> str:
+    """A column of a DuckDB relation as SQL of which Arrow's stream changes no value that could be accepted.
+
+    Arrow has no times with a zone: DuckDB leaves the zone out. And the bits of unsigned integers of 128 bits become
+    those of a signed decimal: the larger ones are cut to one that no integer of 64 bits nor float is.
+    """
+    if kind.id == "uhugeint":
+        return f"CAST(CASE WHEN {column} > {_MOST_OF_ARROW} THEN {_MOST_OF_ARROW} ELSE {column} END AS HUGEINT)"
+    if _holds(kind, "time with time zone"):
+        raise SourceRejected(f"the relation's {label} has times with a zone: cast them to TIME, which leaves it out")
+    if _holds(kind, "uhugeint"):
+        raise SourceRejected(f"the relation's {label} holds UHUGEINT in a list or a record: cast it to HUGEINT there")
+    return column
+
+
+def _holds(kind: Any, scalar: str) -> bool:
+    if kind.id not in ("list", "array", "struct", "map", "union"):
+        return bool(kind.id == scalar)
+    return any(_holds(child, scalar) for _, child in kind.children if isinstance(child, type(kind)))

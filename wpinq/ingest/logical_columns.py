@@ -17,6 +17,7 @@ StoredColumn = tuple[str, list[tuple[str, str]]]
 
 _INTEGERS = ("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint", "hugeint")
 _COARSE = ("timestamp", "timestamp_s", "timestamp_ms")
+_ZONED = ("timestamp with time zone", "timestamptz_ns")
 _EPOCH = "DATE '1970-01-01'"
 
 
@@ -57,7 +58,7 @@ def _date(column: str, kind: str) -> StoredColumn | None:
         value = f"CAST({column} - {_EPOCH} AS BIGINT)"
         return value, _in_range(column, value, DATE)
     moment = _timestamp(column, kind)
-    if moment is None or kind == "timestamp with time zone":
+    if moment is None or kind in _ZONED:
         return None
     microseconds, unfit = moment
     midnight = "a timestamp, where date is declared, that is not midnight without a zone"
@@ -65,11 +66,12 @@ def _date(column: str, kind: str) -> StoredColumn | None:
 
 
 def _timestamp(column: str, kind: str) -> StoredColumn | None:
-    if kind not in (*_COARSE, "timestamp_ns", "timestamp with time zone"):
+    if kind not in (*_COARSE, "timestamp_ns", *_ZONED):
         return None
-    value = f"TRY(epoch_us({column}))"
+    # There is no epoch_us of nanoseconds with a zone; of whole microseconds the division is exact.
+    value = f"(TRY(epoch_ns({column})) // 1000)" if kind == "timestamptz_ns" else f"TRY(epoch_us({column}))"
     unfit = _in_range(column, value, TIMESTAMP)
-    if kind == "timestamp_ns":
+    if kind in ("timestamp_ns", "timestamptz_ns"):
         unfit.append((f"TRY(epoch_ns({column})) % 1000 <> 0", "a moment finer than microseconds"))
     return value, unfit
 

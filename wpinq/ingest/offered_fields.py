@@ -56,7 +56,7 @@ _MEANINGS: tuple[tuple[str, _Declared], ...] = (
     (r"object", _Declared(STR, "the kind says nothing of what it holds: str is a guess")),
     (r"date|date32|date64", _Declared(DATE)),
     (r"datetime64", _Declared(TIMESTAMP, _DAYS, frozenset({"pandas"}))),
-    (r"timestamp(_s|_ms|_us|_ns|_ntz| with time zone)?|datetime(64)?", _Declared(TIMESTAMP)),
+    (r"timestamp(_s|_ms|_us|_ns|_ntz|tz_ns| with time zone)?|datetime(64)?", _Declared(TIMESTAMP)),
     (r"time|time32|time64|time_ns", _Declared(TIME)),
     (r"duration|timedelta64|interval", _Declared(DURATION)),
     *((rf"decimal\({scale}\)", _Declared(decimal(scale))) for scale in range(SCALE_LIMIT + 1)),

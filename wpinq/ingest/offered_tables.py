@@ -15,7 +15,7 @@ from wpinq.errors import SourceRejected
 from wpinq.expr.person import ID
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import of_column
-from wpinq.ingest.exact_scans import is_plain, rounds
+from wpinq.ingest.exact_scans import INTERVAL, dtype_name, duration_of, for_arrow, is_plain, rounds
 from wpinq.ingest.rejection import Faults
 from wpinq.ingest.rows import columns_scan
 from wpinq.ingest.scan import STAGED, Scan, in_order
@@ -157,7 +157,8 @@ def _numpy(data: Any, layout: Layout) -> _Table:
     # What is not a number DuckDB would take for null, as pandas means it.
     plain = all(is_plain(array) and not (array.dtype.kind == "f" and numpy.isnan(array).any()) for array in arrays)
     offered = {f"g{i}": array for i, array in enumerate(arrays)} if plain else None
-    return _Table(what, offered, lambda i: _values(arrays[i]), [f" (dtype {array.dtype})" for array in arrays])
+    notes = [f" (dtype {dtype_name(array.dtype)})" for array in arrays]
+    return _Table(what, offered, lambda i: _values(arrays[i]), notes)
 
 
 def _values(array: Any) -> list[Any]:
@@ -175,14 +176,16 @@ def _pandas(data: Any, layout: Layout) -> _Table:
     series = [data.iloc[:, place] for place in layout.pick(list(data.columns), what)]
     # Only numpy's own dtypes are named: the name of a categorical one could hold values.
     own = [isinstance(column.dtype, numpy.dtype) for column in series]
-    notes = [f" (dtype {column.dtype})" if plain else "" for column, plain in zip(series, own, strict=True)]
+    notes = [f" (dtype {dtype_name(column.dtype)})" if plain else "" for column, plain in zip(series, own, strict=True)]
 
     def lists(i: int) -> list[Any]:
         missing = _computed(
             lambda: series[i].isna().tolist(), f"{what} holds what pandas cannot tell from a missing value"
         )
         pairs = zip(_values(series[i]) if own[i] else series[i].tolist(), missing, strict=True)
-        return [None if absent else value for value, absent in pairs]
+        values = [None if absent else value for value, absent in pairs]
+        spans = str(getattr(series[i].dtype, "pyarrow_dtype", "")) == INTERVAL
+        return list(map(duration_of, values)) if spans else values
 
     floats = [plain and column.dtype.kind == "f" for column, plain in zip(series, own, strict=True)]
     return _Table(what, _pandas_offered(series, own), lists, notes, floats)
@@ -262,6 +265,8 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
 
     def lists(i: int) -> list[Any]:
         column = table.column(i)
+        if str(column.type) == INTERVAL:
+            return list(map(duration_of, column.to_pylist()))
         return list(column.to_numpy()) if pyarrow.types.is_duration(column.type) else column.to_pylist()
 
     return _Table(what, None if rounded else _Stream(table), lists)
@@ -274,7 +279,8 @@ def _duckdb(data: Any, layout: Layout) -> _Table:
         raise _unsupported(data)
     what = "the relation"
     places = layout.pick(data.columns, what)
-    picked = data.project(", ".join(f"#{place + 1}" for place in places))
+    columns = [for_arrow(f"#{place + 1}", data.types[place], layout.label(i)) for i, place in enumerate(places)]
+    picked = data.project(", ".join(columns))
     try:
         import pyarrow  # noqa: F401 - without it there is a stream, which is computed again for each look at its schema
     except ImportError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 from wpinq.errors import PlanError
@@ -12,9 +14,14 @@ from wpinq.expr.trace import Symbol, UserFunction, lift
 from wpinq.expr.types import FLOAT, INT, DecimalOf
 
 
-def check_range(lower: float, upper: float) -> tuple[float, float]:
+def check_range(lower: object, upper: object) -> tuple[float, float]:
     """The public range as floats; PlanError where nothing could be clamped to it."""
-    low, high = float(lower), float(upper)
+    if not isinstance(lower, (Real, Decimal)) or not isinstance(upper, (Real, Decimal)):
+        raise PlanError("the bounds lower and upper are numbers (int, float, Fraction or Decimal): pass 0 and 100, say")
+    try:
+        low, high = float(lower), float(upper)
+    except (OverflowError, ValueError):  # beyond floats, or a nan of Decimal's that signals
+        low = high = math.nan
     if not (math.isfinite(low) and math.isfinite(high) and low <= high and (low, high) != (0.0, 0.0)):
         raise PlanError("the range needs finite numbers lower <= upper, not both 0")
     return low, high
