@@ -14,10 +14,11 @@ from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import INT, STR, TupleOf, Type
 from wpinq.ingest.canonical import any_of
 from wpinq.ingest.conversions import conversions
+from wpinq.ingest.cursors import cursor_scan, is_cursor
 from wpinq.ingest.edge_scan import columns_scan_of_edges, text_scan
 from wpinq.ingest.files import csv_scan, format_of, parquet_files, parquet_scan
 from wpinq.ingest.graph_objects import edges_of_graph, is_graph, own_direction
-from wpinq.ingest.offered_tables import cursor_scan, is_cursor, library_of, table_scan
+from wpinq.ingest.offered_tables import library_of, table_scan
 from wpinq.ingest.rejection import Faults, reject
 from wpinq.ingest.rows import rows_scan
 from wpinq.ingest.scan import Scan, rows_in_order, staged

@@ -1,4 +1,4 @@
-"""Tables of numpy, pandas, polars, Arrow and DuckDB, and cursors: scanned as they lie, columns by field name.
+"""Tables of numpy, pandas, polars, Arrow and DuckDB: scanned as they lie, columns by field name.
 
 None of these libraries is imported unless a table of it is offered: a table names its own library. A column of Python
 objects, or of a kind that DuckDB does not read, is checked value by value in Python: by its kind, never by its values.
@@ -9,22 +9,20 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from wpinq.errors import SourceRejected
 from wpinq.expr.person import ID
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import of_column
 from wpinq.ingest.exact_scans import INTERVAL, dtype_name, duration_of, for_arrow, is_plain, rounds
-from wpinq.ingest.rejection import Faults
+from wpinq.ingest.foreign import computed
 from wpinq.ingest.rows import columns_scan
 from wpinq.ingest.scan import STAGED, Scan, in_order
 from wpinq.ingest.typed_columns import PLAIN_KINDS, Layout
 
 _OFFERED = "offered"
 _PIECE = 100_000
-
-_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -179,7 +177,7 @@ def _pandas(data: Any, layout: Layout) -> _Table:
     notes = [f" (dtype {dtype_name(column.dtype)})" if plain else "" for column, plain in zip(series, own, strict=True)]
 
     def lists(i: int) -> list[Any]:
-        missing = _computed(
+        missing = computed(
             lambda: series[i].isna().tolist(), f"{what} holds what pandas cannot tell from a missing value"
         )
         pairs = zip(_values(series[i]) if own[i] else series[i].tolist(), missing, strict=True)
@@ -220,9 +218,9 @@ def _polars(data: Any, layout: Layout) -> _Table:
     if not isinstance(data, (polars.DataFrame, polars.LazyFrame)):
         raise _unsupported(data)
     refusal = "the polars frame cannot be computed: collect it yourself to see why"
-    places = layout.pick(_computed(lambda: data.collect_schema().names(), refusal), what)
+    places = layout.pick(computed(lambda: data.collect_schema().names(), refusal), what)
     picked = [polars.nth(place).alias(f"g{i}") for i, place in enumerate(places)]  # a name could be a pattern
-    frame = _computed(lambda: data.lazy().select(picked).collect(), refusal)
+    frame = computed(lambda: data.lazy().select(picked).collect(), refusal)
     rounded = rounds(frame.schema.values())
 
     def lists(i: int) -> list[Any]:
@@ -295,38 +293,6 @@ def _duckdb(data: Any, layout: Layout) -> _Table:
         return reading[0]
 
     return _Table(what, rows, once=True, again=rows, small=False)
-
-
-def _cursor_pieces(cursor: Any, places: Sequence[int]) -> Iterator[tuple[list[list[Any]], Faults]]:
-    def fetched() -> list[list[Any]]:
-        rows = cursor.fetchmany(_PIECE)
-        return [[row[place] for row in rows] for place in places] if rows else []
-
-    while columns := _computed(fetched, "the rows of the cursor cannot be fetched: fetch them yourself to see why"):
-        yield columns, {}
-
-
-def _computed(compute: Callable[[], _T], refusal: str) -> _T:
-    """What foreign code computes, or a refusal: its own words, of whatever kind, may quote values."""
-    with contextlib.suppress(Exception):
-        return compute()
-    raise SourceRejected(refusal)
-
-
-def is_cursor(data: object) -> bool:
-    """Whether an object is a cursor as Python's DB-API has it, with a result."""
-    return hasattr(data, "fetchmany") and hasattr(data, "description")
-
-
-def cursor_scan(connection: Any, cursor: Any, type_: Type) -> Scan:
-    """The rows of a cursor that are not fetched yet."""
-    what, layout = "the rows of the cursor", Layout.of(type_)
-    if cursor.description is None:
-        raise SourceRejected("the cursor has no result: execute a query first")
-    places = layout.pick([column[0] for column in cursor.description], what)
-    scan = columns_scan(connection, _cursor_pieces(cursor, places), type_, what)
-    scan.small = False
-    return scan
 
 
 _READERS: dict[str, Callable[[Any, Layout], _Table]] = {

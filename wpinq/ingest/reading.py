@@ -17,10 +17,11 @@ from wpinq.expr.facts import check_facts
 from wpinq.expr.person import Person
 from wpinq.expr.types import Type
 from wpinq.ingest.conversions import conversions
+from wpinq.ingest.cursors import cursor_scan, is_cursor
 from wpinq.ingest.edge_list import EdgeList, as_edge_list
 from wpinq.ingest.files import csv_scan, format_of, parquet_files, parquet_scan
 from wpinq.ingest.held_people import held_people
-from wpinq.ingest.offered_tables import cursor_scan, is_cursor, library_of, table_scan
+from wpinq.ingest.offered_tables import library_of, table_scan
 from wpinq.ingest.promises import enforce
 from wpinq.ingest.rows import mapping_scan, rows_scan
 from wpinq.ingest.scan import Scan, held_rows, staged
