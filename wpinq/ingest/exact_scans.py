@@ -33,10 +33,10 @@ def is_plain(array: Any) -> bool:
 
 
 def rounds(kinds: Iterable[Any]) -> bool:
-    """Whether DuckDB rounds columns of such Arrow or polars types without a word: durations, intervals, and
-    dates with a time.
+    """Whether DuckDB rounds columns of such Arrow or polars types without a word.
 
-    Nanoseconds inside of lists or records are refused, for Python's lists of these round too.
+    These are durations, intervals, and dates with a time. Nanoseconds inside of lists or records are refused, for
+    Python's lists of these round too.
     """
     texts = [text for text in map(str, kinds) if any(rounded in text for rounded in _ROUNDED)]
     if any(text.lower().startswith(_OUTER) for text in texts):
