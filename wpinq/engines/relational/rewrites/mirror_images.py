@@ -53,7 +53,7 @@ def _exchanges(block: Block) -> Iterator[Exchange]:
     forms = NormalForms(find)
     held = {forms.number(part) for part in parts}
     for (one, table), (other, twin) in combinations(block.tables, 2):
-        if table != twin or not table.mirrored:
+        if table != twin or not table.mirrored or len(table.columns) != 2:  # a pair may still be packed in one
             continue
         image = substitute((_crossed(table, one, other) | _crossed(table, other, one)).get)
         if any(forms.number(image(leaf)) != forms.number(leaf) for leaf in leaves(block.output)):

@@ -59,6 +59,8 @@ def _choice(term: SqlTerm) -> _EitherColumn | None:
         return None
     if term.text == "where":
         choice = _EitherColumn(*term.arguments)
+        if choice.first_if.nullable:  # where it is null the second is taken, and neither it nor its negation holds
+            return None
     elif term.text in ("least", "greatest"):
         one, other = sorted(term.arguments, key=lambda argument: argument.digest)
         first, second = (one, other) if term.text == "least" else (other, one)

@@ -1,0 +1,62 @@
+"""A choice of two columns by a condition that can be null is no pair that is looked up either way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from wpinq.engines.relational.duckdb.database import Database
+from wpinq.query import Query
+
+FIRST_IF: dict[str, Callable[[Any], Any]] = {
+    "a quotient": lambda w: w.a / (w.a - 1) < w.c,
+    "a whole quotient": lambda w: w.a // (w.a - 1) < w.c,
+    "a choice of null": lambda w: wp.where(w.a == 1, None, w.a) < w.c,
+    "its negation": lambda w: ~(w.a / (w.a - 1) < w.c),
+    "never null": lambda w: w.b < w.c,
+}
+STAR = {(1, 2): 1.0, **{(2, i): 1.0 for i in range(3, 13)}}
+BACK = {(i, 1): 1.0 for i in range(3, 13)}
+
+
+def looked_up(edges: Query, pairs: Query, first_if: Callable[[Any], Any], by_join: bool) -> Query:
+    ways = edges.join(
+        edges, lambda x: x.dst, lambda y: y.src, lambda x, y: wp.record(a=x.src, b=x.dst, c=y.dst)
+    ).select(lambda w: (wp.where(first_if(w), w.a, w.c), wp.where(first_if(w), w.c, w.a)))
+    if by_join:
+        return ways.join(pairs, lambda w: (w[0], w[1]), lambda e: (e[0], e[1]), lambda w, e: w)
+    return ways.intersect(pairs.select(lambda e: (e[0], e[1])))
+
+
+@pytest.mark.parametrize("by_join", [False, True])
+@pytest.mark.parametrize("facts", [(), ("unit_weights",)])
+@pytest.mark.parametrize("condition", FIRST_IF)
+def test_no_row_is_lost_where_the_condition_is_null(condition: str, facts: tuple[str, ...], by_join: bool) -> None:
+    edges, pairs = (wp.source(name, src=int, dst=int, facts=facts) for name in ("edges", "pairs"))
+    query = looked_up(edges, pairs, FIRST_IF[condition], by_join)
+    for more in ({},) if facts else ({}, {(50, 60): 1e-6}):  # one record of another weight once switched rows on
+        held = {"edges": STAR | more, "pairs": BACK}
+        with Database() as database:
+            found = database.evaluate(query.plan, held)
+        expected = wp.evaluate(query, held, engine="reference")
+        assert found.keys() == expected.keys()
+        assert all(abs(found[record] - expected[record]) < 1e-12 for record in found)
+
+
+def test_mirrored_pairs_that_are_still_packed_are_left_alone() -> None:
+    edges = wp.source("edges", src=int, dst=int, facts=["nonnegative"])
+
+    def both(e: Any) -> Any:
+        return [wp.record(src=e[0], dst=e[1]), wp.record(src=e[1], dst=e[0])]
+
+    one, same = edges.select_many(both), edges.select_many(both, limit=2)
+    wedges = one.join(same, lambda x: x.dst, lambda y: y.src, lambda x, y: wp.record(a=x.src, b=x.dst, c=y.dst))
+    ends = wedges.where(lambda w: w.a != w.c).select(lambda w: wp.sort((w.a, w.c)))
+    held = {"edges": {(1, 2): 1.0, (2, 3): 0.5, (4, 2): 2.0}}
+    expected = wp.evaluate(ends, held, engine="reference")
+    found = wp.evaluate(ends, held)
+    assert found.keys() == expected.keys()
+    assert found.distance(expected) < 1e-12
