@@ -152,7 +152,8 @@ def test_a_spark_started_here_shows_and_writes_nothing_and_may_be_stopped(spark:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
-    environment.pop("PYSPARK_GATEWAY_PORT", None)
+    for name in ("PYSPARK_GATEWAY_PORT", "SPARK_LOCAL_DIRS"):  # of the Spark of these tests, if it set them
+        environment.pop(name, None)
     done = subprocess.run(
         [sys.executable, "-c", STOPPED], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
     )
