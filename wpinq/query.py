@@ -455,6 +455,22 @@ class Query(Planned):
         """How often the plan uses each source: paths from the root, parts of one partition counted once."""
         return dict(certify(self.plan).uses)
 
+    def stability(self) -> dict[str, Fraction]:
+        """How far one unit of weight in each source moves the output, at most: what a release is billed for.
+
+        Never more than `uses`, and often far less, for increases of one path can be decreases of another, and at one
+        key of a Join both sides share one scale: docs/proofs/stability.md.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> edges = wp.source("edges", src=int, dst=int)
+        >>> pairs = edges.join(edges, lambda x: x.src, lambda y: y.src)
+        >>> pairs.uses(), pairs.stability()
+        ({'edges': 2}, {'edges': Fraction(3, 2)})
+        """
+        return dict(certify(self.plan).stability)
+
     def bill(self, epsilon: object) -> Bill:
         """What a NoisyCount of this query at this epsilon costs each source."""
         return Bill([self.noisy_count(epsilon)])

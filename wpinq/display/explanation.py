@@ -111,11 +111,16 @@ def _costs(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
         weight = declared.unit_weight
         often = "once" if count == 1 else f"{_short(count)} times"
         factor = "" if weight == 1 else f" x {format_epsilon(weight)} (its unit weight)"
-        cost = "" if epsilon is None else f" = {format_epsilon(epsilon * count * weight)}"
-        yield f"Uses {name} {often}: a release costs epsilon x {_short(count)}{factor}{cost}."
+        moved = certificate.stability[name]
+        cost = "" if epsilon is None else f" = {format_epsilon(epsilon * moved * weight)}"
+        sharper = f" and moves at most {moved}" if moved < count else ""
+        price = str(moved) if moved < count else _short(count)
+        yield f"Uses {name} {often}{sharper}: a release costs epsilon x {price}{factor}{cost}."
+        if sharper:
+            yield f"{moved} instead of {_short(count)} by: {'; '.join(certificate.rules)}."
         yield f"Protects {declared.unit}{declared.rows_of_unit} of {name}."
         shared.setdefault(declared.account, []).append(name)
-    factors = charges({name: Fraction(count) for name, count in certificate.uses.items()}, certificate.sources)
+    factors = charges(certificate.stability, certificate.sources)
     for account, names in shared.items():
         if names != [account]:
             total = f"epsilon x {format_epsilon(factors[account])}"

@@ -214,6 +214,11 @@ class Ledger:
                 ledger_history.append(connection, "debit", name, charge, content)
             return new
 
+    def paid(self, measurements: Iterable[str]) -> frozenset[str]:
+        """Which of these digests were paid for, ever."""
+        with self._file.reading() as connection:
+            return frozenset(tables.measurement_ids(connection, list(measurements)))
+
     def answers(self, measurement: str, keys: Iterable[bytes] | None = None) -> dict[bytes, float]:
         """The stored answers of a measurement: for these keys, or all by increasing key.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from wpinq.dataset import EngineDataset
-from wpinq.errors import SessionError
+from wpinq.errors import EpsilonError, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
 from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
@@ -16,7 +16,7 @@ from wpinq.kernel.selection import select, selection_scale
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
 from wpinq.measure.scales import laplace_scale, lattice_scale, on_lattice
 from wpinq.plan.arithmetic import Weights
-from wpinq.plan.certify import certify
+from wpinq.plan.certify import Certificate, certify
 from wpinq.plan.demand import charges
 from wpinq.plan.operators.source import Source
 
@@ -45,6 +45,17 @@ class Order:
     digest: str
     versions: tuple[tuple[str, str], ...]
     scale: float
+    former: tuple[tuple[str, float], ...] = ()
+    """Digest and scale under which it may have been released when uses were billed: dearer, and as good an answer."""
+
+    def as_paid(self, paid: Callable[[Iterable[str]], Collection[str]]) -> Order:
+        """The order as the ledger has it: under a former scale, where it was released so and not anew."""
+        found = paid([self.digest, *(digest for digest, _ in self.former)]) if self.former else ()
+        if self.digest not in found:
+            for digest, scale in self.former:
+                if digest in found:
+                    return replace(self, digest=digest, scale=scale, former=())
+        return self
 
 
 def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh: bool) -> Order:
@@ -65,22 +76,41 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
         if held.source != declared:
             raise SessionError(f"the source {name!r} was protected under another declaration than the query uses")
         versions.append((name, held.version))
-    choice = isinstance(measurement.sink, Choose)
-    if choice and not measurement.domain:
+    if isinstance(measurement.sink, Choose) and not measurement.domain:
         raise SessionError("a choice needs at least one candidate")
-    if isinstance(measurement.sink, GeometricCount):
-        if certificate.require_lattice() != measurement.sink.step:  # a Measurement can be made by hand, or read
-            raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
-        scale = lattice_scale(certificate, measurement.epsilon)
-    elif choice:
-        uses = {name: Fraction(count) for name, count in certificate.uses.items()}
-        distances = charges(uses, certificate.sources).values()  # a person moves all tables of an account at once
-        scale = selection_scale(measurement.epsilon, certificate.slack(readouts=1), distances)
-    else:
-        scale = laplace_scale(measurement.epsilon, certificate.slack())
+    if isinstance(measurement.sink, GeometricCount) and certificate.require_lattice() != measurement.sink.step:
+        # a Measurement can be made by hand, or read
+        raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
     nonce = secrets.token_bytes(16) if fresh else b""
-    digest = digest_of("release", measurement.digest, repr(scale), repr(sorted(versions)), nonce)
-    return Order(measurement, digest.hex(), tuple(versions), scale)
+
+    def named(scale: float) -> tuple[str, float]:
+        digest = digest_of("release", measurement.digest, repr(scale), repr(sorted(versions)), nonce)
+        return digest.hex(), scale
+
+    digest, scale = named(_scale(measurement, certificate, by_uses=False))
+    former = () if fresh else _former(measurement, certificate, scale)
+    return Order(measurement, digest, tuple(versions), scale, tuple(map(named, former)))
+
+
+def _scale(measurement: Measurement, certificate: Certificate, *, by_uses: bool) -> float:
+    """The certified scale of a measurement's noise, in the units that it is drawn in."""
+    if isinstance(measurement.sink, GeometricCount):
+        return lattice_scale(certificate, measurement.epsilon)
+    if not isinstance(measurement.sink, Choose):
+        return laplace_scale(measurement.epsilon, certificate.slack(by_uses=by_uses))
+    moved: Mapping[str, Fraction | int] = certificate.uses if by_uses else certificate.stability
+    distances = charges({name: Fraction(each) for name, each in moved.items()}, certificate.sources).values()
+    # a person moves all tables of an account at once
+    return selection_scale(measurement.epsilon, certificate.slack(readouts=1, by_uses=by_uses), distances)
+
+
+def _former(measurement: Measurement, certificate: Certificate, scale: float) -> tuple[float, ...]:
+    """The scale of releases from before the sharp bound, where it was another; none where it could not be had."""
+    try:
+        former = _scale(measurement, certificate, by_uses=True)
+    except EpsilonError:
+        return ()
+    return () if former == scale else (former,)
 
 
 def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:

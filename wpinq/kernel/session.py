@@ -272,7 +272,8 @@ class Session:
         """
         self._check_open()
         protected = dict(self._protected)  # one state of things for the whole batch, whatever other threads protect
-        orders = [prepare(measurement, protected, fresh) for measurement in _batch(measurements)]
+        prepared = [prepare(measurement, protected, fresh) for measurement in _batch(measurements)]
+        orders = [order.as_paid(self._ledger.paid) for order in prepared]
         if not orders:
             raise SessionError("nothing to release: give one measurement or several")
         self._check_engine(orders)

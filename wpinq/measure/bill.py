@@ -97,19 +97,24 @@ class Bill(Mapping[str, Fraction]):
         it = "it" if name == source.account else name
         listed: set[bytes] = set()
         for label, measurement in zip(self.labels, self.measurements, strict=True):
-            count = certify(measurement.plan).uses.get(name, 0)
-            if not count:
+            certificate = certify(measurement.plan)
+            if name not in certificate.uses:
                 continue
+            count, moved = certificate.uses[name], certificate.stability[name]
             if measurement.digest in listed:
                 yield f"  {label} is released already: no cost", Fraction(0)
                 continue
             listed.add(measurement.digest)
-            cost = measurement.epsilon * count * source.unit_weight
-            times = f"{format_epsilon(measurement.epsilon)} x {count}"
+            cost = measurement.epsilon * moved * source.unit_weight
+            times = f"{format_epsilon(measurement.epsilon)} x {moved}"
             if source.unit_weight != 1:
                 times += f" x {format_epsilon(source.unit_weight)}"
             often = "once" if count == 1 else f"{count} times"
+            if moved < count:
+                often += f" and moves at most {moved}"
             yield f"  {label} uses {it} {often}: {times} = {format_epsilon(cost)}", cost
+            if moved < count:
+                yield f"    {moved} instead of {count} by: {'; '.join(certificate.rules)}", Fraction(0)
 
 
 def bill(measurements: Measurement | Sequence[Measurement] | Mapping[str, Measurement]) -> Bill:

@@ -248,7 +248,7 @@ def spend(
         if len(declared) != 1:
             raise PlanError(f"the query {name!r} is over {len(declared)} sources; a method measures one, the edges")
         ((used, declaration),) = declared.items()
-        exact = whole * parts[name] / total / (query.uses()[used] * declaration.unit_weight)
+        exact = whole * parts[name] / total / (query.stability()[used] * declaration.unit_weight)
         price = _down(exact, _GRAIN)
         if price <= 0:
             raise EpsilonError(f"the share of {name!r} leaves it an epsilon of less than 1e-12; raise its share")
