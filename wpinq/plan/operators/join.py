@@ -13,7 +13,7 @@ from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import TupleOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight
+from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight, Weights
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice
 from wpinq.plan.moves.ceiling import Ceiling
