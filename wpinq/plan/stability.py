@@ -115,7 +115,14 @@ def _from_cut(root: Node, cut: Node, paths: int, steps: list[Node], signs: Mappi
 
 
 def _moved(cut: Node, change: Change, exact: bool, steps: list[Node], signs: Mapping[bytes, bool]) -> Change:
-    """How the root changes by one step at a cut, all other cuts standing still.
+    """How the root changes by one step at a cut, all other cuts standing still."""
+    return each_moved(cut, change, exact, steps, signs)[steps[-1].digest].change
+
+
+def each_moved(
+    cut: Node, change: Change, exact: bool, steps: list[Node], signs: Mapping[bytes, bool]
+) -> Mapping[bytes, Moved]:
+    """What is known of every step, by digest, as one cut changes by one step and all others stand still.
 
     Bounds on weights are no use where a step is not of whole records of weight 1: they do not shrink with it.
     """
@@ -130,4 +137,4 @@ def _moved(cut: Node, change: Change, exact: bool, steps: list[Node], signs: Map
         if exact and nonnegative and not isinstance(operator, Partition):
             ceiling = operator.ceiling(*(moved.ceiling for moved in below))
         found[node.digest] = Moved(of_node, nonnegative, ceiling)
-    return found[steps[-1].digest].change
+    return found
