@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from wpinq.dataset import EngineDataset
-from wpinq.errors import EpsilonError, SessionError
+from wpinq.errors import EpsilonError, PlanError, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
 from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
@@ -19,6 +21,7 @@ from wpinq.plan.arithmetic import Weights
 from wpinq.plan.certify import Certificate, certify
 from wpinq.plan.demand import charges
 from wpinq.plan.operators.source import Source
+from wpinq.plan.promises import with_facts
 
 NOT_MEASURED = "release takes measurements: end the query with .noisy_count(epsilon=...) or another sink"
 
@@ -83,13 +86,34 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
         raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
     nonce = secrets.token_bytes(16) if fresh else b""
 
-    def named(scale: float) -> tuple[str, float]:
+    def named(measurement: Measurement, scale: float) -> tuple[str, float]:
         digest = digest_of("release", measurement.digest, repr(scale), repr(sorted(versions)), nonce)
         return digest.hex(), scale
 
-    digest, scale = named(_scale(measurement, certificate, by_uses=False))
-    former = () if fresh else _former(measurement, certificate, scale)
-    return Order(measurement, digest, tuple(versions), scale, tuple(map(named, former)))
+    digest, scale = named(measurement, _scale(measurement, certificate, by_uses=False))
+    former = [] if fresh else [named(*earlier) for earlier in _earlier(measurement)]
+    return Order(measurement, digest, tuple(versions), scale, tuple(pair for pair in former if pair[0] != digest))
+
+
+def _earlier(measurement: Measurement) -> Iterator[tuple[Measurement, float]]:
+    """How the same may have been released before: at the scale of its uses, and from sources without `simple`.
+
+    The data were the same, and so was the mechanism: to answer from there costs nothing.
+    """
+    simple = any("simple" in source.facts for source in certify(measurement.plan).sources.values())
+    for dropped in _DROPPED if simple else _DROPPED[:1]:
+        with contextlib.suppress(EpsilonError, PlanError):  # it could not be had, so nobody has it
+            plan = with_facts(measurement.plan, partial(_without, dropped)) if dropped else measurement.plan
+            earlier = replace(measurement, plan=plan)
+            yield earlier, _scale(earlier, certify(plan), by_uses=True)
+
+
+_DROPPED = (frozenset[str](), frozenset({"simple"}), frozenset({"simple", "unit_weights"}))
+
+
+def _without(dropped: frozenset[str], source: Source) -> frozenset[str]:
+    facts = frozenset(source.facts)
+    return facts - dropped if "simple" in facts else facts
 
 
 def _scale(measurement: Measurement, certificate: Certificate, *, by_uses: bool) -> float:
@@ -102,15 +126,6 @@ def _scale(measurement: Measurement, certificate: Certificate, *, by_uses: bool)
     distances = charges({name: Fraction(each) for name, each in moved.items()}, certificate.sources).values()
     # a person moves all tables of an account at once
     return selection_scale(measurement.epsilon, certificate.slack(readouts=1, by_uses=by_uses), distances)
-
-
-def _former(measurement: Measurement, certificate: Certificate, scale: float) -> tuple[float, ...]:
-    """The scale of releases from before the sharp bound, where it was another; none where it could not be had."""
-    try:
-        former = _scale(measurement, certificate, by_uses=True)
-    except EpsilonError:
-        return ()
-    return () if former == scale else (former,)
 
 
 def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
