@@ -203,7 +203,7 @@ def test_a_choice_over_two_tables_is_certified_for_both_at_once(monkeypatch: pyt
     with opened() as session:
         session.release(names.most_common("0.1", ["a", "x"]))
         assert session.spent("customers") == Fraction("2.5")
-    assert asked == [[25]]
+    assert asked and all(distances == [25] for distances in asked)
 
 
 def test_an_account_fixes_every_table_and_replays(ledger: pathlib.Path) -> None:
