@@ -170,11 +170,10 @@ def _compile(root: Node, script: Script, shared: frozenset[bytes], asked: bool, 
         told = (node.digest, uses[node.digest], node.digest in shared, began if before is None else ())
         write = partial(_step, script, node, relations, said, uses[node.digest], node.digest in shared)
         before = written.after(before, told, script, write)
-        relations[node.digest] = before.relation
+        relations[node.digest] = before.gave
     result = relations[root.digest]
     script.step = root.operator.name
-    output, table = script.grouped(result)
-    grown = result.parts is None and any(grows(block) for block in result.blocks)
+    output, table, grown = written.after(before, "output", script, partial(_output, script, result)).gave
     narrow = _narrowed(script, result) if asked and grown and can_narrow(result.blocks) else None
     if narrow is not None:
         output, table = narrow
@@ -216,6 +215,12 @@ def _step(
     if script.rewritten(Reuse(relation, uses)).stored:
         relation = script.stored(relation)
     return script.partly_summed(relation) if shared else relation
+
+
+def _output(script: Script, result: Relation) -> tuple[str, SqlTable, bool]:
+    """The query of an output, what is known of its rows, and whether it joins tables to more rows than they have."""
+    grown = result.parts is None and any(grows(block) for block in result.blocks)
+    return *script.grouped(result), grown
 
 
 def _narrowed(script: Script, result: Relation) -> tuple[str, SqlTable] | None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
-from wpinq.engines.relational.blocks.relation import Relation
 from wpinq.engines.relational.sql.script import Script, SqlStatement
 
 HELD = 2048
@@ -24,8 +24,8 @@ class WrittenStep:
 
     Attributes
     ----------
-    relation : Relation
-        The dataset at the step.
+    gave : object
+        The dataset at the step; of the last one, what the output is read by.
     statements : tuple of SqlStatement
         The tables that it makes.
     open : frozenset of str
@@ -36,7 +36,7 @@ class WrittenStep:
         How many aliases were given out by now.
     """
 
-    relation: Relation
+    gave: Any
     statements: tuple[SqlStatement, ...]
     open: frozenset[str]
     looked_at: tuple[tuple[str, float | None], ...]
@@ -54,7 +54,7 @@ class WrittenSteps:
         self._held.cache_clear()
 
     def after(
-        self, before: WrittenStep | None, step: Hashable, script: Script, write: Callable[[], Relation]
+        self, before: WrittenStep | None, step: Hashable, script: Script, write: Callable[[], object]
     ) -> WrittenStep:
         """What a step adds after the one before: remembered, else written; the script has it then.
 
@@ -83,12 +83,12 @@ def _none_yet(before: WrittenStep | None, step: Hashable) -> list[WrittenStep]:
     return []
 
 
-def _written(script: Script, write: Callable[[], Relation]) -> WrittenStep:
+def _written(script: Script, write: Callable[[], object]) -> WrittenStep:
     number, opened = len(script.statements), frozenset(script.open)
     script.looked_at = {}
-    relation = write()
+    gave = write()
     return WrittenStep(
-        relation,
+        gave,
         tuple(script.statements[number:]),
         frozenset(script.open - opened),
         tuple(script.looked_at.items()),
