@@ -14,6 +14,7 @@ from wpinq.engines.relational import compiler
 from wpinq.engines.relational.batch import Batch
 from wpinq.engines.relational.compiler import Compiled, compile_anew
 from wpinq.engines.relational.rewrites import REWRITES
+from wpinq.engines.relational.rules.operators import relation_of
 from wpinq.engines.relational.sql.dialect import DUCKDB
 from wpinq.engines.relational.sql.script import Equal
 from wpinq.engines.relational.sql.steps import WrittenSteps
@@ -51,11 +52,9 @@ def test_random_plans_have_the_program_of_their_own(operator: str) -> None:
 
 def test_what_plans_have_in_common_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     named: list[str] = []
-    rule = compiler.relation_of
-
     def counting(operator: Any, *given: Any) -> Any:
         named.append(operator.name)
-        return rule(operator, *given)
+        return relation_of(operator, *given)
 
     monkeypatch.setattr(compiler, "relation_of", counting)
     triangles, steps = triangles_by_degree(symmetrize(EDGES)), WrittenSteps()
