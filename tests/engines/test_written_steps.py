@@ -52,6 +52,7 @@ def test_random_plans_have_the_program_of_their_own(operator: str) -> None:
 
 def test_what_plans_have_in_common_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     named: list[str] = []
+
     def counting(operator: Any, *given: Any) -> Any:
         named.append(operator.name)
         return relation_of(operator, *given)
