@@ -18,7 +18,7 @@ from wpinq.engines.relational.sql.asked import can_narrow
 from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect, Unsupported
 from wpinq.engines.relational.sql.emit import Emitter
 from wpinq.engines.relational.sql.script import Equal, Rewrite, Script, SqlStatement
-from wpinq.engines.relational.sql.steps import WrittenStep, WrittenSteps
+from wpinq.engines.relational.sql.written_steps import WrittenStep, WrittenSteps
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.plan.certify import Certificate, certify

@@ -12,7 +12,7 @@ from wpinq.engines.relational.compiler import Compiled, compile_anew, compile_pl
 from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect
 from wpinq.engines.relational.sql.script import Equal, Rewrite
-from wpinq.engines.relational.sql.steps import WrittenSteps
+from wpinq.engines.relational.sql.written_steps import WrittenSteps
 from wpinq.errors import PlanError
 from wpinq.plan.node import Node
 
