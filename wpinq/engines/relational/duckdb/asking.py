@@ -74,9 +74,10 @@ def ask(
 
 
 def _try(tables: WarmTables, query: str) -> None:
-    """Run a query to see that it can be, unless one was that differs in whole numbers alone.
+    """Run a query to see that it can be, unless one was that differs from it in small whole numbers alone.
 
-    None of those is long enough to matter: what makes lists, which may be as long as a number says, is always run.
+    Whether DuckDB can run it hangs on none of these, except that a list may be as long as one says: what makes lists is
+    always run.
     """
     shape = query if "range(" in query or "list" in query else _NUMBERS.sub("CAST(0 AS BIGINT)", query)
     if shape not in tables.tried:
