@@ -144,11 +144,11 @@ def chances(
 def most_chances(closing: Float64, edges: Uint32Rows) -> Float64:
     """What `chances` never exceeds, for any exchange, rounded as it may be.
 
-    Two vertices have at most d − 1 common neighbours, d the smaller of their degrees, and each of these has two edges or
-    more. So the sum for a pair that is removed is at most 1/4, for both at most 1/2; and the exchange itself is
+    Two vertices have at most d − 1 common neighbours, d the smaller of their degrees, and each of these has two edges
+    or more. So the sum for a pair that is removed is at most 1/4, for both at most 1/2; and the exchange itself is
     proposed with (1 − γ)/m or more. What is over, twofold and a thousandth, is for rounding.
     """
-    return 1.001 + closing * len(edges) / max(1.0 - closing, 1e-300)
+    return 1.001 + closing / (1.0 - closing) * len(edges)
 
 
 @fixed

@@ -46,7 +46,8 @@ def _array(spelling: str, type_: str) -> str:
 # the graph, see `graph`
 EDGES, MARKS, FOUND = (_array(each, UINT32_ROWS) for each in ("edges", "marks", "found"))
 STARTS, LABELS = _array("starts", UINT64S), _array("labels", INT64_ROWS)
-NEIGHBOURS, IDS, COMMON = _array("neighbours", UINT32S), _array("ids", UINT32S), _array("common", UINT64_ROWS)
+NEIGHBOURS, IDS = _array("neighbours", UINT32S), _array("ids", UINT32S)
+COMMON = _array("common", UINT64_ROWS)
 # what swaps leave as it is: records by vertex, the words of their tags, norms
 PLACES, TAGS, AMOUNTS = _array("places", UINT64_ROWS), _array("tags", UINT32S), _array("amounts", FLOAT64S)
 SIZES, WORDS, INVERSES = _array("sizes", INT64S), _array("words", INT64_ROWS), _array("inverses", FLOAT64_ROWS)
@@ -167,7 +168,8 @@ class WalkRoutines:
             self._judge(writer)
             line(f"level = {call_by_name(draw)}")
             # most exchanges are refused whatever the chances, so these are computed where they decide
-            writer.when("closing > 0.0", f"likely = likely * {call_by_name(proposals.chances)} if level < likely * most else 0.0")
+            ratio = call_by_name(proposals.chances)
+            writer.when("closing > 0.0", f"likely = likely * {ratio} if level < likely * most else 0.0")
             kept = [f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] += {DELTA}[{TOUCHED}[n]]"]
             if self._close is not None:
                 moved = f"    {ROWS}[i, r], {ROWS}[j, r] = {FRESH}[0, r], {FRESH}[1, r]"

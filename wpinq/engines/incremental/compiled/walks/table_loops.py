@@ -57,8 +57,8 @@ _DECIDED = f"""\
 """
 
 _COMMON = {"labels": INT64_ROWS, "seeds": UINT64S, "tallies": INT64S, "symmetric": INT64, "steps": INT64}
-_GRAPH = {"edges": UINT32_ROWS, "starts": UINT64S, "neighbours": UINT32S, "ids": UINT32S, "marks": UINT32_ROWS}
-_GRAPH |= {"common": UINT64_ROWS}
+_GRAPH = {"edges": UINT32_ROWS, "starts": UINT64S, "neighbours": UINT32S, "ids": UINT32S}
+_GRAPH |= {"marks": UINT32_ROWS, "common": UINT64_ROWS}
 _MARK = ["mark", "starts", "neighbours", "marks"]
 
 
