@@ -151,9 +151,7 @@ def _unnamed() -> int:
         return os.dup(file.fileno())
 
 
-def _write(
-    connection: Any, type_: Type, query: str, file: int, counted: bool, repeated: str | None
-) -> tuple[int, int]:
+def _write(connection: Any, type_: Type, query: str, file: int, counted: bool, repeated: str | None) -> tuple[int, int]:
     """Make the table; how many records it has, and how many rows they are, where weights are numbers of rows."""
     with tempfile.TemporaryDirectory(prefix="wpinq-") as folder:
         os.write(file, _empty_database())
@@ -177,7 +175,7 @@ def _write(
 def _columns(type_: Type) -> str:
     """The columns of the table, with their types."""
     columns = zip([*column_names(type_), "w"], [*column_types(type_), "DOUBLE"], strict=True)
-    plain = {kind: " USING COMPRESSION uncompressed" for kind in _NUMBERS}
+    plain = dict.fromkeys(_NUMBERS, " USING COMPRESSION uncompressed")
     return ", ".join(f"{name} {kind}{plain.get(kind, '')}" for name, kind in columns)
 
 

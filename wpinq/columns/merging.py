@@ -24,7 +24,7 @@ _OFTEN = 1 / 8
 """The share of rows with a hash in common from which on all rows are grouped."""
 
 _SUSPECTS = "suspects"
-_MERGED = "merged"
+_TAKEN = "taken"
 
 
 def repeats_often(connection: Any, rows: str, names: Sequence[str]) -> bool:
@@ -80,11 +80,11 @@ def _sorted_hashes(connection: Any, table: str, names: Sequence[str], count: int
 def _group(connection: Any, table: str, names: Sequence[str], weight: str, condition: str) -> None:
     """Group the rows that satisfy a condition, which equal rows do together."""
     listed = ", ".join(names)
-    grouped = f"SELECT {listed}, {weight} AS w FROM {table} WHERE {condition} GROUP BY {listed}"
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {_MERGED} AS {grouped}")
-    connection.execute(f"DELETE FROM {table} WHERE {condition}")
-    connection.execute(f"INSERT INTO {table} SELECT * FROM {_MERGED}")
-    connection.execute(f"DROP TABLE {_MERGED}")
+    taken = f"SELECT {listed}, rowid AS place FROM {table} WHERE {condition}"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {_TAKEN} AS {taken}")
+    connection.execute(f"DELETE FROM {table} WHERE rowid IN (SELECT place FROM {_TAKEN})")
+    connection.execute(f"INSERT INTO {table} SELECT {listed}, {weight} AS w FROM {_TAKEN} GROUP BY {listed}")
+    connection.execute(f"DROP TABLE {_TAKEN}")
 
 
 def _hash(names: Sequence[str]) -> str:

@@ -69,8 +69,10 @@ def _one_weighted(script: Script, block: Block, item: SqlTerm, record: Type) -> 
     typed = [call(f"cast:{kind}", term) for kind, term in zip(column_types(record), terms, strict=True)]
     names = numbered("c", typed)
     inner, read = script.select(block, [*typed, own, block.weight], [*names, "own", "w"])
-    share = _share("own")
-    sql = f"SELECT {', '.join([*names, f'w * ({share}) AS w'])} FROM ({inner}) WHERE own <> 0"
+    share = "own / greatest(abs(own), CAST(1 AS DOUBLE))"
+    shares = f"SELECT {', '.join([*names, f'w * ({share}) AS w'])} FROM ({inner})"
+    # the condition says nothing of `own`: the database would compute that once for it and once for the row
+    sql = f"SELECT * FROM ({shares}) WHERE w <> 0"
     return script.scan(derived(sql, column_list(record), read), record)
 
 
@@ -80,10 +82,6 @@ def _unpacked(term: SqlTerm, type_: Type) -> Shape:
     if not isinstance(type_, TupleOf) or term.text != f"struct:{len(type_.elements)}":
         return unpack(term, type_)
     return RecordShape(None, tuple(map(_unpacked, term.arguments, type_.elements)))
-
-
-def _share(own: str) -> str:
-    return f"{own} / greatest(abs({own}), CAST(1 AS DOUBLE))"
 
 
 def _both_ways(items: SqlTerm) -> bool:
@@ -98,11 +96,13 @@ def _both_ways(items: SqlTerm) -> bool:
 
 def _weighted(script: Script, inner: str, bound: int) -> str:
     """Rows of elements with weights of their own; those of weight 0 are left out."""
+    one = "CAST(1 AS DOUBLE)"
     dialect = script.emitter.dialect
     if bound == 1:
         item = dialect.write("first_item", "items")
         own = dialect.field(item, "f1")
-        return f"SELECT {item} AS item, w * ({_share(own)}) AS w FROM ({inner}) WHERE {own} <> 0"
+        share = f"{own} / greatest(abs({own}), {one})"
+        return f"SELECT {item} AS item, w * ({share}) AS w FROM ({inner}) WHERE {own} <> 0"
     wrapped = call("map", literal("items"), function("x", call("struct:1", call("struct_field:0", parameter("x")))))
     weights = call("map", literal("items"), function("x", call("struct_field:1", parameter("x"))))
     write = script.emitter.term
