@@ -107,7 +107,7 @@ def _native(connection: Any, table: _Table, layout: Layout, stack: contextlib.Ex
         columns = [f"nullif({g}, 'nan')" if null else g for g, null in zip(names, table.nan_is_null, strict=True)]
     fields = [of_column(*column) for column in zip(columns, types, layout.types, strict=True)]
     labels = [layout.label(i) + (table.notes[i] if table.notes else "") for i in range(len(names))]
-    scan = Scan.of_fields(table.what, source, fields, labels, small=table.small)
+    scan = Scan.of_fields(table.what, source, fields, labels, small=table.small, looks=table.small)
     if table.again is not None:
         unread = replace(table, offered=table.again, again=None)
         scan.places, scan.anew = False, lambda: _native(connection, unread, layout, stack)
