@@ -159,7 +159,7 @@ def _checked_people(
         if not fault:
             made = spark.sql(weighed("{kept}", type_, person, SPARK), kept=holding[1])
             holding.append(made.localCheckpoint(eager=True))
-            fault, weight_range = _first_fault(holding[2], {}, cap, facts)
+            fault, weight_range = _first_fault(holding[2], {}, cap, facts, person)
             read = None if fault else EngineDataset(holding.pop(), weight_range)
     if not holding and read is None:
         fault = _unfit_column(given, columns, layout)
@@ -229,7 +229,9 @@ def _row_fault(rows: Any, unfit: Mapping[str, Any]) -> str:
     return next((words for words, is_so in zip(unfit, found, strict=True) if is_so), "")
 
 
-def _first_fault(held: Any, unfit: Mapping[str, Any], cap: Fraction, facts: frozenset[str]) -> tuple[str, WeightRange]:
+def _first_fault(
+    held: Any, unfit: Mapping[str, Any], cap: Fraction, facts: frozenset[str], person: Person | None = None
+) -> tuple[str, WeightRange]:
     """What is wrong with the dataset, if anything is; and the range of its weights."""
     from pyspark.sql import functions as sql
 
@@ -241,7 +243,8 @@ def _first_fault(held: Any, unfit: Mapping[str, Any], cap: Fraction, facts: froz
             f"has a total weight above the cap {cap} that the source declares: declare a larger cap, or offer less data"
         )
     if "unit_weights" in facts and greatest not in (None, 1.0):
-        faults.append("has a row twice, where the source declares unit_weights")
+        what = "two people with the same rows" if person is not None and person.nested else "a row twice"
+        faults.append(f"has {what}, where the source declares unit_weights")
     if not faults and "symmetric" in facts and _has_reverse(held, same_weight=True, how="left_anti"):
         faults.append("has (a, b) and (b, a) of different weight, where the source declares symmetric")
     if not faults and "simple" in facts and _has_reverse(held, same_weight=False, how="left_semi"):
