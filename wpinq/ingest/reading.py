@@ -26,6 +26,7 @@ from wpinq.ingest.promises import enforce
 from wpinq.ingest.rows import mapping_scan, rows_scan
 from wpinq.ingest.scan import Scan, held_rows, staged
 from wpinq.ingest.spark_frames import read_frame
+from wpinq.interrupts import interruptible
 
 _EDGE_LISTS = (".txt", ".tsv", ".edges")
 
@@ -106,7 +107,8 @@ def read_source(
     record = type_ if person is None else person.record(type_)
     check_facts(facts, record, unit_weight)
     if isinstance(data, EngineDataset):
-        return read_frame(data.frame, type_, unit_weight=unit_weight, cap=cap, facts=facts, person=person)
+        frame, told = data.frame, {"unit_weight": unit_weight, "cap": cap}
+        return interruptible(lambda: read_frame(frame, type_, **told, facts=facts, person=person))
     data = as_edge_list(data)
     if not isinstance(data, Mapping) and unit_weight < 1:
         raise SourceRejected(
@@ -118,13 +120,13 @@ def read_source(
             "the data do not say whose they are: offer rows by field name, a table, csv or parquet, with the ids of "
             f"people in a column {person.column!r}; weights of their own, and edge lists, have none"
         )
-    held = None
-    with suppress(duckdb.Error), database() as connection, ExitStack() as stack:  # its words may quote rows
-        stack.enter_context(staged(connection))
-        if person is not None:
-            scan = _scan(connection, data, person.identified(type_), stack)
-            held = held_people(connection, scan, type_, person, facts)
-        else:
+
+    def read() -> HeldColumns | None:
+        with suppress(duckdb.Error), database() as connection, ExitStack() as stack:  # its words may quote rows
+            stack.enter_context(staged(connection))
+            if person is not None:
+                scan = _scan(connection, data, person.identified(type_), stack)
+                return held_people(connection, scan, type_, person, facts)
             if isinstance(data, Mapping):
                 scan = mapping_scan(connection, data, type_, unit_weight)
             else:
@@ -133,7 +135,10 @@ def read_source(
                     scan.conversions = conversions(_library(data), type_)
             kept, scan = held_rows(connection, scan, type_)
             enforce(connection, facts, kept, scan, unit_weight if isinstance(data, Mapping) else None)
-            held = kept
+            return kept
+        return None
+
+    held = interruptible(read)
     if held is None:
         raise SourceRejected("the data cannot be read, or changed while they were read: read them yourself to see why")
     return _within(cap, held)
