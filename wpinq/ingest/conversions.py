@@ -78,8 +78,8 @@ _WORDS: dict[str, dict[Type, str]] = {
         STR: "string",
         DATE: "date",
         TIMESTAMP: "timestamp",
-        TIME: 'frame.withColumn({column}, frame[{column}].cast("time(6)")), with spark.sql.timeType.enabled; or declare '
-        "int and offer microseconds, of which wp.cast(x, datetime.time) makes times",
+        TIME: 'frame.withColumn({column}, frame[{column}].cast("time(6)")), with spark.sql.timeType.enabled; or '
+        "declare int and offer microseconds, of which wp.cast(x, datetime.time) makes times",
         DURATION: "interval day to second",
     },
     "csv": {

@@ -69,8 +69,8 @@ def read_frame(
         if isinstance(field, (ListOf, TupleOf)):
             raise SourceRejected(
                 f"{_WHAT}: {layout.label(i)} is a list or a record, and its fields hold single values: make a row of "
-                "each element (functions.explode), a field of each part (functions.col('whole.part')), or offer parquet "
-                "by DuckDB, a table or rows"
+                "each element (functions.explode), a field of each part (functions.col('whole.part')), or offer a "
+                "table or rows"
             )
         if spark_column(sql.lit(None), kinds[place], field) is None:
             words = conversion("spark", columns[place], field)
