@@ -19,7 +19,7 @@ from wpinq.ingest import read_source
 LISTS = {
     "lists": (wp.source("s", list[int]), {(): 0.5, (1, 2): -1.0, (2, 1): 1.0}),
     "lists of records": (
-        wp.source("s", a=str, b=list[{"c": int, "d": str | None}] | None),  # type: ignore[misc]
+        wp.source("s", a=str, b=list[tuple[int, str | None]] | None),
         {("x", ((1, None), (2, "é"))): 1.0, ("x", None): 0.25, ("y", ()): 1.0},
     ),
 }
