@@ -996,28 +996,6 @@ table(
     ("", None),
     (None, None),
 )
-table(
-    "to_timestamp",
-    S,
-    lambda x: wp.cast(x, datetime),
-    ("2024-02-29T12:30", datetime(2024, 2, 29, 12, 30)),
-    ("2024-02-29 12:30:01.000005", NOON),
-    ("2024-02-29T12:30:01.000005Z", NOON),
-    ("2024-02-29T13:30:01.000005+01:00", NOON),
-    ("2024-02-29T00:00:01.000005-12:30", NOON),
-    ("0001-01-01T00:00", datetime(1, 1, 1)),
-    ("0001-01-01T00:00+00:01", None),
-    ("9999-12-31T23:59-00:01", None),
-    ("2024-02-29T12:30+24:00", None),
-    ("2024-02-29T12:30+1:00", None),
-    ("2024-02-29T12:30ZZ", None),
-    ("2024-02-30T12:30", None),
-    ("2024-02-29x12:30", None),
-    ("2024-02-29", None),
-    ("Z", None),
-    ("", None),
-    (None, None),
-)
 table("to_duration", N, lambda x: wp.cast(x, timedelta), (-1, timedelta(microseconds=-1)), (None, None))
 table("to_duration", C, lambda x: wp.cast(x, timedelta), (time(1), timedelta(hours=1)))
 table("to_int", D, lambda x: wp.cast(x, int), (LEAP, 19782), (FIRST, -719162), (None, None))

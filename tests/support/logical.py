@@ -117,7 +117,6 @@ CHECKS: list[Check] = [
     ("date as text", lambda r: wp.cast(r.a, str), lambda r: r["a"].isoformat()),
     ("timestamp as text", lambda r: wp.cast(r.s, str), lambda r: r["s"].isoformat()),
     ("date from text", lambda r: wp.cast(wp.cast(r.a, str), date), lambda r: r["a"]),
-    ("timestamp from text", lambda r: wp.cast(wp.cast(r.s, str), datetime), lambda r: r["s"]),
     ("time from text", lambda r: wp.cast(wp.cast(wp.cast(r.s, time), str), time), lambda r: r["s"].time()),
     ("sum", lambda r: r.x + r.y, lambda r: fits(EXACT.add(r["x"], r["y"]), 4) if sides(r) else None),
     ("difference", lambda r: r.x - r.z, lambda r: fits(EXACT.subtract(r["x"], r["z"]), 2)),

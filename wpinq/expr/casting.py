@@ -20,7 +20,6 @@ from wpinq.expr.text_casts import (
     joined,
     padded,
     time_of_text,
-    timestamp_of_text,
 )
 from wpinq.expr.types import (
     DATE,
@@ -78,11 +77,9 @@ def to_date(value: Expr) -> Expr:
 
 
 def to_timestamp(value: Expr) -> Expr:
-    """The midnight that begins a date; of ISO 8601 text; of the microseconds since 1970. Null where there is none."""
+    """The midnight that begins a date; or of the microseconds since 1970. Null where there is none."""
     if value.type == DATE:
         return stored("to_timestamp", TIMESTAMP, lambda days: times(days, DAY), value)
-    if value.type == STR:
-        return stored("to_timestamp", TIMESTAMP, timestamp_of_text, value)
     return _counted("to_timestamp", TIMESTAMP, value)
 
 

@@ -1,4 +1,4 @@
-"""Times, timestamps and decimals of text, in ISO 8601 and plain digits; null of whatever else a text says.
+"""Dates, times of day and decimals of text, in ISO 8601 and plain digits; null of whatever else a text says.
 
 Digits are read where they must stand, and written out anew: only where that gives the text again is it one.
 """
@@ -8,12 +8,10 @@ from __future__ import annotations
 from wpinq.expr.build import call, constant
 from wpinq.expr.calendar import civil, days_of
 from wpinq.expr.integers import below, both, choose, minus, no, over, plus, rest, same, times
-from wpinq.expr.logical_values import DAY, SECOND
+from wpinq.expr.logical_values import SECOND
 from wpinq.expr.moments import kept
 from wpinq.expr.nodes import Expr
-from wpinq.expr.types import DATE, TIME, TIMESTAMP
-
-_MINUTE = 60 * SECOND
+from wpinq.expr.types import DATE, TIME
 
 
 def joined(*texts: Expr) -> Expr:
@@ -63,23 +61,6 @@ def time_of_text(text: Expr) -> Expr:
     moment = kept(plus(times(seconds, SECOND), _number(whole, 9, 6)), TIME)
     written = joined(clock_text(over(moment, SECOND)), constant("."), padded(rest(moment, SECOND), 6))
     return choose(call("equal", written, whole), moment, None)
-
-
-def timestamp_of_text(text: Expr) -> Expr:
-    """Of a date and a time with T or a blank between them, the microseconds since 1970; with Z or +HH:MM in UTC."""
-    length = call("length", text)
-    zulu = call("equal", _part(text, minus(length, 1), 1), constant("Z"))
-    sign = _part(text, minus(length, 6), 1)
-    east = call("equal", sign, constant("+"))
-    zoned = call("not", both(no(east), no(call("equal", sign, constant("-")))))
-    end = choose(zulu, minus(length, 1), choose(zoned, minus(length, 6), length))
-    minutes = over(time_of_text(_part(text, minus(length, 5), 5)), _MINUTE)
-    offset = choose(zulu, 0, choose(zoned, choose(east, minutes, minus(0, minutes)), 0))
-    days, between = date_of_text(_part(text, constant(0), 10)), _part(text, constant(10), 1)
-    clock = time_of_text(call("substring", text, constant(11), minus(end, 11)))
-    moment = minus(plus(times(days, DAY), clock), times(offset, _MINUTE))
-    parted = call("not", both(*(no(call("equal", between, constant(sign))) for sign in ("T", " "))))
-    return choose(parted, kept(moment, TIMESTAMP), None)
 
 
 def decimal_of_text(text: Expr, scale: int) -> Expr:
