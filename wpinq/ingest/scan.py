@@ -210,7 +210,8 @@ def _refuse(connection: Any, scan: Scan) -> None:
     unfit = [*scan.unfit]
     source = scan.source
     if scan.repeats == "refuse":
-        nth = f"row_number() OVER (PARTITION BY {', '.join(scan.leaves)} ORDER BY place) AS nth"
+        edge = ", ".join(scan.leaves[:2])  # whosever it is
+        nth = f"row_number() OVER (PARTITION BY {edge} ORDER BY place) AS nth"
         source = f"(SELECT *, {nth} FROM (SELECT *, {scan.number} AS place FROM {source}))"
         unfit.append(("nth > 1", "an edge that stood there before (drop duplicates to leave it out)"))
     number = "place" if scan.repeats == "refuse" else scan.number
