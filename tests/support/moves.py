@@ -147,11 +147,13 @@ def followed(root: Node) -> list[Followed]:
     signs = upward(root, lambda node, inputs: node.operator.nonnegative(*inputs))
     found = []
     for cut, claimed in stability.stability.__wrapped__(root).items():
-        exact = isinstance(cut.operator, Source) and cut.operator.exact
         ways = []
         for change, weight in steps_of(cut):
+            moved: dict[bytes, Moved] = {}
             with overheard() as said:
-                moved = stability.each_moved(cut, change, exact, steps, signs)
+                for node in steps:
+                    below = () if stability._is_cut(node) else tuple(moved[child.digest] for child in node.inputs)
+                    moved[node.digest] = stability._at(node, below, signs[node.digest], cut, change)
             ways.append(Way(weight, moved, said))
         found.append(Followed(cut, steps, ways, claimed.bound))
     return found

@@ -52,8 +52,8 @@ ONE_SCALE = (
 )
 TWICE_IS_ONCE = ("left.oriented == (right.oriented[0], not right.oriented[1])", "left.oriented[0] == right.oriented[0]")
 ABOVE_A_PART = (
-    "type(NO_CEILING)(Fraction(1)) if isinstance(operator, Partition) else "
-    "operator.ceiling(*(moved.ceiling for moved in below))"
+    "type(NO_CEILING)(Fraction(1)) if isinstance(node.operator, Partition) else "
+    "node.operator.ceiling(*(moved.ceiling for moved in below))"
 )
 FIRST_FIELDS = ("list(self._any_key().leaves())", "[part for _, part in self._any_key().paths() if not part.fields]")
 
@@ -90,10 +90,10 @@ MUTANTS = (
     Mutant(
         "bounds on weights above a part",
         stability,
-        "each_moved",
+        "_at",
         (
-            ("if exact and nonnegative and not isinstance(operator, Partition):", "if nonnegative:"),
-            ("operator.ceiling(*(moved.ceiling for moved in below))", ABOVE_A_PART),
+            ("if exact and nonnegative and not isinstance(node.operator, Partition):", "if nonnegative:"),
+            ("node.operator.ceiling(*(moved.ceiling for moved in below))", ABOVE_A_PART),
         ),
     ),
     Mutant(
@@ -262,6 +262,7 @@ def planted(mutant: Mutant) -> Iterator[None]:
 
 def forget() -> None:
     """Nothing found before is remembered."""
+    stability._KNOWN.clear()
     for remembered in (
         stability.stability,
         certify,
