@@ -4,10 +4,10 @@ from itertools import chain
 
 import pytest
 
+from tests.stability.test_traps import TRAPS
 from tests.support.mutants import MUTANTS, Mutant, planted
 from tests.support.nasty import attack
 from tests.support.reached import REACHED
-from tests.stability.test_traps import TRAPS
 
 CASES = 8_000
 
