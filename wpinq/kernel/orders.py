@@ -11,10 +11,14 @@ from wpinq.dataset import EngineDataset
 from wpinq.errors import SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
+from wpinq.kernel.ladder import as_float, draw_count
 from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
 from wpinq.kernel.selection import select, selection_scale
+from wpinq.ladders.simple_graph import simple_graph
+from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
-from wpinq.measure.scales import laplace_scale, lattice_scale, on_lattice
+from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
+from wpinq.measure.subgraph_counts import COUNT, SubgraphCount
 from wpinq.plan.arithmetic import Weights
 from wpinq.plan.certify import certify
 from wpinq.plan.demand import charges
@@ -54,7 +58,7 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
     if type(measurement.sink) not in SINKS.values():
         raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
     if measurement.domain is not None:  # before the debit: a Measurement can be made by hand
-        domain = check_domain(measurement.domain, measurement.plan.type, canonical=True)
+        domain = check_domain(measurement.domain, measurement.key_type, canonical=True)
         measurement = replace(measurement, domain=domain)
     certificate = certify(measurement.plan)
     versions = []
@@ -65,6 +69,7 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
         if held.source != declared:
             raise SessionError(f"the source {name!r} was protected under another declaration than the query uses")
         versions.append((name, held.version))
+    measurement.sink.check(measurement.plan)
     choice = isinstance(measurement.sink, Choose)
     if choice and not measurement.domain:
         raise SessionError("a choice needs at least one candidate")
@@ -76,6 +81,13 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
         uses = {name: Fraction(count) for name, count in certificate.uses.items()}
         distances = charges(uses, certificate.sources).values()  # a person moves all tables of an account at once
         scale = selection_scale(measurement.epsilon, certificate.slack(readouts=1), distances)
+    elif isinstance(measurement.sink, SubgraphCount):
+        if measurement.domain != measurement.sink.keys:
+            raise SessionError(f"{measurement.sink.name} has keys of its own: use wpinq.graphs to ask for it")
+        of_count, of_width = measurement.sink.epsilons(measurement.epsilon)
+        scale = ladder_scale(certificate, of_count)
+        if of_width:
+            width_scale(of_width)
     else:
         scale = laplace_scale(measurement.epsilon, certificate.slack())
     nonce = secrets.token_bytes(16) if fresh else b""
@@ -90,6 +102,18 @@ def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
     if isinstance(sink, GeometricCount):
         return [float(steps) for steps in with_geometric_noise(on_lattice(weights, sink.step), order.scale)]
     return with_laplace_noise(weights, order.scale)
+
+
+def counted(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
+    """The number of subgraphs, on a rung of its ladder, and the noisy width of the ladder: whichever are asked for."""
+    sink = order.measurement.sink
+    assert isinstance(sink, SubgraphCount)
+    ladder = sink.ladder(simple_graph(edges_of(outputs)))
+    drawn = {COUNT: lambda: draw_count(ladder, order.scale)}
+    if sink.interval_share is not None:
+        scale = width_scale(sink.epsilons(order.measurement.epsilon)[1])
+        drawn[sink.width_key] = lambda: with_geometric_noise([ladder.width], scale)[0]
+    return [as_float(drawn[str(key)]()) for key in keys]
 
 
 def chosen(order: Order, scores: Sequence[float]) -> int:
