@@ -30,7 +30,7 @@ def triangle_ladder(graph: SimpleGraph) -> TriangleLadder:
         others, common = _common_neighbours(graph, vertex)
         adjacent = np.isin(others, graph.row(vertex), assume_unique=True)
         sums = degree + graph.degrees[others] - 2 * adjacent
-        front = _unsurpassed([*front, *zip(common.tolist(), sums.tolist(), strict=True)])
+        front = unsurpassed([*front, *zip(common.tolist(), sums.tolist(), strict=True)])
     return TriangleLadder(_triangles(graph), tuple(front))
 
 
@@ -48,7 +48,7 @@ def clique_ladder(graph: SimpleGraph) -> CliqueLadder:
             if not _surpassed((comb(a, 2), a), front):
                 shared = np.intersect1d(graph.row(vertex), graph.row(int(others[place])), assume_unique=True)
                 edges = int(np.isin(upward.rows(shared), shared).sum())
-                front = _unsurpassed([*front, (edges, a)])
+                front = unsurpassed([*front, (edges, a)])
     return CliqueLadder(sum(_triangles_among(upward, vertex) for vertex in range(len(graph))), tuple(front))
 
 
@@ -65,7 +65,7 @@ def star_ladder(graph: SimpleGraph, edges: int) -> StarLadder:
     front = [(second - 1, first - 1), (max(_highest_apart(graph, int(vertex)) for vertex in alike), first)]
     if any(_highest_apart(graph, int(v)) >= second for v in np.flatnonzero(graph.degrees == second)):
         front.append((second, second))
-    return StarLadder(count, tuple(_unsurpassed(front)), edges, first)
+    return StarLadder(count, tuple(unsurpassed(front)), edges, first)
 
 
 def _highest_apart(graph: SimpleGraph, vertex: int) -> int:
@@ -107,7 +107,7 @@ def _common_neighbours(graph: SimpleGraph, vertex: int) -> tuple[Integers, Integ
     return others, common
 
 
-def _unsurpassed(entries: list[Entry]) -> list[Entry]:
+def unsurpassed(entries: list[Entry]) -> list[Entry]:
     """The entries that no other surpasses or equals in both numbers, in rising order of the second."""
     kept: list[Entry] = []
     for entry in sorted(set(entries), key=lambda found: (found[1], found[0]), reverse=True):
