@@ -25,7 +25,7 @@ from wpinq.measure.answers import Answers
 from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement
-from wpinq.measure.scales import on_lattice
+from wpinq.measure.scales import ladder_scale, on_lattice, width_scale
 from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights
 from wpinq.plan.certify import certify
@@ -198,10 +198,11 @@ def _simulate_count(measurement: Measurement, sink: SubgraphCount, weights: Mapp
     random = np.random.default_rng(seed).bytes
     ladder = sink.ladder(simple_graph(edges_of(weights)))
     of_count, of_width = sink.epsilons(measurement.epsilon)
-    values = [as_float(draw_count(ladder, float(2 / of_count), random))]
+    scale = ladder_scale(certify(measurement.plan), of_count)
+    values = [as_float(draw_count(ladder, scale, random))]
     if of_width:
-        values.append(as_float(*add_geometric([ladder.width], float(1 / of_width), random)))
-    return Answers(measurement, float(2 / of_count), np.array(values), simulated=True)
+        values.append(as_float(*add_geometric([ladder.width], width_scale(of_width), random)))
+    return Answers(measurement, scale, np.array(values), simulated=True)
 
 
 def simulate_laplace(values: Sequence[float], scale: float, seed: int) -> list[float]:

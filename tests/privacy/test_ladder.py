@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from wpinq.kernel.ladder import LEAST_SCALE, as_float, below, choose_power, draw_count, odds
+from wpinq.kernel.ladder import as_float, below, choose_power, draw_count, odds
 from wpinq.ladders.finding import clique_ladder, star_ladder, triangle_ladder
 from wpinq.ladders.rungs import Ladder
 from wpinq.ladders.simple_graph import simple_graph
+from wpinq.measure.scales import LEAST_LADDER_SCALE
 
 LADDERS = {
     "nothing": triangle_ladder(simple_graph([])),
@@ -89,7 +90,7 @@ def test_uniform_integers_are_uniform() -> None:
     assert 0 <= below(10**40, os.urandom) < 10**40
 
 
-@pytest.mark.parametrize("scale", [LEAST_SCALE, 0.3, 1.0, 1234.5, 2.0**60])
+@pytest.mark.parametrize("scale", [LEAST_LADDER_SCALE, 0.3, 1.0, 1234.5, 2.0**60])
 def test_odds_are_bounded_from_both_sides(scale: float) -> None:
     low, high = next(found for bits in range(64, 400, 64) if (found := odds(scale, bits)) is not None)
     assert low < high

@@ -24,7 +24,7 @@ def explain_count(plan: Node, epsilon: Fraction, sink: SubgraphCount) -> Iterato
         yield f"An edge is {why} of {name}: a release costs epsilon x {format_epsilon(times)} x {weight} (its unit"
         yield f"weight) = {format_epsilon(epsilon * factor)}, whichever way both directions are put together."
         yield f"Protects {source.unit}{source.rows_of_unit} of {name}."
-    yield f"{sink.name}({format_epsilon(epsilon)}) draws a whole number near the count; how near depends on the graph, as in"
+    yield f"{sink.name}({format_epsilon(epsilon)}) draws a whole number near the count, for graphs of"
     for width in _WIDTHS:
         reach = sink.reach(epsilon, width, 0.95)
         yield f"  {sink.width_key} {width}: 95 % of answers lie within {reach:.4g} of the count."

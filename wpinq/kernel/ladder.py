@@ -27,9 +27,6 @@ from wpinq.kernel.coins import Coin, RandomBytes
 from wpinq.kernel.geometric import geometric
 from wpinq.ladders.rungs import Ladder
 
-LEAST_SCALE = 1 / 32
-"""Rungs are told apart by no more than exp(-32): more would cost the same, and the powers of q are kept short."""
-
 _WORD = 64
 
 
@@ -41,7 +38,7 @@ def draw_count(ladder: Ladder, scale: float, random: RandomBytes = os.urandom) -
     ladder : Ladder
         Protected.
     scale : float
-        At most 2⁶⁰, taken for the rational that it is; `ladder_scale` gives it.
+        From 1/32 to 2⁶⁰, taken for the rational that it is; `ladder_scale` gives it.
     random : callable
         Where random bytes come from: the operating system, but for tests.
 
@@ -55,7 +52,6 @@ def draw_count(ladder: Ladder, scale: float, random: RandomBytes = os.urandom) -
     Privacy cost: `2 / scale` for each edge that is added or removed. How long a draw takes depends a little on the
     ladder: some two of three are kept.
     """
-    scale = max(scale, LEAST_SCALE)
     bound = ladder.bound
     weights = (1, *(2 * b for b in bound))  # of the powers of z
     while True:
@@ -77,7 +73,7 @@ def choose_power(weights: Sequence[int], scale: float, random: RandomBytes) -> i
     weights : sequence of int
         None below 0, the first above.
     scale : float
-        At least `LEAST_SCALE`.
+        As of `draw_count`.
     random : callable
         Where random bytes come from.
 

@@ -10,6 +10,9 @@ from fractions import Fraction
 from wpinq.errors import EpsilonError
 from wpinq.plan.certify import Certificate
 
+LEAST_LADDER_SCALE = 1 / 32
+"""Rungs of a ladder are told apart by no more than exp(-32)."""
+
 _LARGEST = 2**62
 """What weights on a lattice stay below, in steps."""
 
@@ -192,7 +195,8 @@ def lattice_scale(certificate: Certificate, epsilon: Fraction) -> float:
 def ladder_scale(certificate: Certificate, epsilon: Fraction) -> float:
     """The scale of the rungs of a ladder, where floats hold the weights of its edges exactly.
 
-    The least float from 2/ε on: an edge moves an integer by one rung, and the sum of all their weights as much again.
+    The least float from 2/ε on, and no less than 1/32: an edge moves an integer by one rung, and the sum of all their
+    weights as much again. At 1/32 the count itself is as good as certain, and the draw works with short numbers.
 
     Raises
     ------
@@ -208,7 +212,7 @@ def ladder_scale(certificate: Certificate, epsilon: Fraction) -> float:
     4.0
     """
     check_exact(Fraction(1), certificate.rounding_error, certificate.output.mass)
-    return geometric_scale(exact_number(epsilon, "epsilon"), Fraction(1, 2), Fraction(0))
+    return max(LEAST_LADDER_SCALE, geometric_scale(exact_number(epsilon, "epsilon"), Fraction(1, 2), Fraction(0)))
 
 
 def width_scale(epsilon: Fraction) -> float:

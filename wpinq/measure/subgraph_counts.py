@@ -22,6 +22,7 @@ from wpinq.ladders.simple_graph import SimpleGraph
 from wpinq.measure.edge_plans import edge_source, uses_of_an_edge
 from wpinq.measure.ladder_interval import WIDTH_SHARE, distance
 from wpinq.measure.laws import DoubleGeometric
+from wpinq.measure.scales import LEAST_LADDER_SCALE
 from wpinq.measure.sink import Sink
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
@@ -108,7 +109,7 @@ class SubgraphCount(Sink):
         if not 0 < confidence < 1:
             raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
         error = 1 - confidence
-        # scale is 2/ε of the count
+        # of the count 2/ε, or more
         of_width = scale * float((1 - self.interval_share) / (2 * self.interval_share))
         off = DoubleGeometric(of_width).interval(1 - WIDTH_SHARE * error) + 1
         noisy = numbers[self.width_key]
@@ -121,7 +122,7 @@ class SubgraphCount(Sink):
 
     def reach(self, epsilon: Fraction, width: float, confidence: float) -> float:
         """How far from the count a draw is at most, with this confidence, in a graph whose ladder has this width."""
-        scale = float(2 / self.epsilons(epsilon)[0])
+        scale = max(LEAST_LADDER_SCALE, float(2 / self.epsilons(epsilon)[0]))
         return distance(self.lower, self.upper, (width, width), scale, 1 - confidence)
 
 
