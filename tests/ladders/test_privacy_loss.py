@@ -17,7 +17,7 @@ import pytest
 
 from wpinq.ladders import finding
 from wpinq.ladders.finding import clique_ladder, star_ladder, triangle_ladder
-from wpinq.ladders.rungs import Entry, Ladder, TriangleLadder
+from wpinq.ladders.rungs import FrontEntry, Ladder, TriangleLadder
 from wpinq.ladders.simple_graph import SimpleGraph, simple_graph
 
 LADDERS: dict[str, Callable[[SimpleGraph], Ladder]] = {
@@ -30,7 +30,7 @@ RUNGS = 40
 """Rungs that are compared one by one. Fronts of graphs of 7 vertices have met their last entry long before."""
 
 
-def neighbours(largest: int) -> list[tuple[list[Entry], list[Entry]]]:
+def neighbours(largest: int) -> list[tuple[list[FrontEntry], list[FrontEntry]]]:
     """All graphs of up to so many vertices, isolated ones among them, each with every edge that it lacks."""
     found = []
     for graph in nx.graph_atlas_g():

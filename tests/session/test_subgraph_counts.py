@@ -272,14 +272,17 @@ def test_dates_and_texts_are_vertices_too() -> None:
         assert session.release(graphs.triangle_count(words, HUGE)).value == 1
 
 
-@pytest.mark.parametrize("epsilon", [0.2, 1.0])
-@pytest.mark.parametrize("kind", ["triangles", "3-stars", "4-cliques"])
-def test_intervals_cover(kind: str, epsilon: float) -> None:
-    """At 80 %, of 300 draws with fixed seeds."""
-    chance = random.Random(5)
-    edges = [*combinations(range(25), 2), *((0, v) for v in range(25, 80))]
-    edges += sorted({tuple(sorted(chance.sample(range(25, 200), 2))) for _ in range(500)})
-    asked = COUNTS[kind][0](ONCE, epsilon=epsilon, interval_share="0.2")
+SPARSE = [*combinations(range(25), 2), *((0, v) for v in range(25, 80)), *((v, v + 1) for v in range(80, 400))]
+CLIQUE = [*combinations(range(120), 2)]
+
+
+@pytest.mark.parametrize(
+    ("edges", "share", "most"), [(SPARSE, "0.2", 1), (CLIQUE, "0.5", 0.995)], ids=["sparse", "clique"]
+)
+@pytest.mark.parametrize("kind", COUNTS)
+def test_intervals_cover(kind: str, edges: list[tuple[int, int]], share: str, most: float) -> None:
+    """At 80 %, of 300 draws with fixed seeds; where the noise of the width is small they cover not much more."""
+    asked = COUNTS[kind][0](ONCE, epsilon=1, interval_share=share)
     sink = asked.sink
     assert isinstance(sink, SubgraphCount)
     ladder, bytes_of, covered = sink.ladder(simple_graph(edges)), random.Random(7).randbytes, 0
@@ -290,7 +293,7 @@ def test_intervals_cover(kind: str, epsilon: float) -> None:
         numbers = {"count": float(draw_count(ladder, scale, bytes_of)), sink.width_key: float(width)}
         low, high = sink.value_interval(numbers, scale, 0.8)
         covered += low <= ladder.count <= high
-    assert covered >= 0.8 * 300 - 3 * (300 * 0.8 * 0.2) ** 0.5
+    assert 0.8 * 300 - 3 * (300 * 0.8 * 0.2) ** 0.5 <= covered <= most * 300
 
 
 def test_the_width_bounds_every_local_sensitivity() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from wpinq.arrays import Integers
-from wpinq.ladders.rungs import CliqueLadder, Entry, StarLadder, TriangleLadder
+from wpinq.ladders.rungs import CliqueLadder, FrontEntry, StarLadder, TriangleLadder
 from wpinq.ladders.simple_graph import SimpleGraph
 
 _AT_ONCE = 2**22
@@ -22,7 +22,7 @@ _AT_ONCE = 2**22
 
 def triangle_ladder(graph: SimpleGraph) -> TriangleLadder:
     """The triangles of a graph."""
-    front: list[Entry] = [(0, _largest_sum(graph))]
+    front: list[FrontEntry] = [(0, _largest_sum(graph))]
     for vertex in range(len(graph)):
         degree, highest = int(graph.degrees[vertex]), int(graph.degrees[0])
         if any(a >= degree and s >= highest + degree for a, s in front):
@@ -37,7 +37,7 @@ def triangle_ladder(graph: SimpleGraph) -> TriangleLadder:
 def clique_ladder(graph: SimpleGraph) -> CliqueLadder:
     """The cliques of 4 of a graph."""
     upward = graph.upward()
-    front: list[Entry] = [(0, 0)]
+    front: list[FrontEntry] = [(0, 0)]
     for vertex in range(len(graph)):
         degree = int(graph.degrees[vertex])
         if _surpassed((comb(degree, 2), degree), front):
@@ -107,16 +107,16 @@ def _common_neighbours(graph: SimpleGraph, vertex: int) -> tuple[Integers, Integ
     return others, common
 
 
-def unsurpassed(entries: list[Entry]) -> list[Entry]:
+def unsurpassed(entries: list[FrontEntry]) -> list[FrontEntry]:
     """The entries that no other surpasses or equals in both numbers, in rising order of the second."""
-    kept: list[Entry] = []
+    kept: list[FrontEntry] = []
     for entry in sorted(set(entries), key=lambda found: (found[1], found[0]), reverse=True):
         if not kept or entry[0] > kept[-1][0]:
             kept.append(entry)
     return kept[::-1]
 
 
-def _surpassed(entry: Entry, front: list[Entry]) -> bool:
+def _surpassed(entry: FrontEntry, front: list[FrontEntry]) -> bool:
     return any(one >= entry[0] and other >= entry[1] for one, other in front)
 
 

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import comb
 
-Entry = tuple[int, int]
+FrontEntry = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -29,14 +29,14 @@ class Ladder(ABC):
     """
 
     count: int
-    front: tuple[Entry, ...]
+    front: tuple[FrontEntry, ...]
 
     @abstractmethod
-    def height(self, entry: Entry, t: int) -> int:
+    def height(self, entry: FrontEntry, t: int) -> int:
         """What an entry says of `LS_t`."""
 
     @abstractmethod
-    def below(self, entry: Entry, t: int) -> int:
+    def below(self, entry: FrontEntry, t: int) -> int:
         """`Σ_{u < t} height(entry, u)`."""
 
     @property
@@ -75,11 +75,11 @@ class TriangleLadder(Ladder):
 
     __slots__ = ()
 
-    def height(self, entry: Entry, t: int) -> int:
+    def height(self, entry: FrontEntry, t: int) -> int:
         a, s = entry
         return min(a + t, (s + t) // 2)
 
-    def below(self, entry: Entry, t: int) -> int:
+    def below(self, entry: FrontEntry, t: int) -> int:
         a, s = entry
         early = min(t, s - 2 * a)  # a + u is the lesser up to there, (s + u) // 2 from there on
         return early * a + comb(early, 2) + _halves(s + t) - _halves(s + early)
@@ -98,11 +98,11 @@ class CliqueLadder(Ladder):
 
     __slots__ = ()
 
-    def height(self, entry: Entry, t: int) -> int:
+    def height(self, entry: FrontEntry, t: int) -> int:
         e, a = entry
         return e + t * a + comb(t, 2)
 
-    def below(self, entry: Entry, t: int) -> int:
+    def below(self, entry: FrontEntry, t: int) -> int:
         e, a = entry
         return t * e + comb(t, 2) * a + comb(t, 3)
 
@@ -130,11 +130,11 @@ class StarLadder(Ladder):
     edges: int
     largest_degree: int
 
-    def height(self, entry: Entry, t: int) -> int:
+    def height(self, entry: FrontEntry, t: int) -> int:
         y, x = entry
         return comb(x + t, self.edges - 1) + comb(y, self.edges - 1)
 
-    def below(self, entry: Entry, t: int) -> int:
+    def below(self, entry: FrontEntry, t: int) -> int:
         y, x = entry
         return comb(x + t, self.edges) - comb(x, self.edges) + t * comb(y, self.edges - 1)
 
