@@ -3,11 +3,11 @@
     python benchmarks/ladder.py [--draws 200] [--graphs ca-GrQc soc-Epinions1]
 
 The graphs are edge lists in the folder that WPINQ_DATA names, under `graphs/`. For each: the median and the 95th
-percentile of the relative error of `graphs.triangle_count` at three epsilons, and the median that its law has, from which
-that of 200 draws is off by some 10 %; how far `value_interval` reaches on
-either side, relative to the count, at the least share of epsilon in whole twentieths that makes it as short as any; and
-a whole release in a fresh process, from the debit to the stored answer, in seconds of the processor and on the clock,
-with the peak of its memory. Limits: a median of 0.3 % at epsilon 1 and of 3 % at 0.1; soc-Epinions1 in 2 s and 1 GB.
+percentile of the relative error of `graphs.triangle_count` at three epsilons, and the median that its law has, from
+which that of 200 draws is off by some 10 %; how far `value_interval` reaches on either side, relative to the count, at
+the share of epsilon in whole twentieths that makes it shortest; and a whole release in a fresh process, from the debit
+to the stored answer, in seconds of the processor and on the clock, with the peak of its memory. Limits: a median of
+0.3 % at epsilon 1 and of 3 % at 0.1; soc-Epinions1 in 2 s and 1 GB.
 """
 
 from __future__ import annotations

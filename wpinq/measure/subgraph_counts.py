@@ -76,6 +76,7 @@ class SubgraphCount(Sink):
         return ("ladder", self.name, str(self.interval_share))
 
     def check(self, plan: Node) -> None:
+        self.__post_init__()  # unpickling leaves it out
         edge_source(plan, self.name)
 
     def uses(self, plan: Node) -> Mapping[str, Fraction]:
