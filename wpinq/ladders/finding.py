@@ -10,7 +10,6 @@ from __future__ import annotations
 from math import comb
 
 import numpy as np
-from scipy import sparse
 
 from wpinq.arrays import Integers
 from wpinq.ladders.rungs import CliqueLadder, FrontEntry, StarLadder, TriangleLadder
@@ -122,6 +121,8 @@ def _surpassed(entry: FrontEntry, front: list[FrontEntry]) -> bool:
 
 def _triangles(graph: SimpleGraph) -> int:
     """The triangles: wedges upward, from a vertex to two of lower number, whose ends are adjacent."""
+    from scipy import sparse
+
     upward = graph.upward()
     n = len(graph)
     ones = np.ones(len(upward.neighbours), dtype=np.int64)
