@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -46,7 +47,11 @@ class Order:
     versions: tuple[tuple[str, str], ...]
     scale: float
     former: tuple[tuple[str, float], ...] = ()
-    """Digest and scale under which it may have been released when uses were billed: dearer, and as good an answer."""
+    """Digest and scale under which it may have been released when bills counted paths: dearer, and as good a promise.
+
+    What was debited so and has no answer yet, such as a key that nobody asked for, gets one of that scale: it was made
+    for a plan that moves as often as it uses its sources, and for scores of a range of 2, which covers today's.
+    """
 
     def as_paid(self, paid: Callable[[Iterable[str]], Collection[str]]) -> Order:
         """The order as the ledger has it: under a former scale, where it was released so and not anew."""
@@ -83,34 +88,36 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
         raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
     nonce = secrets.token_bytes(16) if fresh else b""
 
-    def named(scale: float) -> tuple[str, float]:
-        digest = digest_of("release", measurement.digest, repr(scale), repr(sorted(versions)), nonce)
-        return digest.hex(), scale
+    def named(identity: bytes, scale: float) -> str:
+        return digest_of("release", identity, repr(scale), repr(sorted(versions)), nonce).hex()
 
-    digest, scale = named(_scale(measurement, certificate, by_uses=False))
-    former = () if fresh else _former(measurement, certificate, scale)
-    return Order(measurement, digest, tuple(versions), scale, tuple(map(named, former)))
+    scale = _scale(measurement, certificate)
+    digest = named(measurement.digest, scale)
+    former: tuple[tuple[str, float], ...] = ()
+    with suppress(EpsilonError):  # none was released where there was no scale
+        scale_then = _scale(measurement, certificate, former=True)
+        if not fresh and (digest_then := named(measurement.former_digest, scale_then)) != digest:
+            former = ((digest_then, scale_then),)
+    return Order(measurement, digest, tuple(versions), scale, former)
 
 
-def _scale(measurement: Measurement, certificate: Certificate, *, by_uses: bool) -> float:
-    """The certified scale of a measurement's noise, in the units that it is drawn in."""
+def _scale(measurement: Measurement, certificate: Certificate, *, former: bool = False) -> float:
+    """The certified scale of a measurement's noise, in the units that it is drawn in.
+
+    The former one is of releases from before the sharp bound, when uses were billed, and the scores of a choice were
+    taken to move by a unit each, some up and some down: a range of 2.
+    """
     if isinstance(measurement.sink, GeometricCount):
         return lattice_scale(certificate, measurement.epsilon)
     if not isinstance(measurement.sink, Choose):
-        return laplace_scale(measurement.epsilon, certificate.slack(by_uses=by_uses))
-    moved: Mapping[str, Fraction | int] = certificate.uses if by_uses else certificate.stability
+        return laplace_scale(measurement.epsilon, certificate.slack(by_uses=former))
+    moved: Mapping[str, Fraction | int] = certificate.uses if former else certificate.stability
     distances = charges({name: Fraction(each) for name, each in moved.items()}, certificate.sources).values()
     # a person moves all tables of an account at once
-    return selection_scale(measurement.epsilon, certificate.slack(readouts=1, by_uses=by_uses), distances)
-
-
-def _former(measurement: Measurement, certificate: Certificate, scale: float) -> tuple[float, ...]:
-    """The scale of releases from before the sharp bound, where it was another; none where it could not be had."""
-    try:
-        former = _scale(measurement, certificate, by_uses=True)
-    except EpsilonError:
-        return ()
-    return () if former == scale else (former,)
+    score_range = Fraction(2) if former else measurement.sink.score_range
+    return selection_scale(
+        measurement.epsilon, certificate.slack(readouts=1, by_uses=former), distances, score_range
+    )
 
 
 def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
