@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from wpinq.dataset import EngineDataset
-from wpinq.errors import EpsilonError, SessionError
+from wpinq.errors import EpsilonError, PlanError, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
 from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
@@ -20,6 +21,7 @@ from wpinq.plan.arithmetic import Weights
 from wpinq.plan.certify import Certificate, certify
 from wpinq.plan.demand import charges
 from wpinq.plan.operators.source import Source
+from wpinq.plan.promises import with_facts
 
 NOT_MEASURED = "release takes measurements: end the query with .noisy_count(epsilon=...) or another sink"
 
@@ -88,17 +90,34 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
         raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
     nonce = secrets.token_bytes(16) if fresh else b""
 
-    def named(identity: bytes, scale: float) -> str:
-        return digest_of("release", identity, repr(scale), repr(sorted(versions)), nonce).hex()
+    def named(identity: bytes, scale: float) -> tuple[str, float]:
+        digest = digest_of("release", identity, repr(scale), repr(sorted(versions)), nonce)
+        return digest.hex(), scale
 
-    scale = _scale(measurement, certificate)
-    digest = named(measurement.digest, scale)
-    former: tuple[tuple[str, float], ...] = ()
-    with suppress(EpsilonError):  # none was released where there was no scale
-        scale_then = _scale(measurement, certificate, former=True)
-        if not fresh and (digest_then := named(measurement.former_digest, scale_then)) != digest:
-            former = ((digest_then, scale_then),)
-    return Order(measurement, digest, tuple(versions), scale, former)
+    digest, scale = named(measurement.digest, _scale(measurement, certificate))
+    former = [] if fresh else [named(*earlier) for earlier in _earlier(measurement)]
+    return Order(measurement, digest, tuple(versions), scale, tuple(pair for pair in former if pair[0] != digest))
+
+
+def _earlier(measurement: Measurement) -> Iterator[tuple[bytes, float]]:
+    """How the same may have been released before: at the scale of its uses, and from sources without `simple`.
+
+    The data were the same, and the answer is as good: to answer from there costs nothing.
+    """
+    simple = any("simple" in source.facts for source in certify(measurement.plan).sources.values())
+    for dropped in _DROPPED if simple else _DROPPED[:1]:
+        with contextlib.suppress(EpsilonError, PlanError):  # it could not be had, so nobody has it
+            plan = with_facts(measurement.plan, partial(_without, dropped)) if dropped else measurement.plan
+            earlier = replace(measurement, plan=plan)
+            yield earlier.former_digest, _scale(earlier, certify(plan), former=True)
+
+
+_DROPPED = (frozenset[str](), frozenset({"simple"}), frozenset({"simple", "unit_weights"}))
+
+
+def _without(dropped: frozenset[str], source: Source) -> frozenset[str]:
+    facts = frozenset(source.facts)
+    return facts - dropped if "simple" in facts else facts
 
 
 def _scale(measurement: Measurement, certificate: Certificate, *, former: bool = False) -> float:
@@ -115,9 +134,7 @@ def _scale(measurement: Measurement, certificate: Certificate, *, former: bool =
     distances = charges({name: Fraction(each) for name, each in moved.items()}, certificate.sources).values()
     # a person moves all tables of an account at once
     score_range = Fraction(2) if former else measurement.sink.score_range
-    return selection_scale(
-        measurement.epsilon, certificate.slack(readouts=1, by_uses=former), distances, score_range
-    )
+    return selection_scale(measurement.epsilon, certificate.slack(readouts=1, by_uses=former), distances, score_range)
 
 
 def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:

@@ -197,7 +197,7 @@ def edge_source(symmetric: bool, node: type = int) -> Query:
     """
     if node not in (int, str):
         raise PlanError("nodes are of type int or str")
-    facts = ["unit_weights", "symmetric"] if symmetric else ["unit_weights"]
+    facts = ["unit_weights", "symmetric" if symmetric else "simple"]
     weight = 2 if symmetric else 1
     return source(SOURCE, src=node, dst=node, unit="one undirected edge", unit_weight=weight, facts=facts)
 
