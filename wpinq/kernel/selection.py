@@ -25,9 +25,7 @@ _MAX_STEPS = 16
 _features = threading.Lock()
 
 
-def selection_scale(
-    epsilon: Fraction, slack: Fraction, distances: Iterable[Fraction], score_range: Fraction
-) -> float:
+def selection_scale(epsilon: Fraction, slack: Fraction, distances: Iterable[Fraction], score_range: Fraction) -> float:
     """The least scale of the flips of `select`, to a few units in the last place, that OpenDP certifies for the bill.
 
     The search starts at `score_range * (1 + slack) / epsilon`, rounded up, and takes one `nextafter` at a time until
