@@ -67,9 +67,10 @@ def match_sizes(parent: Any, children: Sequence[Any]) -> tuple[list[Integers], f
 def _places(child: Floats) -> Floats:
     """Where each group stands among those of its size in a child: evenly spread, between 0 and 1."""
     order = np.argsort(child, kind="stable")
-    _, first, counts = np.unique(child[order], return_index=True, return_counts=True)
+    ends = np.append(np.flatnonzero(np.diff(child[order])) + 1, len(child))
+    counts = np.diff(ends, prepend=0)
     places = np.empty(len(child))
-    places[order] = (np.arange(len(child)) - np.repeat(first, counts) + 0.5) / np.repeat(counts, counts)
+    places[order] = (np.arange(len(child)) - np.repeat(ends - counts, counts) + 0.5) / np.repeat(counts, counts)
     return places
 
 
