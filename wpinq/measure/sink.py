@@ -35,6 +35,10 @@ class Sink(ABC):
     def identity(self) -> tuple[bytes | str, ...]:
         """What two sinks must share for a release of one to replay as the other."""
 
+    def former_identity(self) -> tuple[bytes | str, ...]:
+        """The identity of the mechanism that stood in for this one earlier: ledgers may hold releases of it."""
+        return self.identity()
+
     def check(self, plan: Node) -> None:
         """Refuse, with PlanError, a plan whose output cannot be released so."""
         return
