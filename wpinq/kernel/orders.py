@@ -13,13 +13,15 @@ from wpinq.dataset import EngineDataset
 from wpinq.errors import EpsilonError, PlanError, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
+from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
 from wpinq.kernel.selection import select, selection_scale
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
 from wpinq.measure.scales import laplace_scale, lattice_scale, on_lattice
 from wpinq.plan.arithmetic import Weights
 from wpinq.plan.certify import Certificate, certify
-from wpinq.plan.demand import charges
+from wpinq.plan.demand import chain_of_parts, charges, demand
+from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
 from wpinq.plan.promises import with_facts
 
@@ -50,6 +52,17 @@ class Order:
     scale: float
     former: tuple[tuple[str, float], ...] = ()
     """Digest and scale under which it may have been released when uses were billed: dearer, and as good an answer."""
+
+    def terms(self, scope: Callable[[Node], str]) -> Terms:
+        """The terms on which it is released, for the record: what it would cost by itself."""
+        measurement = self.measurement
+        alone = demand([(measurement.plan, measurement.epsilon)], scope=scope)
+        declared = certify(measurement.plan).sources
+        moves: dict[str, dict[str, Fraction]] = {}
+        for name, asked in alone.sources.items():
+            moves.setdefault(declared[name].account, {})[name] = asked / measurement.epsilon
+        parts = tuple((key, alone.parts[key]) for key in chain_of_parts(measurement.plan, scope))
+        return Terms(measurement.sink.noise, self.scale, moves, charges(alone.sources, declared), parts)
 
     def as_paid(self, paid: Callable[[Iterable[str]], Collection[str]]) -> Order:
         """The order as the ledger has it: under a former scale, where it was released so and not anew."""

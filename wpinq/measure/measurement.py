@@ -21,6 +21,7 @@ from wpinq.expr.values import UnfitValue, Value, canonical_bytes, check_canonica
 from wpinq.ingest.typed_columns import plain
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.laws import DoubleGeometric, half_width
+from wpinq.measure.renyi import LAPLACE
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node
 
@@ -45,6 +46,11 @@ class Sink(ABC):
     @abstractmethod
     def identity(self) -> tuple[bytes | str, ...]:
         """What two sinks must share for a release of one to replay as the other."""
+
+    @property
+    def noise(self) -> str:
+        """The kind of its noise, for the record: where `measure.renyi` has no curve of it, its worst case counts."""
+        return self.name
 
     @property
     def factor(self) -> Fraction:
@@ -76,6 +82,10 @@ class Laplace(Sink):
     def identity(self) -> tuple[bytes | str, ...]:
         return ("laplace",)
 
+    @property
+    def noise(self) -> str:
+        return LAPLACE
+
 
 @dataclass(frozen=True, slots=True)
 class NoisyCount(Laplace):
@@ -101,6 +111,10 @@ class GeometricCount(Sink):
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("geometric", str(self.step))
+
+    @property
+    def noise(self) -> str:
+        return "double-geometric"
 
     @property
     def factor(self) -> Fraction:
@@ -185,6 +199,10 @@ class Choose(Sink):
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("exponential", self.score, str(self.quantile))
+
+    @property
+    def noise(self) -> str:
+        return "permute-and-flip"
 
     def scores(self, weights: Mapping[Value, float], candidates: tuple[Value, ...]) -> list[float]:
         """The score of every candidate, from the exact sums of the weights."""
