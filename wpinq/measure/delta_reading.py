@@ -97,7 +97,7 @@ def spent_at(delta: Fraction, charged: Iterable[Charged], spent: Fraction) -> Fr
     --------
     >>> history = [Charged("Laplace", Fraction(1, 10))] * 100
     >>> float(spent_at(Fraction(1, 10**6), history, Fraction(10)))
-    4.984175...
+    4.984174177
     """
     root = _Dataset()
     for one in charged:
