@@ -1,4 +1,4 @@
-"""The curves bound the divergences of the noise itself, found by sums and integrals; and what is read from them holds."""
+"""The curves bound the divergences of the noise itself, found by sums and integrals; what is read from them holds."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_floats_round_upwards_and_overflow_nowhere(noise: str) -> None:
             exact = exactly(noise, t, epsilon)
             with np.errstate(over="raise", invalid="raise", divide="raise"):
                 found = Decimal(curve_at(noise, t, epsilon))
-            assert exact <= found <= exact * (1 + Decimal(2e-9)) + Decimal(2e-9 * epsilon), (t, epsilon)
+            assert exact <= found <= exact + (exact + Decimal(epsilon)) * 2 / 10**9, (t, epsilon)
     with np.errstate(over="raise", invalid="raise", divide="raise"):
         for of_noise in (laplace, pure, bounded_range):
             assert np.all(np.isfinite(of_noise(np.geomspace(1e-7, 1e13, 99), 2.0**31)))
@@ -270,7 +270,9 @@ def test_ten_releases_of_one_part_and_then_a_large_one_of_another() -> None:
 def test_partitions_nest_deeper_than_calls() -> None:
     chain = tuple((f"p{depth}", "a") for depth in range(3000))
     history = [Charged(LAPLACE, Fraction(1), chain)]
-    assert spent_at(MILLIONTH, history, Fraction(9)) == spent_at(MILLIONTH, [Charged(LAPLACE, Fraction(1))], Fraction(9))
+    assert spent_at(MILLIONTH, history, Fraction(9)) == spent_at(
+        MILLIONTH, [Charged(LAPLACE, Fraction(1))], Fraction(9)
+    )
 
 
 @pytest.mark.parametrize("value", [0, 1, 2, -1, "0", "1", "1e-31", "nan", "", True, None, float("nan")])
