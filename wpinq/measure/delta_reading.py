@@ -46,15 +46,15 @@ class Charged:
 
 
 @dataclass(slots=True)
-class _Dataset:
+class _ReleasedFrom:
     """What was released from a dataset, by itself and from its parts."""
 
     released: Counter[tuple[str, Fraction]] = field(default_factory=Counter)
-    partitions: dict[str, dict[str, _Dataset]] = field(default_factory=dict)
+    partitions: dict[str, dict[str, _ReleasedFrom]] = field(default_factory=dict)
 
-    def part(self, key: PartKey) -> _Dataset:
+    def part(self, key: PartKey) -> _ReleasedFrom:
         partition, part = key
-        return self.partitions.setdefault(partition, {}).setdefault(part, _Dataset())
+        return self.partitions.setdefault(partition, {}).setdefault(part, _ReleasedFrom())
 
 
 def parse_delta(value: object) -> Fraction:
@@ -99,7 +99,7 @@ def spent_at(delta: Fraction, charged: Iterable[Charged], spent: Fraction) -> Fr
     >>> float(spent_at(Fraction(1, 10**6), history, Fraction(10)))
     4.984174177
     """
-    root = _Dataset()
+    root = _ReleasedFrom()
     for one in charged:
         dataset = root
         for key in one.parts:
@@ -109,7 +109,7 @@ def spent_at(delta: Fraction, charged: Iterable[Charged], spent: Fraction) -> Fr
     return min(spent, Fraction(math.ceil(Fraction(found) * NANO), NANO))
 
 
-def _lost(root: _Dataset, t: Orders) -> Orders:
+def _lost(root: _ReleasedFrom, t: Orders) -> Orders:
     """The divergence of all that was released from a dataset, for each order."""
 
     @cache
@@ -128,7 +128,7 @@ def _lost(root: _Dataset, t: Orders) -> Orders:
     return lost[id(root)]
 
 
-def _below_first(root: _Dataset) -> Iterator[_Dataset]:
+def _below_first(root: _ReleasedFrom) -> Iterator[_ReleasedFrom]:
     """A dataset and its parts, parts before what was split: partitions may nest deeper than Python's calls."""
     found = [root]
     for dataset in found:
