@@ -8,6 +8,8 @@ of its own. Processor time is that of all threads. In parentheses stands what wa
 batch       16 filters over one TbD in one release, beside one of them in a session of its own
 dashboard   64 queries over the degrees of a graph in one release, a query
 keys        a Release of TbD asked for its first key, and for further ones
+buckets     a Release of TbD in buckets of 20 asked for two keys
+squares     a Release of SbD asked for two keys
 asked       a Release of degrees asked key by key
 fresh       the release of a known plan with a ledger file: Select over ten keys
 """
@@ -30,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import wpinq as wp
-from wpinq.graphs.subgraphs import triangles_by_degree
+from wpinq.graphs.subgraphs import squares_by_degree, triangles_by_degree
 
 EDGES = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
 RICH = 10**9
@@ -93,6 +95,18 @@ def keys(path: str, threads: int) -> dict[str, Any]:
     return {"first, s": first, "second": further[0], "median of 20": statistics.median(further), "peak GB": peak}
 
 
+def two_keys(query: wp.Query, one: tuple[int, ...], other: tuple[int, ...], path: str, threads: int) -> dict[str, Any]:
+    with open_session(path, threads) as session:
+        release = session.release(query.noisy_count(0.1))
+        first, second = (spent(lambda key=key: release[key])[0] for key in (one, other))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return {"first, s": first, "second": second, "peak GB": peak}
+
+
+buckets = partial(two_keys, triangles_by_degree(EDGES, bucket=20), (0, 1, 3), (1, 2, 4))
+squares = partial(two_keys, squares_by_degree(EDGES), (4, 5, 4, 6), (5, 6, 5, 7))
+
+
 def asked(path: str, threads: int) -> dict[str, Any]:
     with open_session(path, threads) as session:
         degrees = EDGES.select(lambda e: e.src)
@@ -115,6 +129,8 @@ LINES: list[tuple[str, Callable[..., dict[str, Any]], bool]] = [
     ("batch", batch, False),
     ("dashboard", dashboard, False),
     ("keys", keys, True),
+    ("buckets", buckets, True),
+    ("squares", squares, False),
     ("asked", asked, False),
     ("fresh", fresh, False),
 ]

@@ -20,6 +20,7 @@ from wpinq.errors import WpinqError, WpinqWarning
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
     options = _parser().parse_args(arguments)
+    options.own_process = arguments is None  # what the process was started with: nothing else runs in it
     command: Callable[[argparse.Namespace], None] = options.command
     try:
         with warnings.catch_warnings():

@@ -142,7 +142,9 @@ def source(
         check_facts(declared, record, weight)
     except PlanError as error:
         raise PlanError(f"source {name!r}: {error}") from None
-    return Query(Node(Source(name, record, repr(record), words, weight, bound, declared, person)))
+    declaration = Source(name, record, repr(record), words, weight, bound, declared, person)
+    declaration.check_size()
+    return Query(Node(declaration))
 
 
 def _person(name: str, told: Mapping[str, Any]) -> Person | None:

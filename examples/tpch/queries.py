@@ -57,7 +57,7 @@ class Example:
 
 
 def _day(column: str) -> str:
-    return f"CAST(strftime({column}, '%Y%m%d') AS BIGINT)"
+    return f"year({column}) * 10000 + month({column}) * 100 + day({column})"
 
 
 def _hundredfold(column: str) -> str:

@@ -246,6 +246,31 @@ def test_an_edge_list_needs_to_be_told_what_an_edge_is(
     assert run(program, tmp_path / "l.db", graph=table, edges=None) == 0
 
 
+def test_edges_of_people_are_cut_by_person(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calls, counting = tmp_path / "calls.csv", tmp_path / "p.wpq"
+    calls.write_text("who,here,there\n" + "".join(f"{who},{a},{a + 1}\n" for who in (1, 2) for a in range(5)))
+
+    def counted(whose: str, edges: str, at_most: int) -> tuple[int, str]:
+        counting.write_text(
+            f'source edges(src: int, dst: int) with person = "{whose}", at_most = {at_most};\n'
+            "var n = edges.Select(e => 0).NoisyCount(1000000.0, over: [0]);\n"
+        )
+        ledger = tmp_path / f"{whose}{at_most}{edges}.db"
+        options = ["--source", f"edges={calls}", "--budget", "edges=10000000", "--columns", "edges=here,there"]
+        code = main(
+            ["run", str(counting), *options, "--edge-list", f"edges={edges}", "--ledger", str(ledger), "--json"]
+        )
+        out, err = capsys.readouterr()
+        return (0, err) if code else (round(json.loads(out)["answers"]["n"]["values"][0]), "")
+
+    assert counted("who", "undirected,keep-duplicates", 2) == (4, "")
+    assert counted("who", "directed,drop-duplicates", 5) == (5, "")
+    assert counted("src", "directed,keep-duplicates", 1) == (5, "")
+    assert "stood there before" in counted("who", "directed", 5)[1]
+    assert "neither" not in counted("dst", "directed,keep-duplicates", 2)[1]
+    assert "in both directions" in counted("src", "undirected,keep-duplicates", 2)[1]
+
+
 def test_one_undirected_edge_never_weighs_two_unless_told(
     program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,8 @@ from tests.support.plans import OPERATORS, random_case
 from wpinq.engines import reference
 from wpinq.engines.contract import at_keys, find_engine
 from wpinq.engines.reference import Reference
-from wpinq.engines.relational.duckdb import key_lookup, warm_tables
+from wpinq.engines.relational.duckdb import asking, key_lookup, warm_tables
+from wpinq.engines.relational.duckdb.connection import Connection
 from wpinq.engines.relational.duckdb.database import Database
 
 EDGES = wp.source("edges", src=int, dst=int)
@@ -157,3 +158,31 @@ def test_the_sides_are_those_of_the_whole_output(engine: str) -> None:
     data = {"numbers": {None: 7.0, 1: 0.5, 2: 1.0, 5: 2.0}}
     assert opened.sides(numbers.plan, data, [2, 0, 9, 2]) == [(0.5, 2), (0, 3.5), (3.5, 0), (0.5, 2)]
     opened.close()
+
+
+def test_what_differs_in_whole_numbers_alone_is_tried_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    execute = Connection.execute
+
+    def counting(self: Connection, sql: str, given: Any = ()) -> Any:
+        if sql.startswith("SELECT * FROM (SELECT"):
+            tried.append(sql)
+        return execute(self, sql, given)
+
+    monkeypatch.setattr(Connection, "execute", counting)
+
+    def number(plans: list[wp.Query]) -> int:
+        tried.clear()
+        for query in plans:
+            database.evaluate(query.plan, {"edges": {}}, keys=())
+        return len(tried)
+
+    assert number([EDGES.where(lambda e, i=i: e.src > i).select(lambda e: e.dst) for i in (3, 4, -5)]) == 1
+    assert number([EDGES.where(lambda e: e.src > 6).select(lambda e: e.src)]) == 1, "another column is another query"
+    assert number([EDGES.where(lambda e: e.src > 2**62).select(lambda e: e.dst)]) == 1, "and a large number"
+    lists = [EDGES.select(lambda e, i=i: wp.sum(wp.range(e.src, e.src + i, limit=9))) for i in (3, 4)]
+    assert number(lists) == 2, "and a list so long"
+    monkeypatch.setattr(asking, "TRIED", 1)
+    one, other = (EDGES.select(lambda e: e.src // 3), EDGES.select(lambda e: e.dst // 3))
+    assert [number([query]) for query in (one, one, other, one)] == [1, 0, 1, 1]
+    assert len(database.open().tables.tried) == 1

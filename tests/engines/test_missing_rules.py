@@ -25,6 +25,7 @@ TEXTS = wp.source("texts", str)
 def forget_checks() -> None:
     """What was checked with a rule is not remembered without it, nor the other way round."""
     compiler._compiled.cache_clear()
+    compiler._written.clear()
     database._drafts._shut()
     for engine in SQL:
         find_engine(engine).check.cache_clear()  # type: ignore[attr-defined]

@@ -975,6 +975,27 @@ table("to_timestamp", D, lambda x: wp.cast(x, datetime), (EVE, datetime(1969, 12
 table("to_timestamp", N, lambda x: wp.cast(x, datetime), (-1, BEFORE), (MOST, None), (LEAST, None), (None, None))
 table("to_time", T, lambda x: wp.cast(x, time), (NOON, time(12, 30, 1, 5)), (BEFORE, time.max), (None, None))
 table("to_time", N, lambda x: wp.cast(x, time), (0, time(0)), (86399999999, time.max), (86400000000, None), (-1, None))
+table(
+    "to_time",
+    S,
+    lambda x: wp.cast(x, time),
+    ("12:30", time(12, 30)),
+    ("12:30:01", time(12, 30, 1)),
+    ("12:30:01.5", time(12, 30, 1, 500_000)),
+    ("23:59:59.999999", time.max),
+    ("24:00:00", None),
+    ("12:60", None),
+    ("12:30:00.", None),
+    ("12:30:1", None),
+    ("12:30:00.1234567", None),
+    ("12:30:00.12345 ", None),
+    ("12-30", None),
+    ("+1:30", None),
+    (" 2:30", None),
+    (LONG, None),
+    ("", None),
+    (None, None),
+)
 table("to_duration", N, lambda x: wp.cast(x, timedelta), (-1, timedelta(microseconds=-1)), (None, None))
 table("to_duration", C, lambda x: wp.cast(x, timedelta), (time(1), timedelta(hours=1)))
 table("to_int", D, lambda x: wp.cast(x, int), (LEAP, 19782), (FIRST, -719162), (None, None))
@@ -1089,6 +1110,31 @@ table(
     (None, (None, None, None)),
 )
 table("to_decimal", N, lambda x: wp.cast(x, P), (3, d("3.00")), (MOST, None), (None, None))
+table(
+    "to_decimal",
+    S,
+    lambda x: wp.cast(x, P),
+    ("1.5", d("1.50")),
+    ("-0.05", d("-0.05")),
+    ("+007.50", d("7.50")),
+    ("-0", d("0.00")),
+    ("92233720368547758.07", Decimal(MOST).scaleb(-2)),
+    ("-92233720368547758.08", Decimal(LEAST).scaleb(-2)),
+    ("92233720368547758.08", None),
+    ("1.505", None),
+    ("1.500", None),
+    (".5", None),
+    ("5.", None),
+    ("-+5", None),
+    ("1.+5", None),
+    ("1.2.3", None),
+    ("1e5", None),
+    ("1_0", None),
+    ("\u0663", None),
+    ("", None),
+    (None, None),
+)
+table("to_decimal", S, lambda x: wp.cast(x, wp.decimal(0)), (str(LEAST), d(str(LEAST))), ("5.0", None), ("5.", None))
 table(
     "to_int",
     P | None,

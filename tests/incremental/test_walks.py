@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -14,7 +14,10 @@ import wpinq as wp
 from tests.incremental import research
 from tests.incremental.test_compiled_swaps import degrees, graph, use_interpreter
 from wpinq.engines.incremental.compiled import EdgeWalk, Goal, SwapWalk
+from wpinq.engines.incremental.compiled.neighbours import graph as walked
+from wpinq.engines.incremental.compiled.neighbours import proposals
 from wpinq.errors import PlanError
+from wpinq.expr.types import INT
 from wpinq.graphs import recipes, subgraphs
 from wpinq.plan.node import Node
 
@@ -167,6 +170,27 @@ def test_an_edge_walk_finds_room_for_more_edges(monkeypatch: pytest.MonkeyPatch)
     walk = EdgeWalk([target], "edges", [], range(20), symmetric=False, changing=1.0)
     walk.run(700, 9.0)
     assert walk.outputs[0]["edges"] == len(walk.edges) == len(canonical(walk.edges)) > 140
+
+
+@pytest.mark.parametrize("closing", [1e-18, 0.4, 0.999])
+def test_no_exchange_is_likelier_to_be_reversed_than_the_bound_says(closing: float) -> None:
+    # two stars with common leaves, whose ends lose all common neighbours at once: the largest ratios there are
+    pairs = [(0, 1), *((end, leaf) for end in (0, 1) for leaf in range(2, 6)), (6, 7), (7, 8), (8, 6), (9, 10)]
+    held = walked.Graph(*walked.numbered(pairs, INT, 2))
+    bound, most = proposals.most_chances(closing, held.edges), 0.0
+    ways = [(*ends, *others) for ends, others in permutations(held.edges.tolist(), 2)]
+    for a, b, p, q in [*ways, *((a, b, q, p) for a, b, p, q in ways)]:
+        if len({a, b, p, q}) < 4:
+            continue
+        held.marks[:] = 0
+        lists, marks = (held.starts, held.neighbours), held.marks
+        for vertex, side in ((a, 0), (p, 1)):
+            proposals.mark_neighbours(vertex, side, 1, *lists, marks)
+        for vertex, side in ((b, 0), (q, 1)):
+            proposals.list_common(vertex, side, 1, *lists, marks, held.common)
+        most = max(most, proposals.chances(a, b, p, q, 1, closing, held.edges, *lists, marks, held.common))
+    assert 0.999 < most < bound
+    assert closing < 0.1 or most > 1.5
 
 
 def test_shares_are_checked() -> None:

@@ -24,7 +24,7 @@ from wpinq.columns.held import HeldColumns
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.person import Person
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Type, record_type, type_from_annotation
-from wpinq.ingest import EdgeList, read_source
+from wpinq.ingest import read_source
 
 VISIT = record_type({"page": STR, "ms": FLOAT.with_nullable()})
 FIELDS = ("user", "page", "ms")
@@ -181,8 +181,6 @@ def test_ids_of_a_csv_file_are_its_text(tmp_path: Path) -> None:
     ("data", "said"),
     [
         ({("a", 1.0): 1.0}, "do not say whose they are"),
-        (EdgeList("g.txt"), "do not say whose they are"),
-        ("g.txt", "do not say whose they are"),
         ([("a", 1.0, 7)], "a row without field names"),
         (np.array([[1, 2]]), "columns without names"),
         (named([(None, "a", 1.0)]), "null"),

@@ -70,6 +70,21 @@ def test_degrees_with_noise_are_near_also_where_all_are_equal(seed: int) -> None
         assert ks(noisy_degrees(degrees, 10.0, seed), degrees) < 0.01
 
 
+def test_a_hub_far_above_all_other_degrees_is_found() -> None:
+    rng = np.random.default_rng(0)
+    degrees = np.append(np.minimum(rng.zipf(2.0, 3000), 80), 1500)
+    limits = fine_limits(2048)
+    off = []
+    for _ in range(8):
+        ccdf = np.array([(degrees > y).sum() for y in range(2048)]) + rng.laplace(scale=10, size=2048)
+        mass = tag_weights(limits, 1500)[degrees].sum(axis=0) + rng.laplace(scale=20, size=len(limits) - 1)
+        found = np.sort(estimate_degrees(ccdf, 10, mass, 20, limits))
+        off.append(found[-1] / 1500 - 1)
+        assert found[-2] < 250
+    assert np.abs(off).max() < 0.25
+    assert np.median(np.abs(off)) < 0.1
+
+
 def test_degrees_lost_in_noise_are_refused() -> None:
     with pytest.raises(AnswersError, match="lost in their noise"):
         estimate_degrees(np.full(8, -50.0), 1.0, np.full(3, -50.0), 1.0, [0, 2, 4, 8])

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from wpinq.columns.flat import column_names, column_types
+from wpinq.columns.merging import merge
 from wpinq.columns.python_rows import fetch
 from wpinq.errors import SessionError
 from wpinq.expr.types import Type
@@ -81,6 +82,11 @@ class HeldColumns(Mapping[Value, float]):
             ((common,),) = connection.execute(query).fetchall()
         return bool(common == self._count)
 
+    def arrow(self) -> Any:
+        """All of it as an Arrow table: `c0`, `c1`, … and `w`, which engines take that do not read DuckDB's files."""
+        with opened() as connection, self.shown(connection, "shown") as table:
+            return connection.sql(f"SELECT * FROM {table}").to_arrow_table()
+
     def items(self) -> Any:
         with opened() as connection, self.shown(connection, "shown") as table:
             return fetch(connection, f"SELECT * FROM {table}", self.type).items()
@@ -111,7 +117,14 @@ def opened() -> Iterator[Any]:
         connection.close()
 
 
-def hold(connection: Any, type_: Type, query: str, in_memory: bool, norm: Fraction | None = None) -> HeldColumns:
+def hold(
+    connection: Any,
+    type_: Type,
+    query: str,
+    in_memory: bool,
+    norm: Fraction | None = None,
+    repeated: str | None = None,
+) -> HeldColumns:
     """Hold what a query gives: columns of records, each once, and their weights.
 
     Parameters
@@ -126,11 +139,12 @@ def hold(connection: Any, type_: Type, query: str, in_memory: bool, norm: Fracti
         Whether to hold it in memory; else in a file without a name where temporary files are.
     norm : Fraction, optional
         The sum of the absolute weights. Unless given, weights are numbers of rows, and are added up.
+    repeated : str, optional
+        Where the query gives rows of weight 1 that may be equal, what equal ones weigh together, as SQL: see `merging`.
     """
     file = os.memfd_create("wpinq") if in_memory and hasattr(os, "memfd_create") else _unnamed()
     try:
-        kinds = [kind for kind in column_types(type_) if kind not in _NUMBERS]
-        count, rows = _write(connection, query, file, norm is None, "auto" if kinds else "uncompressed")
+        count, rows = _write(connection, type_, query, file, norm is None, repeated)
     except BaseException:
         os.close(file)
         raise
@@ -142,7 +156,7 @@ def _unnamed() -> int:
         return os.dup(file.fileno())
 
 
-def _write(connection: Any, query: str, file: int, counted: bool, compression: str) -> tuple[int, int]:
+def _write(connection: Any, type_: Type, query: str, file: int, counted: bool, repeated: str | None) -> tuple[int, int]:
     """Make the table; how many records it has, and how many rows they are, where weights are numbers of rows."""
     with tempfile.TemporaryDirectory(prefix="wpinq-") as folder:
         os.write(file, _empty_database())
@@ -151,15 +165,23 @@ def _write(connection: Any, query: str, file: int, counted: bool, compression: s
         os.symlink(f"/dev/fd/{file}", link)
         connection.execute(f"ATTACH {quoted(link)} AS holding (RECOVERY_MODE no_wal_writes)")
         try:
-            connection.execute(f"SET force_compression = '{compression}'")
-            connection.execute(f"CREATE TABLE holding.held AS {query}")
+            connection.execute(f"CREATE TABLE holding.held ({_columns(type_)})")
+            connection.execute(f"INSERT INTO holding.held {query}")
+            if repeated is not None:
+                merge(connection, "holding.held", column_names(type_), repeated)
             connection.execute("CHECKPOINT holding")
             rows = "coalesce(sum(w::HUGEINT), 0)" if counted else "0"
             ((count, rows),) = connection.execute(f"SELECT count(*), {rows} FROM holding.held").fetchall()
             return count, rows
         finally:
             cleanly(connection, "DETACH holding")
-            cleanly(connection, "RESET force_compression")
+
+
+def _columns(type_: Type) -> str:
+    """The columns of the table, with their types."""
+    columns = zip([*column_names(type_), "w"], [*column_types(type_), "DOUBLE"], strict=True)
+    plain = dict.fromkeys(_NUMBERS, " USING COMPRESSION uncompressed")
+    return ", ".join(f"{name} {kind}{plain.get(kind, '')}" for name, kind in columns)
 
 
 def cleanly(connection: Any, statement: str) -> None:

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import shlex
+import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -89,7 +90,7 @@ def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) ->
     folder = options.folder or _beside(options.out, ".run")
     report_file = options.report or _beside(options.out, ".json")
     _check_places(options, report_file)
-    import_igraph()  # before anything is spent
+    _import_igraph(options.own_process)  # before anything is spent
     import_threadpoolctl()
     if options.plots is not None:
         axes_or_new(None)
@@ -110,6 +111,18 @@ def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) ->
         again = shlex.join(["wpinq", "synthesize", "--resume", "--folder", str(folder), "--out", str(options.out)])
         raise Interrupted(f"interrupted; what was debited stays spent. Go on with: {again}") from None
     _write(graph, options, report_file)
+
+
+def _import_igraph(own_process: bool) -> None:
+    """Import igraph. In a process of our own without matplotlib, which igraph loads to draw with: nobody asks it to."""
+    hidden = own_process and not {"igraph", "matplotlib"} & set(sys.modules)
+    if hidden:
+        sys.modules["matplotlib"] = None  # type: ignore[assignment]
+    try:
+        import_igraph()
+    finally:
+        if hidden:
+            del sys.modules["matplotlib"]
 
 
 def _check_places(options: argparse.Namespace, report_file: Path) -> None:

@@ -5,14 +5,22 @@ from __future__ import annotations
 from wpinq.errors import ExpressionError
 from wpinq.expr import decimal_casts
 from wpinq.expr.build import call, constant, stored
-from wpinq.expr.calendar import civil, days_of
 from wpinq.expr.definition import Mistyped
 from wpinq.expr.infix import to_float as number_to_float
-from wpinq.expr.integers import choose, over, plus, rest, same, times
+from wpinq.expr.integers import choose, over, rest, same, times
 from wpinq.expr.logical_values import DAY, SECOND
 from wpinq.expr.moments import MOMENTS, kept
 from wpinq.expr.nodes import Constant, Expr
 from wpinq.expr.printing import show
+from wpinq.expr.text_casts import (
+    clock_text,
+    date_of_text,
+    date_text,
+    decimal_of_text,
+    joined,
+    padded,
+    time_of_text,
+)
 from wpinq.expr.types import (
     DATE,
     DURATION,
@@ -25,6 +33,7 @@ from wpinq.expr.types import (
     DecimalOf,
     Logical,
     category,
+    decimal,
 )
 
 
@@ -63,7 +72,7 @@ def to_date(value: Expr) -> Expr:
     if value.type == TIMESTAMP:
         return stored("to_date", DATE, lambda moment: over(moment, DAY), value)
     if value.type == STR:
-        return stored("to_date", DATE, _date_of_text, value)
+        return stored("to_date", DATE, date_of_text, value)
     return _counted("to_date", DATE, value)
 
 
@@ -75,9 +84,11 @@ def to_timestamp(value: Expr) -> Expr:
 
 
 def to_time(value: Expr) -> Expr:
-    """The time of day of a timestamp; or of the microseconds since midnight. Null where there is none."""
+    """The time of day of a timestamp; of ISO 8601 text; of microseconds since midnight. Null where there is none."""
     if value.type == TIMESTAMP:
         return stored("to_time", TIME, lambda moment: rest(moment, DAY), value)
+    if value.type == STR:
+        return stored("to_time", TIME, time_of_text, value)
     return _counted("to_time", TIME, value)
 
 
@@ -85,6 +96,8 @@ def to_duration(value: Expr) -> Expr:
     """The duration since midnight of a time of day; or of so many microseconds."""
     if value.type in (TIME, INT):
         return stored("to_duration", DURATION, lambda length: length, value)
+    if value.type == STR:
+        raise ExpressionError(f"text is no duration: write microseconds, and cast wp.cast(x, int), in `{show(value)}`")
     return _counted("to_duration", DURATION, value)
 
 
@@ -97,11 +110,15 @@ def _counted(name: str, type_: Logical, value: Expr) -> Expr:
 
 
 def to_decimal(value: Expr, scale: int) -> Expr:
-    """With so many decimals: of ints exactly, of decimals and floats half to even. Null beyond 64 bits."""
+    """With so many decimals: of ints and text exactly, of decimals and floats half to even. Null beyond 64 bits."""
     if value.type == FLOAT:
         return decimal_casts.from_float(value, scale)
     if isinstance(value.type, DecimalOf) or value.type == INT:
         return decimal_casts.from_decimal(value, scale)
+    if value.type == STR:
+        return stored(
+            "to_decimal", decimal(scale), lambda text, _: decimal_of_text(text, scale), value, constant(scale)
+        )
     raise Mistyped(f"{value.type} cannot be cast to decimal({scale})")
 
 
@@ -126,41 +143,12 @@ def to_category(value: Expr, listed: Expr) -> Expr:
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
-def _joined(*texts: Expr) -> Expr:
-    joined = texts[0]
-    for text in texts[1:]:
-        joined = call("concatenate", joined, text)
-    return joined
-
-
-def _padded(number: Expr, width: int) -> Expr:
-    """The last `width` digits of a number that is not negative and has no more."""
-    return call("substring", call("to_str", plus(number, 10**width)), constant(1), constant(width))
-
-
-def date_text(days: Expr) -> Expr:
-    """YYYY-MM-DD."""
-    year, month, day = civil(days)
-    hyphen = constant("-")
-    return _joined(_padded(year, 4), hyphen, _padded(month, 2), hyphen, _padded(day, 2))
-
-
 def _time_text(moment: Expr) -> Expr:
     """HH:MM:SS, and .ffffff where it is not a whole second."""
-    seconds, fraction = over(moment, SECOND), rest(moment, SECOND)
-    colon = constant(":")
-    parts = (over(seconds, 3600), rest(over(seconds, 60), 60), rest(seconds, 60))
-    hours, minutes, last = (_padded(part, 2) for part in parts)
-    tail = call("where", same(fraction, 0), constant(""), _joined(constant("."), _padded(fraction, 6)))
-    return _joined(hours, colon, minutes, colon, last, tail)
+    fraction = rest(moment, SECOND)
+    tail = call("where", same(fraction, 0), constant(""), joined(constant("."), padded(fraction, 6)))
+    return joined(clock_text(over(moment, SECOND)), tail)
 
 
 def _timestamp_text(moment: Expr) -> Expr:
-    return _joined(date_text(over(moment, DAY)), constant("T"), _time_text(rest(moment, DAY)))
-
-
-def _date_of_text(text: Expr) -> Expr:
-    """The date whose text this is: whatever else it says, its digits written out anew are not the text."""
-    parts = [call("to_int", call("substring", text, constant(a), constant(n))) for a, n in ((0, 4), (5, 2), (8, 2))]
-    days = kept(days_of(*parts), DATE)
-    return choose(call("equal", date_text(days), text), days, None)
+    return joined(date_text(over(moment, DAY)), constant("T"), _time_text(rest(moment, DAY)))

@@ -6,7 +6,7 @@ from wpinq.expr.build import call, constant
 from wpinq.expr.nodes import Expr
 
 
-def _expr(value: Expr | float | None) -> Expr:
+def _expr(value: Expr | float | str | None) -> Expr:
     return value if isinstance(value, Expr) else constant(value)
 
 
@@ -55,7 +55,7 @@ def no(condition: Expr) -> Expr:
     return call("not", condition)
 
 
-def choose(condition: Expr, yes: Expr | float | None, other: Expr | float | None) -> Expr:
+def choose(condition: Expr, yes: Expr | float | str | None, other: Expr | float | str | None) -> Expr:
     """`yes` where the condition holds, else `other`."""
     return call("where", condition, _expr(yes), _expr(other))
 

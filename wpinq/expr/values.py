@@ -20,7 +20,6 @@ from wpinq.expr.types import (
     INT,
     INT_MAX,
     INT_MIN,
-    NULL,
     STR,
     CategoryOf,
     ListOf,
@@ -48,17 +47,18 @@ def normalize(value: object, type_: Type, logical: Callable[[Any, Logical], Valu
         return _normalize_sequence(value, type_, logical)
     if isinstance(type_, Logical):
         return logical(value, type_)
-    if type_ == BOOL:
+    name = getattr(type_, "name", None)  # comparing types takes longer than all the rest
+    if name == BOOL.name:
         if isinstance(value, bool):
             return value
-    elif type_ == INT:
+    elif name == INT.name:
         if isinstance(value, int) and not isinstance(value, bool):
             if INT_MIN <= value <= INT_MAX:
                 return int(value)
             raise UnfitValue("an integer outside 64 bits")
-    elif type_ == FLOAT:
+    elif name == FLOAT.name:
         return _normalize_float(value)
-    elif type_ == STR and isinstance(value, str):
+    elif name == STR.name and isinstance(value, str):
         return _normalize_str(value)
     raise UnfitValue(f"a value that is not of type {type_}")
 
@@ -78,7 +78,7 @@ def _normalize_float(value: object) -> float:
 
 
 def _normalize_str(value: str) -> str:
-    if any(0xD800 <= ord(character) <= 0xDFFF for character in value):
+    if not value.isascii() and any(0xD800 <= ord(character) <= 0xDFFF for character in value):
         raise UnfitValue("a string with a lone surrogate")
     return str.__str__(value)
 
@@ -125,7 +125,7 @@ def canonical_bytes(value: Value, type_: Type) -> bytes:
 
 
 def _write(value: Value, type_: Type, parts: list[bytes]) -> None:
-    if value is None or type_ == NULL:
+    if value is None:
         parts.append(b"n")
     elif isinstance(type_, TupleOf):
         parts.append(b"t" + struct.pack(">I", len(type_.elements)))

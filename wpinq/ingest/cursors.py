@@ -8,6 +8,7 @@ from typing import Any
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.ingest.foreign import computed
+from wpinq.ingest.one_shot import begin, check_unread
 from wpinq.ingest.rejection import Faults
 from wpinq.ingest.rows import columns_scan
 from wpinq.ingest.scan import Scan
@@ -35,7 +36,10 @@ def cursor_scan(connection: Any, cursor: Any, type_: Type) -> Scan:
     what, layout = "the rows of the cursor", Layout.of(type_)
     if cursor.description is None:
         raise SourceRejected("the cursor has no result: execute a query first")
-    places = layout.pick([column[0] for column in cursor.description], what)
+    result = cursor.description
+    check_unread(cursor, result)
+    places = layout.pick([column[0] for column in result], what)
+    begin(cursor, result)
     scan = columns_scan(connection, _cursor_pieces(cursor, places), type_, what)
     scan.small = False
     return scan

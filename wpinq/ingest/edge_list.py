@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from wpinq.columns.held import opened
 from wpinq.errors import PlanError, SourceRejected
+from wpinq.expr.person import ID, Person
 from wpinq.expr.types import INT, STR, TupleOf, Type
 from wpinq.ingest.canonical import any_of
 from wpinq.ingest.conversions import conversions
@@ -69,6 +70,11 @@ class EdgeList:
     -----
     Reading costs no privacy: nothing is released. Dropping edges changes what is protected, which is the curator's
     choice and made before.
+
+    Where a source declares a person, each line is one person's: of the id in a column beside the ends (csv, parquet,
+    tables), or of one end, whose edges those then are that name it there; an undirected edge is of neither end. Loops,
+    the order of ends and duplicates are settled among the lines of each person before they are cut. Then equal edges
+    of several people are dropped to one, kept, or refused.
 
     Examples
     --------
@@ -157,21 +163,45 @@ class EdgeList:
             raise PlanError("nodes are of type int or str")
         return self.records(TupleOf((None, None), (_NODES[node], _NODES[node])))
 
-    def scan(self, connection: Any, type_: Type, stack: ExitStack) -> Scan:
-        """A scan of the edges as records of a source's type, in a DuckDB with a place for the staging table."""
+    def scan(self, connection: Any, type_: Type, stack: ExitStack, person: Person | None = None) -> Scan:
+        """A scan of the edges as records of a source's type, in a DuckDB with a place for the staging table.
+
+        Where a person is declared, it is of rows of `person.identified(type_)`.
+        """
         if not isinstance(type_, TupleOf) or type_.nullable or type_.elements not in [(end, end) for end in _ENDS]:
             raise SourceRejected(
                 f"an edge list holds records of two int or two str fields, not of type {type_}: offer csv, parquet, a "
                 "table or rows (networkx.to_pandas_edgelist gives the attributes of edges too)"
             )
-        ends = tuple(end.with_nullable(False) for end in type_.elements)
-        return self._told(self._rows(connection, TupleOf(self.columns or type_.names, ends), stack))
+        names, types = self.columns or type_.names, tuple(end.with_nullable(False) for end in type_.elements)
+        if person is not None:
+            self._check_whose(person, (*names, *type_.names))
+            if person.id_field(type_) is None:
+                names, types = (*names, person.column), (*types, ID)
+        return self._told(self._rows(connection, TupleOf(names, types), stack))
+
+    def _check_whose(self, person: Person, ends: Sequence[str | None]) -> None:
+        """Refuse edges that do not say whose they are."""
+        column = person.column
+        if column in ends and not self.is_directed:
+            raise SourceRejected(
+                f"an undirected edge is as much of one end as of the other, and {column!r} is the one that comes first "
+                "by chance: offer each edge in both directions with directed=True (a graph as graph.to_directed()), "
+                f"where those that have a node as {column!r} are its own; or name a column of ids beside the ends"
+            )
+        without = self.path is not None and not _has_columns(self.path)
+        if column not in ends and (without or is_graph(self.graph)):
+            raise SourceRejected(
+                f"the data do not say whose they are: they hold two nodes to an edge, and no {column!r}. Offer a csv "
+                "or parquet file or a table with this column (networkx.to_pandas_edgelist gives attributes of edges), "
+                f"or declare the end whose edges they are, as person={ends[-2]!r}"
+            )
 
     def _rows(self, connection: Any, type_: TupleOf, stack: ExitStack) -> Scan:
         """The edges as they stand."""
         path, data = self.path, self.graph
-        files = None if path is None else parquet_files(path)
-        if path is not None and (files is not None or format_of(path) == ".csv"):
+        if path is not None and _has_columns(path):
+            files = parquet_files(path)
             if None in type_.names:
                 raise SourceRejected(f'{path} has named columns: say which, as columns=("origin", "destination")')
             if files is None:
@@ -201,7 +231,7 @@ class EdgeList:
 
     def _told(self, scan: Scan) -> Scan:
         """A scan of edges, read as the options say."""
-        (one, other), anew = scan.leaves, scan.anew
+        (one, other, *_), anew = scan.leaves, scan.anew
         loop = f"{one} = {other}"
         if not self.is_directed:
             scan.leaves, scan.checked = _in_order(scan.leaves), _in_order(scan.checked)
@@ -218,9 +248,14 @@ class EdgeList:
         return scan
 
 
-def _in_order(ends: Sequence[str]) -> Sequence[str]:
-    """Two nodes as SQL, the smaller one first; nothing of nothing."""
-    return [f"{order}({', '.join(ends)})" for order in ("least", "greatest")] if ends else ends
+def _in_order(leaves: Sequence[str]) -> Sequence[str]:
+    """Two nodes as SQL, the smaller one first, before what else there is; nothing of nothing."""
+    ends = ", ".join(leaves[:2])
+    return [*(f"{order}({ends})" for order in ("least", "greatest")), *leaves[2:]] if leaves else leaves
+
+
+def _has_columns(path: Path) -> bool:
+    return format_of(path) == ".csv" or parquet_files(path) is not None
 
 
 def _is_path(graph: object) -> bool:

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 from wpinq.columns.held import quoted
 from wpinq.columns.python_rows import load
 from wpinq.errors import SourceRejected
-from wpinq.expr.types import Type
+from wpinq.expr.types import DURATION, Type
 from wpinq.ingest.canonical import of_column, of_text, readable_as_text
 from wpinq.ingest.rejection import Tally, reject
 from wpinq.ingest.scan import STAGED, Scan, in_order
@@ -188,7 +188,12 @@ def csv_scan(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Scan
     layout = Layout.of(type_)
     for kind in layout.types:
         if not readable_as_text(kind):
-            raise SourceRejected(f"a csv file cannot hold a field of type {kind}: offer rows or a parquet file")
+            instead = (
+                "; or declare int and write microseconds, of which wp.cast(x, datetime.timedelta) makes durations"
+                if kind == DURATION
+                else ""
+            )
+            raise SourceRejected(f"a csv file cannot hold a field of type {kind}: offer rows or parquet{instead}")
     file = open_file(path, stack)
     plain = _is_plain(file)
     header, names = next(_lines(file, path), []), str(path)

@@ -15,6 +15,12 @@ from wpinq.ingest.promises import enforce, refuse_records
 from wpinq.ingest.scan import Scan, held_rows
 
 _KEPT = "kept_of_people"
+_TIMES = {
+    "keep": "m",
+    "drop": "CAST(1 AS BIGINT)",  # among the rows of one person: what others have has no say before the cut
+    "refuse": "CASE WHEN sum(m) OVER (PARTITION BY {}) > 1 THEN error('twice') ELSE m END",
+}
+"""How often a row counts that stands there `m` times for a person, by `Scan.repeats`."""
 
 
 def held_people(connection: Any, scan: Scan, type_: Type, person: Person, facts: frozenset[str]) -> HeldColumns:
@@ -34,12 +40,18 @@ def held_people(connection: Any, scan: Scan, type_: Type, person: Person, facts:
         What the dataset, and what any people leave of it, must keep.
     """
 
+    repeats, names = scan.repeats, ", ".join(column_names(type_))
+
     def dataset(rows: str) -> str:
         owned = f"SELECT *, {_whose(type_, person)} AS p FROM ({rows}) AS rows"
-        kept = kept_of(f"({counted(owned, type_)})", type_, person.at_most, DUCKDB)
+        each = f"SELECT p, {names}, {_TIMES[repeats].format(names)} AS m FROM ({counted(owned, type_)}) AS counted"
+        kept = kept_of(f"({each})", type_, person.at_most, DUCKDB)
         if "symmetric" in facts:  # looked at once more by person, as it is held
             connection.execute(f"CREATE OR REPLACE TEMP TABLE {_KEPT} AS {kept}")
-        return weighed(_KEPT if "symmetric" in facts else f"({kept})", type_, person, DUCKDB)
+        together = weighed(_KEPT if "symmetric" in facts else f"({kept})", type_, person, DUCKDB)
+        if repeats == "keep" or person.nested:
+            return together
+        return f"SELECT {names}, CAST(1 AS DOUBLE) AS w FROM ({together}) AS together"
 
     try:
         held, scan = held_rows(connection, scan, person.record(type_), dataset)

@@ -17,6 +17,7 @@ from wpinq.expr.types import Type
 from wpinq.ingest.canonical import of_column
 from wpinq.ingest.exact_scans import INTERVAL, dtype_name, duration_of, for_arrow, is_plain, rounds
 from wpinq.ingest.foreign import computed
+from wpinq.ingest.one_shot import begin, check_unread
 from wpinq.ingest.rows import columns_scan
 from wpinq.ingest.scan import STAGED, Scan, in_order
 from wpinq.ingest.typed_columns import PLAIN_KINDS, Layout
@@ -107,7 +108,7 @@ def _native(connection: Any, table: _Table, layout: Layout, stack: contextlib.Ex
         columns = [f"nullif({g}, 'nan')" if null else g for g, null in zip(names, table.nan_is_null, strict=True)]
     fields = [of_column(*column) for column in zip(columns, types, layout.types, strict=True)]
     labels = [layout.label(i) + (table.notes[i] if table.notes else "") for i in range(len(names))]
-    scan = Scan.of_fields(table.what, source, fields, labels, small=table.small)
+    scan = Scan.of_fields(table.what, source, fields, labels, small=table.small, looks=table.small)
     if table.again is not None:
         unread = replace(table, offered=table.again, again=None)
         scan.places, scan.anew = False, lambda: _native(connection, unread, layout, stack)
@@ -243,8 +244,10 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
     schema = pyarrow.schema([pyarrow.field(f"g{i}", data.schema.field(place).type) for i, place in enumerate(places)])
     rounded = rounds(schema.types)
     if once:
+        check_unread(data)
 
         def batches() -> Iterator[Any]:
+            begin(data)
             for batch in data:
                 chosen = pyarrow.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
                 chosen.validate(full=True)  # what DuckDB takes for text must be UTF-8
@@ -278,6 +281,7 @@ def _duckdb(data: Any, layout: Layout) -> _Table:
     what = "the relation"
     places = layout.pick(data.columns, what)
     columns = [for_arrow(f"#{place + 1}", data.types[place], layout.label(i)) for i, place in enumerate(places)]
+    _check_free(data)
     picked = data.project(", ".join(columns))
     try:
         import pyarrow  # noqa: F401 - without it there is a stream, which is computed again for each look at its schema
@@ -293,6 +297,25 @@ def _duckdb(data: Any, layout: Layout) -> _Table:
         return reading[0]
 
     return _Table(what, rows, once=True, again=rows, small=False)
+
+
+def _check_free(relation: Any) -> None:
+    """Refuse a relation that its own connection cannot compute now: found without any of its rows."""
+    import duckdb
+
+    free = True
+    try:
+        relation.limit(0).fetchall()
+    except duckdb.ResourceInUseException:
+        free = False
+    except duckdb.Error:
+        pass  # of the relation itself: its rows are asked for next
+    if not free:
+        raise SourceRejected(
+            "the relation cannot be read while its connection has an unfinished result: fetch that to its end "
+            "(connection.complete()) or close its reader; or make the relation on another connection, as "
+            "connection.cursor() gives one"
+        )
 
 
 _READERS: dict[str, Callable[[Any, Layout], _Table]] = {

@@ -29,6 +29,8 @@ def enforce(
 
     With a unit weight, that of the items of a mapping, they are held to it as well: a symmetric edge is two of them.
     """
+    if not facts:
+        return
     with held.shown(connection, "checking") as table:
         for fact in sorted(facts):
             reason, breaches = _CHECKS[fact]

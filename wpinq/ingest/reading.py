@@ -26,6 +26,7 @@ from wpinq.ingest.promises import enforce
 from wpinq.ingest.rows import mapping_scan, rows_scan
 from wpinq.ingest.scan import Scan, held_rows, staged
 from wpinq.ingest.spark_frames import read_frame
+from wpinq.interrupts import interruptible
 
 _EDGE_LISTS = (".txt", ".tsv", ".edges")
 
@@ -106,25 +107,26 @@ def read_source(
     record = type_ if person is None else person.record(type_)
     check_facts(facts, record, unit_weight)
     if isinstance(data, EngineDataset):
-        return read_frame(data.frame, type_, unit_weight=unit_weight, cap=cap, facts=facts, person=person)
+        frame, told = data.frame, {"unit_weight": unit_weight, "cap": cap}
+        return interruptible(lambda: read_frame(frame, type_, **told, facts=facts, person=person))
     data = as_edge_list(data)
     if not isinstance(data, Mapping) and unit_weight < 1:
         raise SourceRejected(
             f"a row weighs 1, above the unit weight {unit_weight}: offer a mapping {{record: weight}}, or "
             "declare a larger unit_weight"
         )
-    if person is not None and (isinstance(data, Mapping) or _is_edge_list(data)):
+    if person is not None and isinstance(data, Mapping):
         raise SourceRejected(
             "the data do not say whose they are: offer rows by field name, a table, csv or parquet, with the ids of "
-            f"people in a column {person.column!r}; weights of their own, and edge lists, have none"
+            f"people in a column {person.column!r}; weights of their own have none"
         )
-    held = None
-    with suppress(duckdb.Error), database() as connection, ExitStack() as stack:  # its words may quote rows
-        stack.enter_context(staged(connection))
-        if person is not None:
-            scan = _scan(connection, data, person.identified(type_), stack)
-            held = held_people(connection, scan, type_, person, facts)
-        else:
+
+    def read() -> HeldColumns | None:
+        with suppress(duckdb.Error), database() as connection, ExitStack() as stack:  # its words may quote rows
+            stack.enter_context(staged(connection))
+            if person is not None:
+                scan = _scan(connection, data, type_, stack, person)
+                return held_people(connection, scan, type_, person, facts)
             if isinstance(data, Mapping):
                 scan = mapping_scan(connection, data, type_, unit_weight)
             else:
@@ -133,7 +135,10 @@ def read_source(
                     scan.conversions = conversions(_library(data), type_)
             kept, scan = held_rows(connection, scan, type_)
             enforce(connection, facts, kept, scan, unit_weight if isinstance(data, Mapping) else None)
-            held = kept
+            return kept
+        return None
+
+    held = interruptible(read)
     if held is None:
         raise SourceRejected("the data cannot be read, or changed while they were read: read them yourself to see why")
     return _within(cap, held)
@@ -163,13 +168,14 @@ def _library(data: object) -> str:
     return library_of(data) or ("cursor" if is_cursor(data) else "rows")
 
 
-def _scan(connection: Any, data: object, type_: Type, stack: ExitStack) -> Scan:
+def _scan(connection: Any, data: object, type_: Type, stack: ExitStack, person: Person | None = None) -> Scan:
     if isinstance(data, str) and "\n" in data:
         raise SourceRejected("a str is the path of a file, never its content: offer the path, or rows")
     if isinstance(data, (str, os.PathLike)):
-        return _scan_path(connection, Path(data), type_, stack)
+        return _scan_path(connection, Path(data), type_, stack, person)
     if isinstance(data, EdgeList):
-        return data.scan(connection, type_, stack)
+        return data.scan(connection, type_, stack, person)
+    type_ = _identified(type_, person)
     library = library_of(data)
     if library is not None:
         return table_scan(connection, data, library, type_, stack)
@@ -195,14 +201,18 @@ def _is_edge_list(data: object) -> bool:
     return isinstance(data, EdgeList)
 
 
-def _scan_path(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Scan:
+def _identified(type_: Type, person: Person | None) -> Type:
+    return type_ if person is None else person.identified(type_)
+
+
+def _scan_path(connection: Any, path: Path, type_: Type, stack: ExitStack, person: Person | None) -> Scan:
     files = parquet_files(path)
     if files is not None:
-        return parquet_scan(connection, path, files, type_, stack)
+        return parquet_scan(connection, path, files, _identified(type_, person), stack)
     if format_of(path) in _EDGE_LISTS:
-        return EdgeList(path).scan(connection, type_, stack)
+        return EdgeList(path).scan(connection, type_, stack, person)
     if format_of(path) == ".csv":
-        return csv_scan(connection, path, type_, stack)
+        return csv_scan(connection, path, _identified(type_, person), stack)
     raise SourceRejected(
         "the ending of the path says no format: use .csv, .csv.gz, .parquet, or .txt, .tsv, .edges (or these "
         "with .gz) for an edge list; EdgeList(path) reads an edge list of any name"

@@ -14,6 +14,7 @@ from wpinq.columns.python_rows import create, insert
 from wpinq.expr.person import ID
 from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import UnfitValue
+from wpinq.ingest.one_shot import begin, check_unread
 from wpinq.ingest.promises import largest_float, norm
 from wpinq.ingest.rejection import Faults, Tally
 from wpinq.ingest.scan import STAGED, Scan, in_order, listed
@@ -27,6 +28,8 @@ _Piece = tuple[Sequence[Column], Faults]
 
 def rows_scan(connection: Any, rows: Iterable[Any], type_: Type, what: str = "the rows") -> Scan:
     """Rows, of which each weighs 1."""
+    check_unread(rows)
+    begin(rows)
     return columns_scan(connection, _columns(rows, type_), type_, what)
 
 

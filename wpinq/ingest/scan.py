@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from wpinq.columns.flat import column_names
 from wpinq.columns.held import HeldColumns, cleanly, hold
+from wpinq.columns.merging import repeats_often
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import UNFIT, Canonical, Unfit, any_of
@@ -42,6 +43,8 @@ class Scan:
         The columns of the record, which end the query where a row is unfit; or nothing, where `unfit` has to be asked.
     small : bool
         Whether it is known that they fit into memory.
+    looks : bool
+        Whether the first rows can be looked at without computing others.
     number : str
         The position of a row from 0, as SQL.
     places : bool
@@ -70,6 +73,7 @@ class Scan:
     unfit: Sequence[Unfit] = ()
     checked: Sequence[str] = ()
     small: bool = True
+    looks: bool = True
     number: str = "row_number() OVER () - 1"
     places: bool = True
     found: Tally = field(default_factory=Tally)
@@ -178,7 +182,10 @@ def _held(connection: Any, scan: Scan, type_: Type, dataset: Callable[[str], str
     if dataset is not None:
         query = dataset(scan.rows())
     elif scan.norm is None:
-        query = f"SELECT {names}, {scan.weight} AS w FROM ({scan.rows()}) GROUP BY {names}"
+        rows = scan.rows()
+        if not (scan.looks and repeats_often(connection, rows, column_names(type_))):
+            return hold(connection, type_, f"SELECT {names}, 1 AS w FROM ({rows})", scan.small, repeated=scan.weight)
+        query = f"SELECT {names}, {scan.weight} AS w FROM ({rows}) GROUP BY {names}"
     else:
         query = f"SELECT {names}, w FROM {scan.source} WHERE w <> 0"
     return hold(connection, type_, query, scan.small, scan.norm)
@@ -203,7 +210,8 @@ def _refuse(connection: Any, scan: Scan) -> None:
     unfit = [*scan.unfit]
     source = scan.source
     if scan.repeats == "refuse":
-        nth = f"row_number() OVER (PARTITION BY {', '.join(scan.leaves)} ORDER BY place) AS nth"
+        edge = ", ".join(scan.leaves[:2])  # whosever it is
+        nth = f"row_number() OVER (PARTITION BY {edge} ORDER BY place) AS nth"
         source = f"(SELECT *, {nth} FROM (SELECT *, {scan.number} AS place FROM {source}))"
         unfit.append(("nth > 1", "an edge that stood there before (drop duplicates to leave it out)"))
     number = "place" if scan.repeats == "refuse" else scan.number

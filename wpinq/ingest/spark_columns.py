@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from wpinq.expr.logical_values import limits
-from wpinq.expr.types import BOOL, DATE, FLOAT, INT, STR, TIMESTAMP, CategoryOf, DecimalOf, Type
+from wpinq.expr.types import (
+    BOOL,
+    DATE,
+    DURATION,
+    FLOAT,
+    INT,
+    STR,
+    TIME,
+    TIMESTAMP,
+    CategoryOf,
+    DecimalOf,
+    Type,
+)
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _KINDS: dict[Type, tuple[str, ...]] = {
@@ -17,6 +30,8 @@ _KINDS: dict[Type, tuple[str, ...]] = {
 }
 """What Spark may call a type; the last is the canonical form."""
 _DAY = 86_400_000_000
+_CLOCK = re.compile(r"time\([0-6]\)")
+_SPAN = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +68,10 @@ def spark_column(column: Any, kind: str, type_: Type) -> SparkColumn | None:
         return _in_range(sql.unix_micros(column), type_)
     if type_ == TIMESTAMP and kind == "timestamp_ntz":
         return _in_range(_of_clock(column), type_)
+    if type_ == TIME and _CLOCK.fullmatch(kind):
+        return _in_range(_microseconds(column), type_)
+    if type_ == DURATION and _SPAN.fullmatch(kind):
+        return SparkColumn(_microseconds(column.cast("interval day to second")))
     if type_ == BOOL and kind in _INTEGERS:
         bit = sql.coalesce(column.isin(0, 1), sql.lit(True))
         return SparkColumn(column == 1, ~bit, "an integer that is neither 0 nor 1, where bool is declared")
@@ -65,8 +84,14 @@ def spark_column(column: Any, kind: str, type_: Type) -> SparkColumn | None:
 def _in_range(value: Any, type_: Type) -> SparkColumn:
     from pyspark.sql import functions as sql
 
+    beyond = "a day" if type_ == TIME else "the years 1 to 9999"
     outside = sql.coalesce(~value.between(*limits(type_)), sql.lit(False))
-    return SparkColumn(value, outside, f"a {type_} outside the years 1 to 9999")
+    return SparkColumn(value, outside, f"a {type_} outside {beyond}")
+
+
+def _microseconds(column: Any) -> Any:
+    """Of a time of day, or of days and seconds, of which Spark makes seconds with six decimals, exactly."""
+    return (column.cast("decimal(20,6)") * 1_000_000).cast("bigint")
 
 
 def _of_clock(column: Any) -> Any:

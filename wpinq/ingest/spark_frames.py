@@ -10,8 +10,9 @@ from typing import Any
 from wpinq.dataset import EngineDataset, WeightRange
 from wpinq.errors import SourceRejected
 from wpinq.expr.person import Person
-from wpinq.expr.types import DURATION, FLOAT, INT, STR, TIME, CategoryOf, ListOf, TupleOf, Type
+from wpinq.expr.types import FLOAT, INT, STR, CategoryOf, ListOf, TupleOf, Type
 from wpinq.ingest.canonical_rows import SPARK
+from wpinq.ingest.conversions import conversion
 from wpinq.ingest.people import asymmetric, kept_of, weighed
 from wpinq.ingest.spark_columns import SparkColumn, spark_column
 from wpinq.ingest.typed_columns import Layout
@@ -38,7 +39,7 @@ def read_frame(
     frame : pyspark.sql.DataFrame
         It is evaluated once.
     type_ : Type
-        The declared type: one or more int, float, bool, str, date, timestamp, decimal or category, each perhaps null.
+        The declared type: one or more fields, each of single values, perhaps null; no list and no record.
     unit_weight, cap, facts, person
         As `read_source` has them.
 
@@ -65,13 +66,16 @@ def read_frame(
     columns, kinds = _columns(frame)
     places = layout.pick(columns, _WHAT)
     for i, (place, field) in enumerate(zip(places, layout.types, strict=True)):
-        if isinstance(field, (ListOf, TupleOf)) or field in (TIME, DURATION):
+        if isinstance(field, (ListOf, TupleOf)):
             raise SourceRejected(
-                f"{_WHAT}: {layout.label(i)} is none of int, float, bool, str, date, timestamp, decimal and category: "
-                "offer rows instead"
+                f"{_WHAT}: {layout.label(i)} is a list or a record, and its fields hold single values: make a row of "
+                "each element (functions.explode), a field of each part (functions.col('whole.part')), or offer a "
+                "table or rows"
             )
         if spark_column(sql.lit(None), kinds[place], field) is None:
-            raise SourceRejected(f"{_WHAT}: {layout.label(i)} is of another type than {field}: cast it in Spark")
+            words = conversion("spark", columns[place], field)
+            how = f" To convert it: {words}." if words else ""
+            raise SourceRejected(f"{_WHAT}: {layout.label(i)} is of another type than {field}.{how}")
     given = frame.toDF(*[f"g{i}" for i in range(len(frame.columns))])
     found = [
         spark_column(sql.col(f"g{place}"), kinds[place], field)
@@ -159,7 +163,7 @@ def _checked_people(
         if not fault:
             made = spark.sql(weighed("{kept}", type_, person, SPARK), kept=holding[1])
             holding.append(made.localCheckpoint(eager=True))
-            fault, weight_range = _first_fault(holding[2], {}, cap, facts)
+            fault, weight_range = _first_fault(holding[2], {}, cap, facts, person)
             read = None if fault else EngineDataset(holding.pop(), weight_range)
     if not holding and read is None:
         fault = _unfit_column(given, columns, layout)
@@ -229,7 +233,9 @@ def _row_fault(rows: Any, unfit: Mapping[str, Any]) -> str:
     return next((words for words, is_so in zip(unfit, found, strict=True) if is_so), "")
 
 
-def _first_fault(held: Any, unfit: Mapping[str, Any], cap: Fraction, facts: frozenset[str]) -> tuple[str, WeightRange]:
+def _first_fault(
+    held: Any, unfit: Mapping[str, Any], cap: Fraction, facts: frozenset[str], person: Person | None = None
+) -> tuple[str, WeightRange]:
     """What is wrong with the dataset, if anything is; and the range of its weights."""
     from pyspark.sql import functions as sql
 
@@ -241,7 +247,8 @@ def _first_fault(held: Any, unfit: Mapping[str, Any], cap: Fraction, facts: froz
             f"has a total weight above the cap {cap} that the source declares: declare a larger cap, or offer less data"
         )
     if "unit_weights" in facts and greatest not in (None, 1.0):
-        faults.append("has a row twice, where the source declares unit_weights")
+        what = "two people with the same rows" if person is not None and person.nested else "a row twice"
+        faults.append(f"has {what}, where the source declares unit_weights")
     if not faults and "symmetric" in facts and _has_reverse(held, same_weight=True, how="left_anti"):
         faults.append("has (a, b) and (b, a) of different weight, where the source declares symmetric")
     if not faults and "simple" in facts and _has_reverse(held, same_weight=False, how="left_semi"):

@@ -23,7 +23,7 @@ from wpinq.plan.certify import Certificate, certify
 from wpinq.plan.demand import chain_of_parts, charges, demand
 from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
-from wpinq.plan.promises import with_facts
+from wpinq.plan.redeclared import with_facts
 
 NOT_MEASURED = "release takes measurements: end the query with .noisy_count(epsilon=...) or another sink"
 

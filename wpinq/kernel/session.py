@@ -23,6 +23,7 @@ from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
 from wpinq.expr.values import Value, canonical_bytes
 from wpinq.ingest import read_source
+from wpinq.interrupts import interruptible
 from wpinq.kernel.accounts import accounts_of, check_single
 from wpinq.kernel.charge import budget_to_nano, from_nano, to_nano
 from wpinq.kernel.ledger import Account, Ledger, Pricing
@@ -211,8 +212,12 @@ class Session:
     def _same(self, one: Data, other: Data) -> bool:
         if not (isinstance(one, HeldColumns) and isinstance(other, HeldColumns)):
             return one == other
-        with self._engine.checking() as connection:
-            return one.same(other, connection)
+
+        def compared() -> bool:
+            with self._engine.checking() as connection:
+                return one.same(other, connection)
+
+        return interruptible(compared)
 
     def set_budget(self, source: str, budget: object) -> None:
         """Change a source's budget: a recorded act of the curator, never below what is spent."""
@@ -395,7 +400,7 @@ class Session:
         if tuple((protected.source.source, protected.version) for protected in held) != order.versions:
             raise SessionError(_CHANGED)
         try:
-            return function(order, held, *args, **kw)
+            return interruptible(lambda: function(order, held, *args, **kw))
         except Exception:
             pass
         # Outside of the handler, so that neither the error nor the frames that hold data hang on to this one.

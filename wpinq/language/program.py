@@ -12,7 +12,7 @@ from wpinq.language.unparse import print_program
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
-from wpinq.plan.promises import with_facts
+from wpinq.plan.redeclared import with_facts
 from wpinq.query import Query
 
 

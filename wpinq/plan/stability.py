@@ -73,7 +73,7 @@ def stability(root: Node) -> Mapping[Node, Stability]:
     steps = _above_cuts(root)
     paths = _paths(root, steps)
     signs = upward(root, lambda node, inputs: node.operator.nonnegative(*inputs))
-    return {node: _from_cut(root, node, paths[node.digest], steps, signs) for node in steps if _is_cut(node)}
+    return {node: _from_cut(node, paths[node.digest], steps, signs) for node in steps if _is_cut(node)}
 
 
 def _is_cut(node: Node) -> bool:
@@ -98,36 +98,48 @@ def _paths(root: Node, steps: list[Node]) -> Mapping[bytes, int]:
     return counts
 
 
-def _from_cut(root: Node, cut: Node, paths: int, steps: list[Node], signs: Mapping[bytes, bool]) -> Stability:
+def _from_cut(cut: Node, paths: int, steps: list[Node], signs: Mapping[bytes, bool]) -> Stability:
     """The largest over the ways in which the cut changes by one step, a unit of its weight."""
-    exact = isinstance(cut.operator, Source) and cut.operator.exact
     if isinstance(cut.operator, Source):
         ways = cut.operator.steps()
     else:
         ways = ((added([(any_record("unit", cut.type), ONE)]), Fraction(1)),)
     bound, rules = Fraction(0), frozenset[str]()
-    for change, weight in ways:
-        moved = _moved(cut, change, exact, steps, signs)
+    for way, (change, weight) in enumerate(ways):
+        moved = _moved(cut, way, change, steps, signs)
         bound, rules = max(bound, moved.total / weight), rules | moved.rules
     if not 0 < bound < paths:
         return Stability(paths, Fraction(paths))
     return Stability(paths, bound, tuple(sorted(rules)))
 
 
-def _moved(cut: Node, change: Change, exact: bool, steps: list[Node], signs: Mapping[bytes, bool]) -> Change:
-    """How the root changes by one step at a cut, all other cuts standing still.
+_KNOWN: dict[tuple[bytes, int, bytes], Moved] = {}
+"""Digest of a cut, way of its change, digest of a step -> what is known there: plans of a batch share most steps."""
 
-    Bounds on weights are no use where a step is not of whole records of weight 1: they do not shrink with it.
-    """
+_KNOWN_LIMIT = 8192
+
+
+def _moved(cut: Node, way: int, change: Change, steps: list[Node], signs: Mapping[bytes, bool]) -> Change:
+    """How the root changes by one step at a cut, all other cuts standing still."""
+    if len(_KNOWN) > _KNOWN_LIMIT:
+        _KNOWN.clear()
     found: dict[bytes, Moved] = {}
     for node in steps:
-        below = [found[child.digest] for child in node.inputs] if not _is_cut(node) else []
-        nonnegative = signs[node.digest]
-        operator = node.operator
-        of_cut = change if node.digest == cut.digest else NOTHING_MOVES
-        of_node = of_cut if _is_cut(node) else operator.change(*below)
-        ceiling = NO_CEILING
-        if exact and nonnegative and not isinstance(operator, Partition):
-            ceiling = operator.ceiling(*(moved.ceiling for moved in below))
-        found[node.digest] = Moved(of_node, nonnegative, ceiling)
+        key = cut.digest, way, node.digest
+        moved = _KNOWN.get(key)
+        if moved is None:
+            below = () if _is_cut(node) else tuple(found[child.digest] for child in node.inputs)
+            moved = _KNOWN[key] = _at(node, below, signs[node.digest], cut, change)
+        found[node.digest] = moved
     return found[steps[-1].digest].change
+
+
+def _at(node: Node, below: tuple[Moved, ...], nonnegative: bool, cut: Node, change: Change) -> Moved:
+    """What is known of one step. Bounds on weights are of use only where steps are of whole records of weight 1."""
+    of_cut = change if node == cut else NOTHING_MOVES
+    of_node = of_cut if _is_cut(node) else node.operator.change(*below)
+    exact = isinstance(cut.operator, Source) and cut.operator.exact
+    ceiling = NO_CEILING
+    if exact and nonnegative and not isinstance(node.operator, Partition):
+        ceiling = node.operator.ceiling(*(moved.ceiling for moved in below))
+    return Moved(of_node, nonnegative, ceiling)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, time
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -87,11 +88,55 @@ def test_a_frame_that_is_not_exactly_of_the_types_is_refused(spark: Any, changes
         assert message in str(caught.value)
 
 
-def test_times_of_day_are_offered_as_rows(spark: Any) -> None:
-    clocks = wp.source("clocks", at=time)
+SPANS = wp.source("spans", at=time | None, span=timedelta, part=timedelta)
+
+
+@pytest.fixture
+def times(spark: Any) -> Iterator[Any]:
+    """Spark with the type of times of day, which has to be asked for."""
+    spark.conf.set("spark.sql.timeType.enabled", "true")
+    yield spark
+    spark.conf.unset("spark.sql.timeType.enabled")
+
+
+def test_times_of_day_and_durations_of_a_frame_are_read_exactly(times: Any) -> None:
+    spark = times
+    columns = """TIME'23:59:59.999999' AS at, INTERVAL '-1 02:03:04.000005' DAY TO SECOND AS span,
+        INTERVAL '7' DAY AS part"""
+    longest = "INTERVAL '1' SECOND * 9223372036854.775807 AS span, INTERVAL '-90' MINUTE AS part"
+    frame = spark.sql(f"SELECT {columns}").union(spark.sql(f"SELECT CAST(NULL AS TIME) AS at, {longest}"))
     with wp.Session(engine="spark") as session:
-        with pytest.raises(SourceRejected, match="offer rows instead"):
-            session.protect(clocks, spark.sql("SELECT 1 AS at"), budget=1)
-        session.protect(clocks, [(time(12),)], budget=9)
-        hours = session.release(clocks.select(lambda c: wp.hour(c.at)).noisy_count(epsilon=9, over=range(24)))
-        assert isinstance(hours, wp.Answers) and hours[12] > 0
+        session.protect(SPANS, frame, budget=10)
+        held = session._protected["spans"].weights
+        assert isinstance(held, EngineDataset)
+        found = {tuple(row)[:-1] for row in held.frame.collect()}
+        span = -(((24 + 2) * 3600 + 3 * 60 + 4) * 10**6 + 5)
+        assert found == {
+            (86_400 * 10**6 - 1, span, 7 * 86_400 * 10**6),
+            (None, 2**63 - 1, -90 * 60 * 10**6),
+        }
+        hours = session.release(SPANS.select(lambda s: wp.hour(s.at)).noisy_count(epsilon=9, over=range(24)))
+        assert isinstance(hours, wp.Answers) and hours[23] > 0
+
+
+def test_what_is_said_converts_a_column_of_text(times: Any) -> None:
+    spark = times
+    texts = {
+        "n": ("7", int), "x": ("1.5", float), "b": ("true", bool), "day": ("2024-02-29", date),
+        "at": ("2024-02-29 12:30:00", datetime), "clock": ("12:30:00.5", time),
+        "span": ("INTERVAL '1 00:00:01' DAY TO SECOND", timedelta), "price": ("1.25", wp.decimal(2)),
+    }  # fmt: skip
+    for name, (text, type_) in texts.items():
+        frame = spark.createDataFrame([(text,)], f"`{name}` string")
+        source = wp.source("s", {name: type_})
+        with wp.Session(engine="spark") as session:
+            with pytest.raises(SourceRejected) as caught:
+                session.protect(source, frame, budget=1)
+            said = str(caught.value).partition("To convert it: ")[2].removesuffix(".").partition(", with ")[0]
+            session.protect(source, eval(said, {"frame": frame}), budget=1)
+
+
+def test_lists_of_a_frame_are_refused_with_what_to_do(spark: Any) -> None:
+    listed = wp.source("listed", a=list[int])
+    with wp.Session(engine="spark") as session, pytest.raises(SourceRejected, match=r"functions\.explode"):
+        session.protect(listed, spark.sql("SELECT array(1, 2) AS a"), budget=1)

@@ -85,6 +85,17 @@ def test_a_session_on_spark_releases_what_a_session_on_duckdb_releases(spark: An
 EDGE = record_type({"src": INT, "dst": INT})
 
 
+def test_two_people_with_the_same_rows_weigh_2_and_break_unit_weights_in_words_of_people(spark: Any) -> None:
+    frame = spark.createDataFrame([(who, 1, 2) for who in (1, 2)], "who int, src int, dst int")
+    person = Person("who", 2, nested=True)
+    held = read(frame, person, EDGE)
+    assert [(record_of(row, nested=True), row[-1]) for row in held.frame.collect()] == [(((1, 2),), 2.0)]
+    with pytest.raises(SourceRejected, match="has two people with the same rows, where the source declares unit_w"):
+        read(frame, person, EDGE, facts=["unit_weights"])
+    apart = spark.createDataFrame([(1, 1, 2), (1, 1, 2), (2, 1, 2)], "who int, src int, dst int")
+    assert read(apart, person, EDGE, facts=["unit_weights"]).weight_range == (1.0, 1.0)
+
+
 @pytest.mark.parametrize(
     ("rows", "options", "said"),
     [

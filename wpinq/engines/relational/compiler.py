@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from wpinq.columns.flat import column_names, column_types, has_lists
 from wpinq.engines.relational.blocks.block import SqlTable, grows
@@ -18,6 +18,7 @@ from wpinq.engines.relational.sql.asked import can_narrow
 from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect, Unsupported
 from wpinq.engines.relational.sql.emit import Emitter
 from wpinq.engines.relational.sql.script import Equal, Rewrite, Script, SqlStatement
+from wpinq.engines.relational.sql.written_steps import WrittenStep, WrittenSteps
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.plan.certify import Certificate, certify
@@ -110,17 +111,29 @@ def compile_anew(
     dialect: Dialect,
     shared: frozenset[bytes],
     asked: bool,
+    written: WrittenSteps | None = None,
 ) -> Compiled:
-    """The same, remembered nowhere: a weight that was found in protected data must not outlive them."""
+    """The same, remembered nowhere: a weight that was found in protected data must not outlive them.
+
+    What is written of its steps is in `written`, of which whoever gives it takes care.
+    """
     script = Script(Emitter(dialect), rewrites, equal=equal)
     try:
-        return _compile(root, script, shared, asked)
+        return _compile(root, script, shared, asked, WrittenSteps() if written is None else written)
     except Unsupported as gap:
         reason = f"{script.step}: {gap}"
     raise PlanError(reason)
 
 
-_compiled = lru_cache(maxsize=512)(compile_anew)  # behind a function, so that all ways to call it are one
+@lru_cache(maxsize=512)  # behind a function, so that all ways to call it are one
+def _compiled(
+    root: Node, rewrites: tuple[Rewrite, ...], equal: Equal, dialect: Dialect, shared: frozenset[bytes], asked: bool
+) -> Compiled:
+    return compile_anew(root, rewrites, equal, dialect, shared, asked, None if equal else _written)
+
+
+_written = WrittenSteps()
+"""The steps of programs that were compiled without knowing any weight."""
 
 
 def _table(source: str) -> str:
@@ -143,29 +156,24 @@ def _facts(root: Node, equal: Equal) -> Callable[[Node], Relation]:
     return lambda node: Relation((), node.type, certain[node.digest].mass, certain[node.digest].nonnegative)
 
 
-def _compile(root: Node, script: Script, shared: frozenset[bytes], asked: bool) -> Compiled:
+def _compile(root: Node, script: Script, shared: frozenset[bytes], asked: bool, written: WrittenSteps) -> Compiled:
     said = _facts(root, script.equal)
     order = list(topological([root]))
     uses = Counter(child.digest for node in order for child in node.inputs)
     steps: list[tuple[str, int]] = []
     relations: dict[bytes, Relation] = {}
+    began = (script.rewrites, script.emitter.dialect)
+    before: WrittenStep | None = None
     for node in order:
         script.step = node.operator.name
         steps.append((script.step, len(script.statements)))
-        if isinstance(node.operator, Source):
-            relation = _source(script, node.operator, _table(node.operator.source), said(node))
-        else:
-            inputs = [relations[child.digest] for child in node.inputs]
-            relation = relation_of(node.operator, script, inputs, said(node))
-        if script.rewritten(Reuse(relation, uses[node.digest])).stored:
-            relation = script.stored(relation)
-        if node.digest in shared:
-            relation = script.partly_summed(relation)
-        relations[node.digest] = relation
+        told = (node.digest, uses[node.digest], node.digest in shared, began if before is None else ())
+        write = partial(_step, script, node, relations, said, uses[node.digest], node.digest in shared)
+        before = written.after(before, told, script, write)
+        relations[node.digest] = before.gave
     result = relations[root.digest]
     script.step = root.operator.name
-    output, table = script.grouped(result)
-    grown = result.parts is None and any(grows(block) for block in result.blocks)
+    output, table, grown = written.after(before, "output", script, partial(_output, script, result)).gave
     narrow = _narrowed(script, result) if asked and grown and can_narrow(result.blocks) else None
     if narrow is not None:
         output, table = narrow
@@ -186,6 +194,33 @@ def _compile(root: Node, script: Script, shared: frozenset[bytes], asked: bool) 
         narrow is not None,
         frozenset(script.open),
     )
+
+
+def _step(
+    script: Script,
+    node: Node,
+    relations: Mapping[bytes, Relation],
+    said: Callable[[Node], Relation],
+    uses: int,
+    shared: bool,
+) -> Relation:
+    """The dataset at a node, from those at its inputs."""
+    if isinstance(node.operator, Source):
+        table = _table(node.operator.source)
+        script.equal_weight(table)  # what is said of all that comes of it depends on its sign
+        relation = _source(script, node.operator, table, said(node))
+    else:
+        inputs = [relations[child.digest] for child in node.inputs]
+        relation = relation_of(node.operator, script, inputs, said(node))
+    if script.rewritten(Reuse(relation, uses)).stored:
+        relation = script.stored(relation)
+    return script.partly_summed(relation) if shared else relation
+
+
+def _output(script: Script, result: Relation) -> tuple[str, SqlTable, bool]:
+    """The query of an output, what is known of its rows, and whether it joins tables to more rows than they have."""
+    grown = result.parts is None and any(grows(block) for block in result.blocks)
+    return *script.grouped(result), grown
 
 
 def _narrowed(script: Script, result: Relation) -> tuple[str, SqlTable] | None:

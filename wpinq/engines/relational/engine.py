@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar
 from wpinq.engines.contract import Engine
 from wpinq.engines.relational.batch import Batch
 from wpinq.errors import EvaluationFailed, PlanError
+from wpinq.interrupts import interruptible
 from wpinq.plan.arithmetic import FLOAT, Arithmetic
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
@@ -87,7 +88,7 @@ class RelationalEngine(Engine):
         with self._lock:
             if self._closed:
                 raise PlanError("this database is closed")
-            output = attempt()
+            output = interruptible(attempt)
         if output is None:
             raise EvaluationFailed(self.failed)
         return output

@@ -12,6 +12,7 @@ from wpinq.engines.relational.compiler import Compiled, compile_anew, compile_pl
 from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect
 from wpinq.engines.relational.sql.script import Equal, Rewrite
+from wpinq.engines.relational.sql.written_steps import WrittenSteps
 from wpinq.errors import PlanError
 from wpinq.plan.node import Node
 
@@ -41,6 +42,7 @@ class Programs:
     def __init__(self, dialect: Dialect = DUCKDB) -> None:
         self._dialect = dialect
         self._held: OrderedDict[Plan, _Settled] = OrderedDict()
+        self._written = WrittenSteps()
 
     def __len__(self) -> int:
         return len(self._held)
@@ -48,6 +50,7 @@ class Programs:
     def clear(self) -> None:
         """Forget all of them."""
         self._held.clear()
+        self._written.clear()
 
     def settled(self, plan: Plan, found: Found) -> Compiled:
         """The program of a plan with all weights that are known by now, of those that it leaves open."""
@@ -74,8 +77,8 @@ class Programs:
         return _Settled(self._compiled(plan, frozenset()))
 
     def _compiled(self, plan: Plan, equal: Equal) -> Compiled:
-        compile_ = compile_anew if equal else compile_plan
-        return compile_(plan.root, plan.rewrites, equal, self._dialect, plan.shared, plan.asked)
+        plain = (plan.root, plan.rewrites, equal, self._dialect, plan.shared, plan.asked)
+        return compile_anew(*plain, self._written) if equal else compile_plan(*plain)
 
 
 @dataclass(slots=True)

@@ -37,7 +37,7 @@ def _read(text: Expr, type_: Logical) -> Constant:
     try:
         return Constant(type_, parse(static_text(text, f"a {type_}"), type_))
     except (UnfitValue, Mistyped) as reason:
-        fix = f"; of a text in records, to_{type_}(text)" if type_ == DATE else ""
+        fix = f"; of a text in records, to_{type_}(text)" if type_ in (DATE, TIME) else ""
         raise ExpressionError(f"a constant {type_} cannot be made: {reason}{fix}") from None
 
 
@@ -87,7 +87,7 @@ def to_timestamp(value: object) -> Any:
 
 @derived(casting.to_time, in_python=False)
 def to_time(value: object) -> Any:
-    """The time of day of a timestamp, or of microseconds since midnight; null where there is none."""
+    """The time of day of a timestamp, of text `HH:MM[:SS[.f]]`, or of microseconds since midnight; else null."""
 
 
 @derived(casting.to_duration, in_python=False)
@@ -101,7 +101,10 @@ def _to_decimal(value: Expr, scale: Expr) -> Expr:
 
 @derived(_to_decimal, in_python=False)
 def to_decimal(value: object, scale: int) -> Any:
-    """With so many decimals, half to even where there are fewer; null beyond 64 bits."""
+    """With so many decimals, half to even where there are fewer; null beyond 64 bits.
+
+    Of text, digits with at most so many decimals, exactly; null of any other text.
+    """
 
 
 @derived(casting.to_category, in_python=False)

@@ -136,17 +136,23 @@ def _triangles_by_part(degree: int) -> Integers:
 
 
 def _parts(degrees: Integers, wanted: Floats, triangles: Mapping[int, Integers], rng: Generator) -> Integers:
-    """The size of parts for each node, at random between the two whose triangles enclose the number wanted."""
-    found = np.ones(len(degrees), dtype=np.int64)
-    for degree in np.unique(degrees).tolist():
-        nodes = np.flatnonzero(degrees == degree)
+    """The size of parts for each node, at random between the two whose triangles enclose the number wanted.
+
+    Degrees rise.
+    """
+    different, count = np.unique(degrees, return_counts=True)
+    ends = np.cumsum(count)
+    at = np.concatenate([[0], np.cumsum([len(triangles[degree]) for degree in different.tolist()])])
+    high = np.empty(len(degrees), dtype=np.int64)
+    for degree, start, end in zip(different.tolist(), (ends - count).tolist(), ends.tolist(), strict=True):
         row = triangles[degree]
-        high = np.minimum(np.searchsorted(row, np.minimum(wanted[nodes], row[-1])), len(row) - 1)
-        low = np.maximum(high - 1, 0)
-        gap = np.maximum(row[high] - row[low], 1)
-        up = rng.random(len(nodes)) * gap < wanted[nodes] - row[low]
-        found[nodes] = np.where(up, high, low) + 1
-    return found
+        high[start:end] = np.minimum(np.searchsorted(row, np.minimum(wanted[start:end], row[-1])), len(row) - 1)
+    low = np.maximum(high - 1, 0)
+    rows, first = np.concatenate([triangles[degree] for degree in different.tolist()]), np.repeat(at[:-1], count)
+    least = rows[first + low]
+    gap = np.maximum(rows[first + high] - least, 1)
+    up = rng.random(len(degrees)) * gap < wanted - least
+    return np.asarray(np.where(up, high, low) + 1)
 
 
 def _cliques(
@@ -168,13 +174,16 @@ def _cliques(
     one, other = np.sort(np.concatenate(found), axis=1).T
     distinct = np.unique((one * len(degrees) + other)[one != other])
     edges = rng.permutation(np.stack(np.divmod(distinct, len(degrees)), axis=1))
-    over = np.bincount(edges.ravel(), minlength=len(degrees)) - degrees
+    too_many = np.bincount(edges.ravel(), minlength=len(degrees)) - degrees
     kept = np.ones(len(edges), dtype=bool)
-    for i in np.flatnonzero((over[edges[:, 0]] > 0) | (over[edges[:, 1]] > 0)):
-        one, other = edges[i]
+    looked_at = np.flatnonzero((too_many[edges] > 0).any(axis=1))
+    over, left_out = too_many.tolist(), []  # a list: numpy takes ten times as long for a number
+    for i, (one, other) in zip(looked_at.tolist(), edges[looked_at].tolist(), strict=True):
         if over[one] > 0 or over[other] > 0:
-            kept[i] = False
-            over[edges[i]] -= 1
+            left_out.append(i)
+            over[one] -= 1
+            over[other] -= 1
+    kept[left_out] = False
     return edges[kept]
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from wpinq.arrays import Integers
 from wpinq.graphs.synthesis.degrees import graph_of
 
 
@@ -36,16 +38,26 @@ def graph_statistics(edges: Any) -> dict[str, float]:
     1
     """
     pairs = np.asarray(edges).reshape(-1, 2)
-    labels, dense = np.unique(pairs, return_inverse=True)
-    graph = graph_of(len(labels), dense.reshape(-1, 2))
+    nodes, dense = _numbered(pairs)
+    graph = graph_of(nodes, dense)
     degrees = np.array(graph.degree(), dtype=np.float64)
     local = np.array(graph.transitivity_local_undirected(mode="zero"), dtype=np.float64)
     triangles = round(float(local @ (degrees * (degrees - 1) / 2)) / 3)
     return {
-        "nodes": len(labels),
+        "nodes": nodes,
         "edges": len(pairs),
         "largest_degree": int(degrees.max(initial=0)),
         "triangles": triangles,
         "assortativity": float(graph.assortativity_degree(directed=False)),
         "average_clustering": float(local.mean()) if len(local) else 0.0,
     }
+
+
+def _numbered(pairs: NDArray[Any]) -> tuple[int, Integers]:
+    """How many labels there are, and the pairs with each replaced by its place among them."""
+    if pairs.dtype.kind in "iu" and pairs.size and pairs.min() >= 0 and pairs.max() < 4 * pairs.size:
+        there = np.zeros(int(pairs.max()) + 1, dtype=bool)  # a table, where the labels are dense: no sorting
+        there[pairs] = True
+        return int(there.sum()), (np.cumsum(there) - 1)[pairs]
+    labels, dense = np.unique(pairs, return_inverse=True)
+    return len(labels), dense.reshape(-1, 2)

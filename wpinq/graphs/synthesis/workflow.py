@@ -202,8 +202,10 @@ def _edges(chain: Chain) -> Integers:
 
 
 def _array(edges: Any) -> Integers:
-    pairs = np.sort(np.asarray(edges).astype(np.int64).reshape(-1, 2), axis=1)
-    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    ends = np.asarray(edges).astype(np.int64).reshape(-1, 2)
+    small, large = ends.min(axis=1), ends.max(axis=1)
+    wide = int(large.max(initial=0)) + 1  # nodes are 0, 1, 2, …: one number holds a pair, and sorts faster than two
+    return np.stack(np.divmod(np.sort(small * wide + large), wide), axis=1)
 
 
 def _labelled(edges: Integers, record: Any) -> NDArray[Any]:

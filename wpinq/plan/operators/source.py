@@ -10,7 +10,7 @@ from wpinq.errors import PlanError
 from wpinq.expr.facts import check_facts
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.person import Person
-from wpinq.expr.types import ListOf, Type, check_field_name
+from wpinq.expr.types import VALUES_LIMIT, ListOf, Type, check_field_name
 from wpinq.plan.arithmetic import Arithmetic, Weights
 from wpinq.plan.domain import Domain, Inference, of_type
 from wpinq.plan.lattice import NoLattice
@@ -78,6 +78,23 @@ class Source(Operator):
             self.person.__post_init__()
         self.__post_init__()
         check_facts(self.facts, self.record, self.unit_weight)
+        self.check_size()
+
+    def check_size(self) -> None:
+        """Refuse a source of which one person's rows hold more values than one unit may at any step of a plan.
+
+        Raises
+        ------
+        PlanError
+            Saying how many rows it may take.
+        """
+        if self.person is None or self.person.at_most * self.row.values <= VALUES_LIMIT:
+            return
+        raise PlanError(
+            f"source {self.source!r}: {self.person.at_most:,} rows of one person hold up to "
+            f"{self.person.at_most * self.row.values:,} values; at most {VALUES_LIMIT:,} keep a person's presence from "
+            f"showing in time and memory: declare at_most={VALUES_LIMIT // self.row.values} or less, or fewer fields"
+        )
 
     def _check_person(self, person: Person) -> None:
         """Whichever way it was written: a weight below what a person can change would leak for every user."""

@@ -174,6 +174,13 @@ def renamed(to: Mapping[str, str]) -> Callable[[SqlTerm], SqlTerm]:
     return substitute(lambda term: column(to[term.scope], term.text, term.nullable) if term.scope in to else None)
 
 
+def refilled(term: SqlTerm, arguments: tuple[SqlTerm, ...]) -> SqlTerm:
+    """A function or a call with other arguments."""
+    if arguments == term.arguments:
+        return term
+    return function(term.text, *arguments) if term.kind == "function" else call(term.text, *arguments)
+
+
 def substitute(
     replace: Callable[[SqlTerm], SqlTerm | None], kinds: Container[Kind] = ("column",)
 ) -> Callable[[SqlTerm], SqlTerm]:
@@ -188,13 +195,7 @@ def substitute(
             if found is not None or not term.arguments:
                 done[term.digest] = found or term
             else:
-                arguments = tuple(done[argument.digest] for argument in term.arguments)
-                if arguments == term.arguments:
-                    done[term.digest] = term
-                elif term.kind == "function":
-                    done[term.digest] = function(term.text, *arguments)
-                else:
-                    done[term.digest] = call(term.text, *arguments)
+                done[term.digest] = refilled(term, tuple(done[argument.digest] for argument in term.arguments))
         return done[root.digest]
 
     return rewrite

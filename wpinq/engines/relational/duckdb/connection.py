@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wpinq.columns.python_rows import LOADING
@@ -23,7 +23,7 @@ class Connection:
         self._now = self._threads
         register(connection)
 
-    def execute(self, sql: str, given: Sequence[Any] = ()) -> Any:
+    def execute(self, sql: str, given: Sequence[Any] | Mapping[str, Any] | None = ()) -> Any:
         """Run a statement with some parameters, on as many threads as it may have."""
         threads = 1 if any(name in sql for name in (*FUNCTIONS, LOADING)) else self._threads
         if threads != self._now:

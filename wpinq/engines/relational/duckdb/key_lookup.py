@@ -17,7 +17,7 @@ FEW = 64
 """Keys, for which a query is written in another way, and whose answers are read row by row."""
 
 _ENDS = {"low": min, "high": max}
-_NARROWING = re.compile(r"\$(keys|low|high)(\d+)")
+_NARROWING = re.compile(r"\$(values|null|low|high)(\d+)")
 _TEXT = re.compile(r"'[^']*'")
 
 
@@ -56,8 +56,10 @@ def narrowing(query: str, lists: Mapping[str, list[Any]]) -> dict[str, Any]:
     """What a narrowed query is told of keys, from their columns `keys0`, `keys1`, …"""
     given: dict[str, Any] = {}
     for end, place in _NARROWING.findall(_TEXT.sub("", query)):
-        values = [value for value in lists.get(f"keys{place}", ()) if value is not None]
-        given[end + place] = values if end == "keys" else _ENDS[end](values, default=None)
+        asked = lists.get(f"keys{place}", [])
+        values = [value for value in asked if value is not None]
+        ends = {"values": values, "null": None in asked}
+        given[end + place] = ends[end] if end in ends else _ENDS[end](values, default=None)
     return given
 
 

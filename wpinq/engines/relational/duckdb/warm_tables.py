@@ -99,6 +99,8 @@ class WarmTables:
         What was asked for by keys.
     last : str
         The table of the last of them.
+    tried : set of str
+        The queries that were run to see that they can be, while the tables that they read were there.
     """
 
     connection: Any
@@ -108,6 +110,7 @@ class WarmTables:
     found: dict[str, WeightRange] = field(default_factory=dict)
     results: dict[Hashable, Result] = field(default_factory=dict)
     last: str = ""
+    tried: set[str] = field(default_factory=set)
     _below: dict[str, frozenset[str]] = field(default_factory=dict)  # the sources of every table that was ever made
     _asked: Counter[Hashable] = field(default_factory=Counter)
     _limit: int | None = None

@@ -23,11 +23,12 @@ from wpinq.engines.relational.sql.script import Script
 
 def read_equal_weights(script: Script, table: SqlTable) -> SqlTable:
     """A stored table with its weight, where that is one constant, found or known; else it is open what it is."""
-    found = dict(script.equal).get(table.source)
-    if table.weight is None and found is not None:
+    if table.weight is not None:
+        return table
+    found = script.equal_weight(table.source)
+    if found is not None:
         return replace(table, weight=number(found))
-    if table.weight is None:
-        script.open.add(table.source)
+    script.open.add(table.source)
     return table
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from wpinq.engines.relational.blocks.relation import Relation, derived
-from wpinq.engines.relational.blocks.shape import RecordShape, as_term, unpack
+from wpinq.columns.flat import column_types, plain
+from wpinq.engines.relational.blocks.block import Block
+from wpinq.engines.relational.blocks.relation import Relation, column_list, derived
+from wpinq.engines.relational.blocks.shape import RecordShape, Shape, aligned, as_term, leaves, unpack
 from wpinq.engines.relational.blocks.term import SqlTerm, call, column, function, literal, parameter
 from wpinq.engines.relational.rules.lowering import lower
-from wpinq.engines.relational.sql.script import Script
-from wpinq.expr.types import ListOf, Weighted
+from wpinq.engines.relational.sql.script import Script, numbered
+from wpinq.expr.types import ListOf, TupleOf, Type, Weighted
 from wpinq.plan.operators import SelectMany
 
 
@@ -29,6 +31,11 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
         given = script.once(given)  # the shares of a list run in Python: once for each distinct record
     for block in given.blocks:
         items = as_term(lower(script, operator.function, block.output))
+        alone = _only_item(items) if isinstance(type_.element, Weighted) else None
+        if alone is not None:
+            assert isinstance(type_.element, Weighted)
+            blocks.append(_one_weighted(script, block, alone, type_.element.record))
+            continue
         if type_.bound is None or operator.bound < type_.bound:
             items = call("first", items, literal(str(operator.bound)))
         inner, read = script.select(block, [items, block.weight], ["items", "w"])
@@ -46,6 +53,35 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
             shape = shape.fields[0]
         blocks.append(replace(scan, output=shape))
     return replace(output, blocks=tuple(blocks))
+
+
+def _only_item(items: SqlTerm) -> SqlTerm | None:
+    """The one element that a list is written with, a pair of a record and its weight; None where it is another list."""
+    while items.text.startswith("cast:"):
+        (items,) = items.arguments
+    return items.arguments[0] if items.text == "list:1" and items.arguments[0].text == "struct:2" else None
+
+
+def _one_weighted(script: Script, block: Block, item: SqlTerm, record: Type) -> Block:
+    """The one element of each row's list, without a list: the share of `_weighted`, in the same steps."""
+    packed, own = item.arguments
+    terms = list(leaves(aligned(_unpacked(packed, record), record)))
+    typed = [call(f"cast:{kind}", term) for kind, term in zip(column_types(record), terms, strict=True)]
+    names = numbered("c", typed)
+    inner, read = script.select(block, [*typed, own, block.weight], [*names, "own", "w"])
+    share = "own / greatest(abs(own), CAST(1 AS DOUBLE))"
+    shares = f"SELECT {', '.join([*names, f'w * ({share}) AS w'])} FROM ({inner})"
+    # the condition says nothing of `own`: the database would compute that once for it and once for the row
+    sql = f"SELECT * FROM ({shares}) WHERE w <> 0"
+    return script.scan(derived(sql, column_list(record), read), record)
+
+
+def _unpacked(term: SqlTerm, type_: Type) -> Shape:
+    """The value that one term holds, from the terms that it was packed of where these are there."""
+    type_ = plain(type_)
+    if not isinstance(type_, TupleOf) or term.text != f"struct:{len(type_.elements)}":
+        return unpack(term, type_)
+    return RecordShape(None, tuple(map(_unpacked, term.arguments, type_.elements)))
 
 
 def _both_ways(items: SqlTerm) -> bool:

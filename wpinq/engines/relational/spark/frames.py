@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from wpinq.columns.flat import column_names, flattener, leaf_types, plain
+from wpinq.columns.held import HeldColumns
 from wpinq.dataset import EngineDataset, WeightRange
-from wpinq.engines.relational.sql.sums import check_weights
+from wpinq.engines.relational.sql.sums import check_norm, check_weights
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.plan.operators.source import Source
@@ -20,6 +21,8 @@ def frame_of(spark: Any, source: Source, weights: object) -> tuple[Any, WeightRa
     """A source's dataset as a frame (`c0`, `c1`, …, `w`, without records of weight 0), and the range of its weights."""
     if isinstance(weights, EngineDataset):
         return _adopted(spark, weights.frame), weights.weight_range
+    if isinstance(weights, HeldColumns):
+        return _held(spark, source, weights)
     assert isinstance(weights, Mapping)
     numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
     check_weights(source, numbers)
@@ -28,6 +31,18 @@ def frame_of(spark: Any, source: Source, weights: object) -> tuple[Any, WeightRa
     held = numbers[there]
     weight_range = (float(held.min()), float(held.max())) if len(held) else (None, None)
     return _frame(spark, source.record, records, {"w": held.tolist()}), weight_range
+
+
+def _held(spark: Any, source: Source, weights: HeldColumns) -> tuple[Any, WeightRange]:
+    """Columns that are held, by Arrow: none of their rows becomes a Python object."""
+    import pyarrow as pa
+
+    check_norm(source, weights.norm)
+    fields = [*zip(column_names(source.record), _leaf_types(source.record), strict=True), ("w", pa.float64())]
+    table = weights.arrow().cast(pa.schema(fields))
+    numbers = table.column("w").to_numpy()
+    weight_range = (float(numbers.min()), float(numbers.max())) if len(numbers) else (None, None)
+    return _made(spark, table), weight_range
 
 
 def _adopted(spark: Any, frame: Any) -> Any:
@@ -52,7 +67,7 @@ def _frame(spark: Any, type_: Type, records: Sequence[Value], more: Mapping[str,
 
     flatten = flattener(type_)
     columns = list(zip(*map(flatten, records), strict=True)) or [()] * len(column_names(type_))
-    types = [pa.bool_() if leaf is None else _arrow_type(leaf) for leaf, _ in leaf_types(type_)]
+    types = _leaf_types(type_)
     arrays = [pa.array(column, held) for column, held in zip(columns, types, strict=True)] if types else []
     arrays += [pa.array(column, {"w": pa.float64(), "there": pa.bool_()}[name]) for name, column in more.items()]
     return _made(spark, pa.table(arrays, names=[*column_names(type_), *more]))
@@ -70,6 +85,12 @@ def _made(spark: Any, table: Any) -> Any:
         else:
             java.setActiveSession(active._jsparkSession)
         class_._activeSession = active
+
+
+def _leaf_types(type_: Type) -> list[Any]:
+    import pyarrow as pa
+
+    return [pa.bool_() if leaf is None else _arrow_type(leaf) for leaf, _ in leaf_types(type_)]
 
 
 def _arrow_type(type_: Type) -> Any:

@@ -5,22 +5,25 @@ and pieces, but before rows are joined and added up. A row is left out only wher
 so the rows of a record that is are all there, with the weights that they have in the whole output, and their sum, exact
 on its grid, is turned into the same float.
 
-A column that lies in one table takes one of the values of the keys. From the least of some values being at least x
-follows that each of them is, and likewise for the greatest: so sorted degrees bound the degree of each vertex. What
-that leaves of a lookup filters the tables that look up there before they are joined.
+A value that a record always shows, be it in this column or in that (see `shown`), is one of those that the keys have
+there. So each of the degrees of a triangle is one of the three that are asked for. From the least of some values being
+at least x follows that each of them is, and likewise for the greatest. What that leaves of a lookup filters the tables
+that look up there before they are joined.
 
-The values are parameters of the query: `keys0`, all that the keys have in the first column, `low0` and `high0`.
+The values are parameters of the query: `values0`, all that the keys have in the first column but null, `null0`, whether
+they have it, `low0` and `high0`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from wpinq.engines.relational.blocks.block import Block, SqlTable, classes
 from wpinq.engines.relational.blocks.shape import leaves
 from wpinq.engines.relational.blocks.term import SqlTerm, both, call, column, columns, literal, renamed
 from wpinq.engines.relational.sql.emit import Emitter
+from wpinq.engines.relational.sql.shown import shown
 
 _ORDERED = frozenset(("BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN"))
 """The types whose values DuckDB and Python put in one order."""
@@ -28,7 +31,7 @@ _ORDERED = frozenset(("BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN"))
 
 def can_narrow(blocks: Sequence[Block]) -> bool:
     """Whether each of some blocks has a column of its record that could be narrowed."""
-    return all(any(columns(term) and not term.nullable for term in leaves(block.output)) for block in blocks)
+    return all(any(columns(term) for term in leaves(block.output)) for block in blocks)
 
 
 def narrowed(emitter: Emitter, block: Block, types: Sequence[str]) -> Block | None:
@@ -39,41 +42,57 @@ def narrowed(emitter: Emitter, block: Block, types: Sequence[str]) -> Block | No
     types : sequence of str
         The types of the columns of a record, which come first in the block's output.
     """
-    conditions: list[SqlTerm] = []
+    terms = zip(leaves(block.output), types, strict=False)
+    record = {place: term for place, (term, type_) in enumerate(terms) if type_ in _ORDERED and columns(term)}
     of_table: dict[str, list[SqlTerm]] = {}
-    for place, (term, type_) in enumerate(zip(leaves(block.output), types, strict=False)):
-        if type_ not in _ORDERED or term.nullable or not columns(term):
-            continue
-        conditions.append(call("among", literal(f"CAST($keys{place} AS {type_}[])"), term))
-        low, high = (literal(f"CAST(${end}{place} AS {type_})") for end in ("low", "high"))
-        for alias, condition in _bounds(term, low, high):
-            of_table.setdefault(alias, []).append(condition)
-        scopes = {held.scope for held in columns(term)}
-        if len(scopes) == 1:
-            of_table.setdefault(scopes.pop(), []).append(conditions[-1])
+    found = shown(record)
+    for value, places in found:
+        if len({types[place] for place in places}) == 1:
+            of_table.setdefault(_scope(value), []).append(_among(value, places, types[min(places)]))
+    for place, term in record.items():
+        low, high = (literal(f"CAST(${end}{place} AS {types[place]})") for end in ("low", "high"))
+        for part, condition in _bounds(term, low, high):
+            if all(value != part for value, _ in found):
+                of_table.setdefault(_scope(part), []).append(condition)
     if not of_table:
         return None
     tables = dict(block.tables)
     for alias, filters in of_table.items():
         if tables[alias].lookup:
             tables |= _looking_up(emitter, block, tables, alias, filters)
-    filters = [condition for found in of_table.values() for condition in found]
+    filters = [condition for held in of_table.values() for condition in held]
+    whole = [_among(term, {place}, types[place]) for place, term in record.items()]
     return replace(
-        block, tables=tuple(tables.items()), condition=both(dict.fromkeys([block.condition, *filters, *conditions]))
+        block, tables=tuple(tables.items()), condition=both(dict.fromkeys([block.condition, *filters, *whole]))
     )
 
 
-def _bounds(term: SqlTerm, low: SqlTerm | None, high: SqlTerm | None) -> Iterator[tuple[str, SqlTerm]]:
-    """What bounds of a term say of single tables."""
+def _scope(term: SqlTerm) -> str:
+    (scope,) = {held.scope for held in columns(term)}
+    return scope
+
+
+def _among(term: SqlTerm, places: Collection[int], type_: str) -> SqlTerm:
+    """Whether a term has one of the values that are asked for in some columns, null being one."""
+    first, *more = (f"CAST($values{place} AS {type_}[])" for place in sorted(places))
+    for other in more:
+        first = f"list_concat({first}, {other})"
+    condition = call("among", literal(first), term)
+    if not term.nullable:
+        return condition
+    nulls = " OR ".join(f"CAST($null{place} AS BOOLEAN)" for place in sorted(places))
+    return call("where", call("is_null", term), literal(f"({nulls})"), condition)
+
+
+def _bounds(term: SqlTerm, low: SqlTerm | None, high: SqlTerm | None) -> Iterator[tuple[SqlTerm, SqlTerm]]:
+    """What bounds of a term say of terms over single tables."""
     if term.nullable:
         return
-    scopes = {held.scope for held in columns(term)}
-    if len(scopes) == 1:
-        alias = scopes.pop()
+    if len({held.scope for held in columns(term)}) == 1:
         if low is not None:
-            yield alias, call("not", call("less", term, low))
+            yield term, call("not", call("less", term, low))
         if high is not None:
-            yield alias, call("not", call("less", high, term))
+            yield term, call("not", call("less", high, term))
     elif term.kind == "call" and term.text in ("least", "greatest"):
         ends = (low, None) if term.text == "least" else (None, high)
         for part in term.arguments:

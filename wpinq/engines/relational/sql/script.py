@@ -67,12 +67,16 @@ class Script:
     step: str = ""
     equal: Equal = frozenset()
     open: set[str] = field(default_factory=set)
+    looked_at: dict[str, float | None] = field(default_factory=dict)
+    """What this step was told of the weight of tables."""
     asked: Sequence[str] = ()
     """The types of a record's columns while the query of an output is written that is asked for keys."""
     narrow: bool = True
     """Whether the keys filter a table of every block so far."""
-    _tables: set[str] = field(default_factory=set)
-    _aliases: int = 0
+    made: set[str] = field(default_factory=set)
+    """The tables of the statements."""
+    aliases: int = 0
+    """How many were given out."""
 
     def rewritten(self, subject: S) -> S:
         """A subject after the rewrites of its kind that are switched on, in their order."""
@@ -81,6 +85,11 @@ class Script:
                 subject = rewrite.apply(self, subject)
         return subject
 
+    def equal_weight(self, table: str) -> float | None:
+        """The one weight of all rows of a table, where it is known."""
+        self.looked_at[table] = found = dict(self.equal).get(table)
+        return found
+
     def table(self, query: str, tables: Sequence[str]) -> str:
         """The name of a table that holds what a query gives; a query is run once, whoever asks.
 
@@ -88,15 +97,15 @@ class Script:
         is one content, in every script over the same sources.
         """
         name = table_name(query)
-        if name not in self._tables:
-            self._tables.add(name)
+        if name not in self.made:
+            self.made.add(name)
             self.statements.append(SqlStatement(self.step, query, name, tuple(tables)))
         return name
 
     def alias(self) -> str:
         """An alias that nothing else uses."""
-        self._aliases += 1
-        return f"a{self._aliases}"
+        self.aliases += 1
+        return f"a{self.aliases}"
 
     def select(
         self, block: Block, outputs: Sequence[SqlTerm], names: Sequence[str], started: bool = False

@@ -15,6 +15,8 @@ _BEND, _ROUGHNESS = 3.0, 0.3
 _WHOLE = 0.3
 """A deviation that rounding to whole numbers hides; less noise than that only makes the optimum hard to find."""
 _ITERATIONS = 500
+_INSISTENCE = 3.0
+"""The natural logarithm of how much likelier a node off the curve must make the answers."""
 
 
 def estimate_degrees(
@@ -25,7 +27,8 @@ def estimate_degrees(
     The number of nodes of degree d is `exp(f(log2 d) + g(d))`: f a curve whose slope changes by about 3 over an octave,
     g independent for each degree, Cauchy of scale 0.3. Spikes and cut-offs that the data insist on are followed;
     where noise is larger than what is there, the curve tells. The deviations count as normal, of the variance of the
-    noise. The k-th degree from above is then the number of y with more than k − 1/2 nodes above y.
+    noise. The k-th degree from above is then the number of y with more than k − 1/2 nodes above y. Single nodes far
+    off the curve, hubs, are found first, one by one, as long as each makes the answers e³ times as likely.
 
     Parameters
     ----------
@@ -62,28 +65,82 @@ def estimate_degrees(
     >>> estimate_degrees(ccdf, 0.1, np.array([6.0, 1.5]), 0.1, [0, 2, 8])
     array([1, 1, 1, 1, 2, 2, 3, 4])
     """
-    largest = len(ccdf)
-    curve = curve_basis(np.log2(np.arange(1.0, largest + 1)), level=10.0, slope=3.0, bend=_BEND)
-    tags = tag_weights(limits, largest)[1:]
-    above, tagged = np.hypot(np.sqrt(2) * ccdf_scale, _WHOLE), np.hypot(np.sqrt(2) * mass_scale, _WHOLE)
-    bends = curve.shape[1]
-
-    def negative(z: Floats) -> tuple[float, Floats]:
-        nodes = np.exp(np.minimum(curve @ z[:bends] + _ROUGHNESS * z[bends:], 30.0))
-        off = (nodes[::-1].cumsum()[::-1] - ccdf) / above
-        mass_off = (nodes @ tags - mass) / tagged
-        by_curve = ((off / above).cumsum() + tags @ (mass_off / tagged)) * nodes
-        smooth, rough = z[:bends], z[bends:]
-        least = 0.5 * (off @ off + mass_off @ mass_off + smooth @ smooth) + np.log1p(rough * rough).sum()
-        by_rough = _ROUGHNESS * by_curve + 2 * rough / (1 + rough * rough)
-        return float(least), np.concatenate([curve.T @ by_curve + smooth, by_rough])
-
-    start = np.zeros(bends + largest)
-    start[:2] = np.log(max(float(ccdf[0]), 2.0) / 2) / 10, -1 / 3
-    z = most_likely(negative, start, _ITERATIONS)
-    nodes = np.exp(curve @ z[:bends] + _ROUGHNESS * z[bends:])
-    counts = np.floor(nodes[::-1].cumsum()[::-1] + 0.5).astype(np.int64)
-    found = np.repeat(np.arange(1, largest + 1), counts - np.append(counts[1:], 0))
+    fitted = _Fitted(ccdf, ccdf_scale, mass, mass_scale, limits)
+    while fitted.take_out_a_node():
+        pass
+    counts = np.floor(fitted.above_each() + 0.5).astype(np.int64)
+    found = np.repeat(np.arange(1, len(ccdf) + 1), counts - np.append(counts[1:], 0))
+    found = np.sort(np.concatenate([found, np.array(fitted.taken_out, dtype=np.int64)]))
     if len(found) < 2:
         raise AnswersError("the released degrees are lost in their noise: measure with a larger epsilon or share")
     return found
+
+
+class _Fitted:
+    """The most likely curve, and the nodes that were taken out of the answers because they are far off it."""
+
+    def __init__(self, ccdf: Floats, ccdf_scale: float, mass: Floats, mass_scale: float, limits: Sequence[int]) -> None:
+        self._ccdf, self._mass, largest = ccdf, mass, len(ccdf)
+        self._curve = curve_basis(np.log2(np.arange(1.0, largest + 1)), level=10.0, slope=3.0, bend=_BEND)
+        self._tags = tag_weights(limits, largest)[1:]
+        self._noise = np.hypot(np.sqrt(2) * ccdf_scale, _WHOLE)
+        self._mass_noise = np.hypot(np.sqrt(2) * mass_scale, _WHOLE)
+        self._bends = self._curve.shape[1]
+        self.taken_out: list[int] = []
+        start = np.zeros(self._bends + largest)
+        start[:2] = np.log(max(float(ccdf[0]), 2.0) / 2) / 10, -1 / 3
+        self._z = most_likely(self._negative, start, _ITERATIONS)
+
+    def above_each(self) -> Floats:
+        """How many nodes of the curve are of degree > y, y = 0, 1, …"""
+        return np.asarray(self._nodes(self._z)[::-1].cumsum()[::-1])
+
+    def take_out_a_node(self) -> bool:
+        """Take the node out whose degree the curve misses most, if the answers insist that there is one.
+
+        A curve has no way to a single node far above the others: all that is between them would have to be empty.
+        So it is asked of each degree how much likelier the answers were with one node more there, at first beside the
+        curve as it is, then beside one that is fitted again.
+        """
+        before, ccdf, mass = self._negative(self._z)[0], self._ccdf, self._mass
+        z, degree, tried = self._z, 0, list[int]()
+        while True:
+            gains = self._gains(z, ccdf, mass)
+            degree = int(np.argmax(gains)) + 1
+            if not tried and gains[degree - 1] < _INSISTENCE:
+                return False
+            if degree in tried:
+                break
+            tried.append(degree)
+            self._ccdf = ccdf - (np.arange(len(ccdf)) < degree)
+            self._mass = mass - self._tags[degree - 1]
+            z = most_likely(self._negative, z, _ITERATIONS)
+        if degree != tried[-1] or before - self._negative(z)[0] < _INSISTENCE:
+            self._ccdf, self._mass = ccdf, mass
+            return False
+        self._z = z
+        self.taken_out.append(degree)
+        return True
+
+    def _gains(self, z: Floats, ccdf: Floats, mass: Floats) -> Floats:
+        """By how much the logarithm of the likelihood grows with a node more, for each degree of it."""
+        off, mass_off = self._off(self._nodes(z), ccdf, mass)
+        own = np.arange(1, len(ccdf) + 1) / self._noise**2 + ((self._tags / self._mass_noise) ** 2).sum(axis=1)
+        return -np.asarray((off / self._noise).cumsum() + self._tags @ (mass_off / self._mass_noise) + own / 2)
+
+    def _nodes(self, z: Floats) -> Floats:
+        smooth, rough = z[: self._bends], z[self._bends :]
+        return np.asarray(np.exp(np.minimum(self._curve @ smooth + _ROUGHNESS * rough, 30.0)))
+
+    def _off(self, nodes: Floats, ccdf: Floats, mass: Floats) -> tuple[Floats, Floats]:
+        return (nodes[::-1].cumsum()[::-1] - ccdf) / self._noise, (nodes @ self._tags - mass) / self._mass_noise
+
+    def _negative(self, z: Floats) -> tuple[float, Floats]:
+        """Minus the logarithm of the likelihood and the prior, up to a constant, and its gradient."""
+        nodes = self._nodes(z)
+        off, mass_off = self._off(nodes, self._ccdf, self._mass)
+        by_curve = ((off / self._noise).cumsum() + self._tags @ (mass_off / self._mass_noise)) * nodes
+        smooth, rough = z[: self._bends], z[self._bends :]
+        least = 0.5 * (off @ off + mass_off @ mass_off + smooth @ smooth) + np.log1p(rough * rough).sum()
+        by_rough = _ROUGHNESS * by_curve + 2 * rough / (1 + rough * rough)
+        return float(least), np.concatenate([self._curve.T @ by_curve + smooth, by_rough])

@@ -20,6 +20,7 @@ from wpinq.engines.incremental.compiled.routines.routine import (
     Uint32Rows,
     Uint32s,
     Uint64,
+    Uint64Rows,
     Uint64s,
     fixed,
     inlined,
@@ -33,11 +34,11 @@ def settle_sums(
     """Add to the outputs what was gathered by places known beforehand."""
     for r in range(len(acc)):
         if acc[r] != 0.0 and acc_at[r] >= 0:
-            o = acc_at[r]
+            o = np.uint64(acc_at[r])
             if stamps[o] != stamp:
                 stamps[o] = stamp
                 delta[o] = 0.0
-                touched[counts[0]] = o
+                touched[np.uint64(counts[0])] = o
                 counts[0] += 1
             delta[o] += acc[r]
 
@@ -63,16 +64,16 @@ def mark_with_edges(
 def note_events(
     near: Uint32,
     lost: Uint32,
-    lost_side: Int64,
+    lost_side: Uint64,
     won: Uint32,
-    won_side: Int64,
+    won_side: Uint64,
     other: Uint32,
     mark: Uint32,
-    starts: Uint64s,
     neighbours: Uint32s,
     ids: Uint32s,
     marks: Uint32Rows,
     found: Uint32Rows,
+    common: Uint64Rows,
     weights: Float64Rows,
     fresh: Float64Rows,
     events: Uint32Rows,
@@ -86,7 +87,8 @@ def note_events(
     vertex that the swap parts from the one that is won. `fresh` sums the new row.
     """
     n, held = np.uint64(counts[1]), np.uint64(counts[2])
-    for k in range(starts[near], starts[near + ONE]):
+    for listed in range(common[lost_side, 0]):
+        k = common[lost_side, listed + ONE]
         w = neighbours[k]
         for won_one in (False, True):
             side, far = (won_side, won) if won_one else (lost_side, lost)

@@ -98,8 +98,10 @@ class _Generation:
         emission, place = self.code.emission(writer, target, 0, probe.lines, each.words(probe, writer.words))
         amount = f"sign * {_scaled(each.share, value)}"
         if self.code.emissions[emission].lists:
-            writer.line(f"o = {MAPS}[{place}]")  # no call: numba counts references to the arrays of each
-            new = [f"{STAMPS}[o] = stamp", f"{DELTA}[o] = 0.0", f"{TOUCHED}[{COUNTS}[0]] = o", f"{COUNTS}[0] += 1"]
+            # unsigned: no place is counted from the end. No call: numba counts references to the arrays of each
+            writer.line(f"o = np.uint64({MAPS}[np.uint64({place})])")
+            last = f"{TOUCHED}[np.uint64({COUNTS}[0])]"
+            new = [f"{STAMPS}[o] = stamp", f"{DELTA}[o] = 0.0", f"{last} = o", f"{COUNTS}[0] += 1"]
             writer.when(f"{STAMPS}[o] != stamp", *new)
             writer.line(f"{DELTA}[o] += {amount}")
         else:

@@ -84,7 +84,7 @@ class Graph:
     """Neighbour lists under swaps: each vertex keeps its degree, so its list keeps its place.
 
     `ids` is the number of the edge that each entry of `neighbours` belongs to; `marks` is room for the walk to mark
-    the neighbours of two vertices.
+    the neighbours of two vertices, `common` to list those of two others that are marked.
     """
 
     def __init__(self, vertices: Vertices, edges: Numbers) -> None:
@@ -94,6 +94,7 @@ class Graph:
         self.neighbours = np.zeros(2 * len(edges), dtype=np.uint32)
         self.ids = np.zeros(2 * len(edges), dtype=np.uint32)
         self.marks = np.zeros((len(vertices), 2), dtype=np.uint32)
+        self.common = np.zeros((2, 1 + int(self.degrees.max(initial=0))), dtype=np.uint64)
         self.order()
 
     def order(self) -> None:
@@ -106,7 +107,7 @@ class Graph:
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What the generated loops take, in order."""
-        return {name: getattr(self, name) for name in ("edges", "starts", "neighbours", "ids", "marks")}
+        return {name: getattr(self, name) for name in ("edges", "starts", "neighbours", "ids", "marks", "common")}
 
     @property
     def memory(self) -> int:

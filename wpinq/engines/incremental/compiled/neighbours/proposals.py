@@ -29,6 +29,7 @@ from wpinq.engines.incremental.compiled.routines.routine import (
     Uint32Rows,
     Uint32s,
     Uint64,
+    Uint64Rows,
     Uint64s,
     fixed,
     inlined,
@@ -76,6 +77,28 @@ def mark_neighbours(
         marks[neighbours[k], side] = mark
 
 
+@inlined
+def list_common(
+    vertex: Uint32,
+    side: Uint64,
+    mark: Uint32,
+    starts: Uint64s,
+    neighbours: Uint32s,
+    marks: Uint32Rows,
+    common: Uint64Rows,
+) -> None:
+    """List the neighbours of a vertex that are marked on either side: how many, then their places.
+
+    Few are, so nearly every entry is written over by the next: that is faster than to ask, which no processor guesses.
+    """
+    n = ONE
+    for k in range(starts[vertex], starts[vertex + ONE]):
+        w = neighbours[k]
+        common[side, n] = k
+        n += np.uint64((marks[w, 0] == mark) | (marks[w, 1] == mark))
+    common[side, 0] = n - ONE
+
+
 @fixed
 def chances(
     a: Uint32,
@@ -88,22 +111,22 @@ def chances(
     starts: Uint64s,
     neighbours: Uint32s,
     marks: Uint32Rows,
+    common: Uint64Rows,
 ) -> Float64:
-    """How much likelier the reverse of an exchange is to be proposed than the exchange itself."""
+    """How much likelier the reverse of an exchange is to be proposed than the exchange itself.
+
+    The neighbours of a and p are marked, and those of b and q among them listed.
+    """
     added_aq = added_pb = removed_ab = removed_pq = 0.0
-    for k in range(starts[b], starts[b + ONE]):
-        w = neighbours[k]
-        if marks[w, 0] != mark and marks[w, 1] != mark:
-            continue
+    for n in range(common[0, 0]):
+        w = neighbours[common[0, n + ONE]]
         inverse = 1.0 / np.float64(starts[w + ONE] - starts[w])
         if marks[w, 0] == mark:
             removed_ab += inverse
         if marks[w, 1] == mark and w != a and w != q:
             added_pb += inverse
-    for k in range(starts[q], starts[q + ONE]):
-        w = neighbours[k]
-        if marks[w, 0] != mark and marks[w, 1] != mark:
-            continue
+    for n in range(common[1, 0]):
+        w = neighbours[common[1, n + ONE]]
         inverse = 1.0 / np.float64(starts[w + ONE] - starts[w])
         if marks[w, 1] == mark:
             removed_pq += inverse
@@ -115,6 +138,17 @@ def chances(
     forward = plain + closing * (added_aq / (d_a * d_q) + added_pb / (d_p * d_b))
     reverse = plain + closing * (removed_ab / (d_a * d_b) + removed_pq / (d_p * d_q))
     return reverse / forward
+
+
+@inlined
+def most_chances(closing: Float64, edges: Uint32Rows) -> Float64:
+    """What `chances` never exceeds, for any exchange, rounded as it may be.
+
+    Two vertices have at most d − 1 common neighbours, d the smaller of their degrees, and each of these has two edges
+    or more. So the sum for a pair that is removed is at most 1/4, for both at most 1/2; and the exchange itself is
+    proposed with (1 − γ)/m or more. What is over, twofold and a thousandth, is for rounding.
+    """
+    return 1.001 + closing / (1.0 - closing) * len(edges)
 
 
 @fixed

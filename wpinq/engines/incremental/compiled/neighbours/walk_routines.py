@@ -47,6 +47,7 @@ def _array(spelling: str, type_: str) -> str:
 EDGES, MARKS, FOUND = (_array(each, UINT32_ROWS) for each in ("edges", "marks", "found"))
 STARTS, LABELS = _array("starts", UINT64S), _array("labels", INT64_ROWS)
 NEIGHBOURS, IDS = _array("neighbours", UINT32S), _array("ids", UINT32S)
+COMMON = _array("common", UINT64_ROWS)
 # what swaps leave as it is: records by vertex, the words of their tags, norms
 PLACES, TAGS, AMOUNTS = _array("places", UINT64_ROWS), _array("tags", UINT32S), _array("amounts", FLOAT64S)
 SIZES, WORDS, INVERSES = _array("sizes", INT64S), _array("words", INT64_ROWS), _array("inverses", FLOAT64_ROWS)
@@ -154,22 +155,27 @@ class WalkRoutines:
         line("evaluated = accepted = 0", "mark = np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
         if self._close is not None:
             line(f"{EDGE_SLOTS}[:, :] = 0")
+        line(f"most = {call_by_name(proposals.most_chances)}")
         with writer.block("for _ in range(steps):"):
             self._propose(writer)
             for u, v, sign in (("a", "b", "-1.0"), ("p", "q", "-1.0"), ("a", "q", "1.0"), ("p", "b", "1.0")):
                 line(*self._changes(u, v, sign, "mark"))
+            self._list_common(writer)
             self._change_triangles(writer, "b", ("a", 0), ("p", 1), "q")
             self._change_triangles(writer, "q", ("p", 1), ("a", 0), "b")
             self._change_rows(writer)
             line(call_by_name(effects.settle_sums, stamp="mark"), "evaluated += 1")
             self._judge(writer)
-            writer.when("closing > 0.0", f"likely *= {call_by_name(proposals.chances)}")
+            line(f"level = {call_by_name(draw)}")
+            # most exchanges are refused whatever the chances, so these are computed where they decide
+            ratio = call_by_name(proposals.chances)
+            writer.when("closing > 0.0", f"likely = likely * {ratio} if level < likely * most else 0.0")
             kept = [f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] += {DELTA}[{TOUCHED}[n]]"]
             if self._close is not None:
                 moved = f"    {ROWS}[i, r], {ROWS}[j, r] = {FRESH}[0, r], {FRESH}[1, r]"
                 kept += [f"for r in range({FRESH}.shape[1]):", moved, call_by_name(effects.keep_rows)]
             kept.append(call_by_name(proposals.exchange))
-            writer.when(f"{call_by_name(draw)} < likely", "accepted += 1", *kept)
+            writer.when("level < likely", "accepted += 1", *kept)
         line("tallies[0] += evaluated", "tallies[1] += accepted", "tallies[2] += steps")
 
     def _propose(self, writer: Writer) -> None:
@@ -188,8 +194,8 @@ class WalkRoutines:
         """How likely the swap is to be accepted by what it does to the score."""
         before, after = (call(loss, each, f"{WIDTHS}[o]") for each in ("before", f"before + {DELTA}[o]"))
         writer.line("worse = 0.0")
-        with writer.block(f"for n in range({COUNTS}[0]):"):
-            writer.line(f"o = {TOUCHED}[n]", f"before = {CURRENT}[o] - {GOALS}[o]")
+        with writer.block(f"for n in range(np.uint64({COUNTS}[0])):"):
+            writer.line(f"o = np.uint64({TOUCHED}[n])", f"before = {CURRENT}[o] - {GOALS}[o]")
             writer.line(f"worse += {PRICES}[o] * ({after} - {before})")
         writer.line("likely = exp(min(700.0, -power * worse))")
 
@@ -198,14 +204,23 @@ class WalkRoutines:
             return []
         return [call_by_name(self._edge, u=one, v=other, sign=sign, stamp=stamp) for one, other in ((u, v), (v, u))]
 
+    def _list_common(self, writer: Writer) -> None:
+        """The neighbours of b and of q that are neighbours of a or p; all that is lost or won is at these."""
+        listed = [call_by_name(proposals.list_common, vertex=v, side=f"np.uint64({n})") for n, v in enumerate("bq")]
+        if self._triangle is None and self._close is None:
+            writer.when("closing > 0.0", *listed)
+        else:
+            writer.line(*listed)
+
     def _change_triangles(
         self, writer: Writer, near: str, lost: tuple[str, int], won: tuple[str, int], other: str
     ) -> None:
         """The common neighbours of the pair that a vertex loses, and of the pair that it wins; see `note_events`."""
         if self._triangle is None:
             return
-        with writer.block(f"for k in range({STARTS}[{near}], {STARTS}[{near} + ONE]):"):
-            writer.line(f"w = {NEIGHBOURS}[k]")
+        row = lost[1]
+        with writer.block(f"for n in range({COMMON}[{row}, 0]):"):
+            writer.line(f"w = {NEIGHBOURS}[{COMMON}[{row}, n + ONE]]")
             cut = f" and w != {lost[0]} and w != {other}"
             for (far, side), sign, more in ((lost, "-1.0", ""), (won, "1.0", cut)):
                 called = call_by_name(self._triangle, u=far, v=near, sign=sign, stamp="mark")
@@ -219,7 +234,8 @@ class WalkRoutines:
         line(f"{COUNTS}[1] = {COUNTS}[2] = 0")
         for near, lost, won, other, sides in (("b", "a", "p", "q", "01"), ("q", "p", "a", "b", "10")):
             ends = {"near": near, "lost": lost, "won": won, "other": other}
-            line(call_by_name(effects.note_events, lost_side=sides[0], won_side=sides[1], **ends))
+            lost_side, won_side = (f"np.uint64({side})" for side in sides)
+            line(call_by_name(effects.note_events, lost_side=lost_side, won_side=won_side, **ends))
         line(f"event_count, held = {COUNTS}[1], {COUNTS}[2]", call_by_name(effects.copy_rows))
         line(*(call_by_name(self._close, e=edge, sign="-1.0") for edge in "ij"))
         removed, added = (call_by_name(self._close, rows=SPARE, e="n", sign=sign) for sign in ("-1.0", "1.0"))

@@ -40,6 +40,7 @@ Uint64s = Annotated[NDArray[Any], UINT64S]
 Int64Rows = Annotated[NDArray[np.int64], INT64_ROWS]
 Float64Rows = Annotated[NDArray[np.float64], FLOAT64_ROWS]
 Uint32Rows = Annotated[NDArray[Any], UINT32_ROWS]
+Uint64Rows = Annotated[NDArray[Any], UINT64_ROWS]
 
 STATE = "state"
 """The argument that goes without saying: a routine that takes it first is called with it."""

@@ -12,7 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wpinq.engines.incremental.compiled.neighbours.proposals import chances, draw_ends, exchange, mark_neighbours
+from wpinq.engines.incremental.compiled.neighbours.proposals import (
+    chances,
+    draw_ends,
+    exchange,
+    list_common,
+    mark_neighbours,
+)
 from wpinq.engines.incremental.compiled.routines.calculation import draw
 from wpinq.engines.incremental.compiled.routines.routine import (
     BOOLEAN,
@@ -24,6 +30,7 @@ from wpinq.engines.incremental.compiled.routines.routine import (
     UINT32,
     UINT32_ROWS,
     UINT32S,
+    UINT64_ROWS,
     UINT64S,
     Routine,
     call,
@@ -50,7 +57,8 @@ _DECIDED = f"""\
 """
 
 _COMMON = {"labels": INT64_ROWS, "seeds": UINT64S, "tallies": INT64S, "symmetric": INT64, "steps": INT64}
-_GRAPH = {"edges": UINT32_ROWS, "starts": UINT64S, "neighbours": UINT32S, "ids": UINT32S, "marks": UINT32_ROWS}
+_GRAPH = {"edges": UINT32_ROWS, "starts": UINT64S, "neighbours": UINT32S, "ids": UINT32S}
+_GRAPH |= {"marks": UINT32_ROWS, "common": UINT64_ROWS}
 _MARK = ["mark", "starts", "neighbours", "marks"]
 
 
@@ -120,7 +128,9 @@ def _swap_chunk(begin: Routine, change: Routine, process: Routine) -> Routine:
             continue
         ratio = 1.0
         if closing > 0.0:
-            ratio = {call(chances, *"abpq", "mark", "closing", "edges", "starts", "neighbours", "marks")}
+            {call(list_common, "b", "np.uint64(0)", *_MARK, "common")}
+            {call(list_common, "q", "np.uint64(1)", *_MARK, "common")}
+            ratio = {call(chances, *"abpq", "mark", "closing", "edges", *_MARK[1:], "common")}
         before = {call(begin)}
         {_changed(change, "ab", "-1.0")}
         {_changed(change, "pq", "-1.0")}

@@ -1,0 +1,122 @@
+"""Equal rows that are found by their hashes: the weights of grouping all rows by what they are, bit by bit."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import pytest
+
+import wpinq as wp
+from wpinq.columns import merging
+from wpinq.columns.held import HeldColumns
+from wpinq.errors import SourceRejected
+from wpinq.expr.types import Type
+from wpinq.ingest import read_source
+from wpinq.ingest import scan as scans
+
+RECORDS: dict[str, tuple[dict[str, Any], str]] = {
+    "int": ({"a": int}, "(r * 7919) % 1099511627776"),
+    "text": ({"a": str, "b": int | None}, "'ü' || (r % 977), CASE WHEN r % 5 > 0 THEN r END"),
+    "float": ({"a": float, "b": bool}, "CASE WHEN r % 3 = 0 THEN -0.0::DOUBLE ELSE r / 7 END, r % 2 = 0"),
+    "null": (
+        {"a": int | None, "b": str | None},
+        "CASE WHEN r % 2 = 0 THEN r END, CASE WHEN r % 3 > 0 THEN r::text END",
+    ),
+    "date": ({"a": datetime.date, "b": datetime.timedelta}, "DATE '1992-01-01' + (r % 999)::INT, to_microseconds(r)"),
+    "list": ({"a": list[int], "b": list[str | None]}, "[r, r % 3], [r::text, NULL]"),
+}
+
+
+def type_of(fields: dict[str, Any]) -> Type:
+    return wp.source("data", **fields).plan.operator.row  # type: ignore[union-attr, no-any-return]
+
+
+@contextmanager
+def rows_of(fields: dict[str, Any], columns: str, rows: int, repeat: str) -> Iterator[Any]:
+    """A relation of some rows; `repeat` gives the number of the record of row i."""
+    numbers = f"SELECT {repeat} AS r FROM range({rows}) AS t(i)"
+    with duckdb.connect() as connection:
+        yield connection.sql(f"SELECT * FROM (SELECT {columns} FROM ({numbers})) AS q({', '.join(fields)})")
+
+
+def held(data: Any, type_: Type, facts: frozenset[str] = frozenset()) -> HeldColumns:
+    found = read_source(data, type_, unit_weight=Fraction(3, 2), cap=Fraction(2**30), facts=facts)
+    assert isinstance(found, HeldColumns)
+    return found
+
+
+def bits(found: HeldColumns) -> dict[Any, str]:
+    return {record: weight.hex() for record, weight in found.items()}
+
+
+@pytest.mark.parametrize("at_once", [2**23, 500])
+@pytest.mark.parametrize("repeat", ["i", "i % 2900", "i % 40", "i // 3", "0"])
+@pytest.mark.parametrize("name", RECORDS)
+def test_weights_are_those_of_grouping(name: str, repeat: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    fields, columns = RECORDS[name]
+    type_ = type_of(fields)
+    monkeypatch.setattr(merging, "AT_ONCE", at_once)
+    with rows_of(fields, columns, 3000, repeat) as relation:
+        found = held(relation, type_)
+        table = relation.to_arrow_table()
+        monkeypatch.setattr(scans, "repeats_often", lambda *_: True)
+        grouped = held(table, type_)
+    assert bits(found) == bits(grouped)
+    assert found.norm == grouped.norm == 3000
+    assert len(found) == len(grouped) == len(bits(found))
+
+
+def test_equal_hashes_make_no_rows_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that share a hash by chance are told apart by what they are, whether few do or all."""
+    type_ = type_of({"a": int})
+    for of in ("c0 % 977", "c0 // 40", "0"):
+        monkeypatch.setattr(merging, "_hash", lambda _, of=of: f"CAST({of} AS UBIGINT)")
+        for rows in (range(3000), [*range(2990), *range(10)], [5] * 100):
+            with duckdb.connect() as connection:
+                relation = connection.sql(f"SELECT unnest({list(rows)}) AS a")
+                found = dict(held(relation, type_).items())
+            assert found == {(row,): float(times) for row, times in Counter(rows).items()}
+
+
+def test_what_is_looked_at_first_changes_no_weight(tmp_path: Any) -> None:
+    """Of a file: whether its first rows repeat, and the others do not, or the other way round."""
+    size, draw = 3 * merging.LOOKED_AT, random.Random(1)
+    often, never = [draw.randrange(9) for _ in range(size)], list(range(10, 10 + size))
+    for name, rows in (("first", often + never), ("last", never + often)):
+        path = tmp_path / f"{name}.csv"
+        path.write_text("a\n" + "\n".join(map(str, rows)) + "\n", encoding="utf-8")
+        found = held(path, type_of({"a": int}))
+        assert dict(found.items()) == {(row,): float(times) for row, times in Counter(rows).items()}
+        assert found.norm == 2 * size
+
+
+@pytest.mark.parametrize("again", [0, 1, 2999])
+def test_a_single_repeat_breaks_unit_weights(again: int) -> None:
+    rows = [*range(3000), again]
+    with duckdb.connect() as connection:
+        relation = connection.sql(f"SELECT unnest({rows}) AS a")
+        with pytest.raises(SourceRejected, match="unit_weights"):
+            held(relation, type_of({"a": int}), frozenset({"unit_weights"}))
+        assert len(held(relation.limit(3000), type_of({"a": int}), frozenset({"unit_weights"}))) == 3000
+
+
+@pytest.mark.parametrize("duplicates", ["keep", "drop", "refuse"])
+def test_edges_that_stand_twice_far_apart(duplicates: Any, tmp_path: Any) -> None:
+    path = tmp_path / "graph.txt"
+    edges = [(i, i + 1) for i in range(3 * merging.LOOKED_AT)]
+    path.write_text("".join(f"{a}\t{b}\n" for a, b in [*edges, edges[7]]), encoding="utf-8")
+    read = wp.EdgeList(path, duplicates=duplicates)
+    if duplicates == "refuse":
+        with pytest.raises(SourceRejected, match=f"{len(edges) + 1}|{len(edges)}"):
+            held(read, type_of({"src": int, "dst": int}))
+    else:
+        found = held(read, type_of({"src": int, "dst": int}))
+        assert (len(found), found[edges[7]]) == (len(edges), 2.0 if duplicates == "keep" else 1.0)
+        assert found.norm == len(edges) + (duplicates == "keep")

@@ -1,0 +1,91 @@
+"""Equal rows of a table added up where there are any: found by a hash, so that only those are grouped.
+
+Most tables of people repeat few records or none, and grouping by all columns takes longer than all else that protecting
+does. Equal rows have equal hashes. So rows whose hash no other row has are records already, to the last bit, and rows
+that share a hash are grouped by what they are, whether equal or of one hash by chance: no hash decides what is equal.
+
+The hashes are sorted outside of the database, at most `AT_ONCE` or so of them at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from wpinq.columns.python_rows import LOADING
+
+AT_ONCE = 2**23
+"""About how many hashes are sorted at a time: 64 MB of them."""
+
+LOOKED_AT = 2**14
+"""How many rows are looked at first, to see whether it is worth while to look for the few that repeat."""
+
+_OFTEN = 1 / 8
+"""The share of rows with a hash in common from which on all rows are grouped."""
+
+_SUSPECTS = "suspects"
+_TAKEN = "taken"
+
+
+def repeats_often(connection: Any, rows: str, names: Sequence[str]) -> bool:
+    """Whether the first rows of a query are few, or repeat often, so that grouping all of them takes less time."""
+    first = f"SELECT {_hash(names)} AS h FROM (SELECT * FROM ({rows}) LIMIT {LOOKED_AT})"
+    ((count, distinct),) = connection.execute(f"SELECT count(*), count(DISTINCT h) FROM ({first})").fetchall()
+    return bool(count < LOOKED_AT or count - distinct > _OFTEN * count)
+
+
+def merge(connection: Any, table: str, names: Sequence[str], weight: str) -> None:
+    """Have equal rows of a table stand once.
+
+    Parameters
+    ----------
+    connection : DuckDBPyConnection
+        To the database of the table.
+    table : str
+        With columns of records, and the weight `w`, which is 1 in each row.
+    names : sequence of str
+        The columns of the records.
+    weight : str
+        The SQL of what equal rows weigh together; for a row alone it is 1.
+    """
+    import numpy as np
+
+    ((count,),) = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
+    shared, rows = [], 0
+    for hashes in _sorted_hashes(connection, table, names, count):
+        equal = hashes[1:] == hashes[:-1]
+        rows += int(equal.sum())
+        shared.append(hashes[1:][equal])
+    if rows > _OFTEN * count:
+        _group(connection, table, names, weight, "TRUE")
+    elif rows:
+        connection.register(LOADING, {"h": np.unique(np.concatenate(shared))})
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {_SUSPECTS} AS SELECT h FROM {LOADING}")
+        connection.unregister(LOADING)
+        _group(connection, table, names, weight, f"{_hash(names)} IN (SELECT h FROM {_SUSPECTS})")
+        connection.execute(f"DROP TABLE {_SUSPECTS}")
+
+
+def _sorted_hashes(connection: Any, table: str, names: Sequence[str], count: int) -> Iterator[Any]:
+    """The hashes of all rows, in parts such that equal ones are in one part, each part sorted."""
+    bits = max(0, (count // AT_ONCE).bit_length())
+    hashes = f"SELECT {_hash(names)} AS h FROM {table}"
+    for part in range(2**bits):
+        where = f" WHERE h >> {64 - bits} = {part}" if bits else ""
+        found = connection.execute(f"SELECT h FROM ({hashes}){where}").fetchnumpy()["h"]
+        found.sort()
+        yield found
+
+
+def _group(connection: Any, table: str, names: Sequence[str], weight: str, condition: str) -> None:
+    """Group the rows that satisfy a condition, which equal rows do together."""
+    listed = ", ".join(names)
+    taken = f"SELECT {listed}, rowid AS place FROM {table} WHERE {condition}"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {_TAKEN} AS {taken}")
+    connection.execute(f"DELETE FROM {table} WHERE rowid IN (SELECT place FROM {_TAKEN})")
+    connection.execute(f"INSERT INTO {table} SELECT {listed}, {weight} AS w FROM {_TAKEN} GROUP BY {listed}")
+    connection.execute(f"DROP TABLE {_TAKEN}")
+
+
+def _hash(names: Sequence[str]) -> str:
+    return f"hash({', '.join(names)})"

@@ -1,0 +1,48 @@
+"""Ctrl-C while code of others is at work, which may make of it an error of its own, or nothing."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def interruptible(work: Callable[[], T]) -> T:
+    """What some work gives; where Ctrl-C came meanwhile, KeyboardInterrupt and nothing else.
+
+    A database that calls Python, or waits for it, makes of the interrupt a failure of its own, in words that may quote
+    rows, goes on without what was interrupted, or comes to an end all the same.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Without any of these errors in its context. Only the main thread gets Ctrl-C, and only where its handler raises.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        return work()
+    interrupted = False
+
+    def noting(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        try:
+            handler(number, frame)
+        except KeyboardInterrupt:
+            interrupted = True
+            raise
+
+    signal.signal(signal.SIGINT, noting)
+    try:
+        output = work()
+    except BaseException:
+        if not interrupted:
+            raise
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if interrupted:  # outside of the handler, so that no other error hangs on to this one
+        raise KeyboardInterrupt
+    return output
