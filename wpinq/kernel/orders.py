@@ -14,6 +14,7 @@ from wpinq.errors import EpsilonError, PlanError, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
 from wpinq.kernel.ladder import as_float, draw_count
+from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
 from wpinq.kernel.selection import select, selection_scale
 from wpinq.ladders.simple_graph import simple_graph
@@ -23,7 +24,8 @@ from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_
 from wpinq.measure.subgraph_counts import COUNT, SubgraphCount
 from wpinq.plan.arithmetic import Weights
 from wpinq.plan.certify import Certificate, certify
-from wpinq.plan.demand import charges
+from wpinq.plan.demand import chain_of_parts, charges, demand
+from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
 from wpinq.plan.redeclared import with_facts
 
@@ -58,6 +60,17 @@ class Order:
     What was debited so and has no answer yet, such as a key that nobody asked for, gets one of that scale: it was made
     for a plan that moves as often as it uses its sources, and for scores of a range of 2, which covers today's.
     """
+
+    def terms(self, scope: Callable[[Node], str]) -> Terms:
+        """The terms on which it is released, for the record: what it would cost by itself."""
+        measurement = self.measurement
+        alone = demand([measurement.asked], scope=scope)
+        declared = certify(measurement.plan).sources
+        moves: dict[str, dict[str, Fraction]] = {}
+        for name, asked in alone.sources.items():
+            moves.setdefault(declared[name].account, {})[name] = asked / measurement.epsilon
+        parts = tuple((key, alone.parts[key]) for key in chain_of_parts(measurement.plan, scope))
+        return Terms(measurement.sink.noise, self.scale, moves, charges(alone.sources, declared), parts)
 
     def as_paid(self, paid: Callable[[Iterable[str]], Collection[str]]) -> Order:
         """The order as the ledger has it: under a former scale, where it was released so and not anew."""

@@ -1,7 +1,8 @@
 """Measurements: what is to be released, with which epsilon, over which public keys. Pure data.
 
 NoisyCount releases weights with Laplace noise, GeometricCount weights that lie on a lattice with double-geometric
-noise; NoisySum and NoisyAverage release weights of a query made for them, with Laplace noise; Choose is a noisy choice by scores that the weights determine. Counts of subgraphs are in `subgraph_counts`.
+noise; NoisySum and NoisyAverage release weights of a query made for them, with Laplace noise; Choose is a noisy choice
+by scores that the weights determine. Counts of subgraphs are in `subgraph_counts`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from wpinq.expr.values import UnfitValue, Value, canonical_bytes, check_canonica
 from wpinq.ingest.typed_columns import plain
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.laws import DoubleGeometric, half_width
+from wpinq.measure.renyi import LAPLACE
 from wpinq.measure.sink import Sink as Sink
 from wpinq.measure.sink import check_text as check_text
 from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, TriangleCount
@@ -36,6 +38,10 @@ class Laplace(Sink):
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("laplace",)
+
+    @property
+    def noise(self) -> str:
+        return LAPLACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,10 @@ class GeometricCount(Sink):
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("geometric", str(self.step))
+
+    @property
+    def noise(self) -> str:
+        return "double-geometric"
 
     @property
     def factor(self) -> Fraction:
@@ -163,6 +173,10 @@ class Choose(Sink):
         is taken as 0 where it is below moves no further than it did. Both bounds are reached.
         """
         return Fraction(1) if self.quantile is None else 2 * max(self.quantile, 1 - self.quantile)
+
+    @property
+    def noise(self) -> str:
+        return "permute-and-flip"
 
     def scores(self, weights: Mapping[Value, float], candidates: tuple[Value, ...]) -> list[float]:
         """The score of every candidate, from the exact sums of the weights."""

@@ -61,6 +61,11 @@ class Sink(ABC):
         return plan, epsilon
 
     @property
+    def noise(self) -> str:
+        """The kind of its noise, for the record: where `measure.renyi` has no curve of it, its worst case counts."""
+        return self.name
+
+    @property
     def factor(self) -> Fraction:
         """What a noisy weight is multiplied by to give an answer."""
         return Fraction(1)

@@ -22,6 +22,7 @@ from wpinq.ladders.simple_graph import SimpleGraph
 from wpinq.measure.edge_plans import edge_source, uses_of_an_edge
 from wpinq.measure.ladder_interval import WIDTH_SHARE, distance
 from wpinq.measure.laws import DoubleGeometric
+from wpinq.measure.renyi import BOUNDED_RANGE
 from wpinq.measure.scales import LEAST_LADDER_SCALE
 from wpinq.measure.sink import Sink
 from wpinq.plan.node import Node
@@ -74,6 +75,11 @@ class SubgraphCount(Sink):
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("ladder", self.name, str(self.interval_share))
+
+    @property
+    def noise(self) -> str:
+        # of a count alone the logarithm of the likelihood ratio lies in an interval of length epsilon
+        return self.name if self.interval_share is not None else BOUNDED_RANGE
 
     def check(self, plan: Node) -> None:
         self.__post_init__()  # unpickling leaves it out
