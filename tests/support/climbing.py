@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from tests.support import moves
-from tests.support.moves import Followed, Weights, Way
+from tests.support.moves import Followed, Way, Weights
 from tests.support.nasty import Weaver, add, dataset, drawn_step, value
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Partition, Source
@@ -85,7 +85,8 @@ def _changed(
             weights[record] *= factor
     elif draw < 0.95:
         for _ in range(rng.choice([1, 1, 4])):
-            record, weight = value(rng, node.type, rng.choice([2, 3, 12])), Fraction(1) if exact else rng.choice(FACTORS)
+            record = value(rng, node.type, rng.choice([2, 3, 12]))
+            weight = Fraction(1) if exact else rng.choice(FACTORS)
             if source is None:
                 weights[record] = weight
             else:
@@ -95,9 +96,7 @@ def _changed(
     return changed
 
 
-def _ratio(
-    rng: Random, plan: Followed, data: Mapping[bytes, dict[Any, Fraction]], climbed: Climbed
-) -> Fraction | None:
+def _ratio(rng: Random, plan: Followed, data: Mapping[bytes, dict[Any, Fraction]], climbed: Climbed) -> Fraction | None:
     drawn = drawn_step(rng, plan, dict(data[plan.cut.digest]))
     if drawn is None:
         return None
