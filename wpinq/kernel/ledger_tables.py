@@ -6,12 +6,13 @@ import itertools
 import sqlite3
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from wpinq.errors import BudgetExceeded, LedgerError
 from wpinq.kernel.ledger_history import decimal_epsilon
+from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.ledger_schema import LIMIT
 
 _SELECT_ACCOUNT = "SELECT name, unit, unit_weight, schema, budget, spent FROM accounts"
@@ -61,10 +62,13 @@ class Pricing:
         nothing more (a part below the maximum of its partition) with 0.
     parts : Mapping
         (partition digest, part digest) -> the new cumulative demand of that part: absolute, never below the stored.
+    terms : Mapping
+        Digest of each new measurement -> the terms on which it is released, to be kept on record.
     """
 
     charges: Mapping[str, int]
     parts: Mapping[tuple[str, str], Fraction]
+    terms: Mapping[str, Terms] = field(default_factory=dict)
 
 
 PartsOf = Callable[[str], Mapping[str, Fraction]]

@@ -13,13 +13,19 @@ from wpinq.dataset import EngineDataset
 from wpinq.errors import EpsilonError, PlanError, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
+from wpinq.kernel.ladder import as_float, draw_count
+from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
 from wpinq.kernel.selection import select, selection_scale
+from wpinq.ladders.simple_graph import simple_graph
+from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
-from wpinq.measure.scales import laplace_scale, lattice_scale, on_lattice
+from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
+from wpinq.measure.subgraph_counts import COUNT, SubgraphCount
 from wpinq.plan.arithmetic import Weights
 from wpinq.plan.certify import Certificate, certify
-from wpinq.plan.demand import charges
+from wpinq.plan.demand import chain_of_parts, charges, demand
+from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
 from wpinq.plan.redeclared import with_facts
 
@@ -55,6 +61,17 @@ class Order:
     for a plan that moves as often as it uses its sources, and for scores of a range of 2, which covers today's.
     """
 
+    def terms(self, scope: Callable[[Node], str]) -> Terms:
+        """The terms on which it is released, for the record: what it would cost by itself."""
+        measurement = self.measurement
+        alone = demand([measurement.asked], scope=scope)
+        declared = certify(measurement.plan).sources
+        moves: dict[str, dict[str, Fraction]] = {}
+        for name, asked in alone.sources.items():
+            moves.setdefault(declared[name].account, {})[name] = asked / measurement.epsilon
+        parts = tuple((key, alone.parts[key]) for key in chain_of_parts(measurement.plan, scope))
+        return Terms(measurement.sink.noise, self.scale, moves, charges(alone.sources, declared), parts)
+
     def as_paid(self, paid: Callable[[Iterable[str]], Collection[str]]) -> Order:
         """The order as the ledger has it: under a former scale, where it was released so and not anew."""
         found = paid([self.digest, *(digest for digest, _ in self.former)]) if self.former else ()
@@ -72,7 +89,7 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
     if type(measurement.sink) not in SINKS.values():
         raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
     if measurement.domain is not None:  # before the debit: a Measurement can be made by hand
-        domain = check_domain(measurement.domain, measurement.plan.type, canonical=True)
+        domain = check_domain(measurement.domain, measurement.key_type, canonical=True)
         measurement = replace(measurement, domain=domain)
     certificate = certify(measurement.plan)
     versions = []
@@ -83,11 +100,14 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
         if held.source != declared:
             raise SessionError(f"the source {name!r} was protected under another declaration than the query uses")
         versions.append((name, held.version))
+    measurement.sink.check(measurement.plan)
     if isinstance(measurement.sink, Choose) and not measurement.domain:
         raise SessionError("a choice needs at least one candidate")
     if isinstance(measurement.sink, GeometricCount) and certificate.require_lattice() != measurement.sink.step:
         # a Measurement can be made by hand, or read
         raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
+    if isinstance(measurement.sink, SubgraphCount) and measurement.domain != measurement.sink.keys:
+        raise SessionError(f"{measurement.sink.name} has keys of its own: use wpinq.graphs to ask for it")
     nonce = secrets.token_bytes(16) if fresh else b""
 
     def named(identity: bytes, scale: float) -> tuple[str, float]:
@@ -128,6 +148,11 @@ def _scale(measurement: Measurement, certificate: Certificate, *, former: bool =
     """
     if isinstance(measurement.sink, GeometricCount):
         return lattice_scale(certificate, measurement.epsilon)
+    if isinstance(measurement.sink, SubgraphCount):
+        of_count, of_width = measurement.sink.epsilons(measurement.epsilon)
+        if of_width:
+            width_scale(of_width)
+        return ladder_scale(certificate, of_count)
     if not isinstance(measurement.sink, Choose):
         return laplace_scale(measurement.epsilon, certificate.slack(by_uses=former))
     moved: Mapping[str, Fraction | int] = certificate.uses if former else certificate.stability
@@ -144,6 +169,18 @@ def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
     if isinstance(sink, GeometricCount):
         return [float(steps) for steps in with_geometric_noise(on_lattice(weights, sink.step), order.scale)]
     return with_laplace_noise(weights, order.scale)
+
+
+def counted(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
+    """The number of subgraphs, on a rung of its ladder, and the noisy width of the ladder: whichever are asked for."""
+    sink = order.measurement.sink
+    assert isinstance(sink, SubgraphCount)
+    ladder = sink.ladder(simple_graph(edges_of(outputs)))
+    drawn = {COUNT: lambda: draw_count(ladder, order.scale)}
+    if sink.interval_share is not None:
+        scale = width_scale(sink.epsilons(order.measurement.epsilon)[1])
+        drawn[sink.width_key] = lambda: with_geometric_noise([ladder.width], scale)[0]
+    return [as_float(drawn[str(key)]()) for key in keys]
 
 
 def chosen(order: Order, scores: Sequence[float]) -> int:
