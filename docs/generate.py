@@ -55,9 +55,9 @@ TRUSTED = (
     *(
         "kernel/charge",
         "kernel/ledger_schema",
-        "kernel/ledger_releases",
         "kernel/ledger_history",
         "kernel/ledger_tables",
+        "kernel/ledger_releases",
         "kernel/ledger_file",
     ),
     *(
