@@ -43,7 +43,7 @@ def test_the_plans_hold_every_operator_and_every_kind_of_source() -> None:
     }
     people = [source.person for source in declared if source.person is not None]
     assert {person.nested for person in people} == {False, True}
-    assert sum(len(sources([plan])) > 1 for plan in plans) >= len(plans) / 10
+    assert sum(len(sources([plan])) > 1 for plan in plans) >= len(plans) / 20
     inside = [n for plan in plans for n in topological([plan]) if isinstance(n.operator, Partition) and n != plan]
     assert len(inside) >= len(plans) / 20
 
