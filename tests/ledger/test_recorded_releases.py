@@ -205,3 +205,12 @@ def test_a_debit_that_would_record_what_cannot_be_spends_nothing() -> None:
             ledger.debit({"m": "a count"}, cheap)
         assert ledger.account("edges").spent == 0
         ledger.verify()
+
+
+def test_a_demand_written_as_a_power_of_ten_is_refused_and_not_computed(tmp_path: pathlib.Path) -> None:
+    written(tmp_path / "ledger.db", CONTENT)
+    connection = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
+    connection.execute("INSERT INTO parts VALUES ('p', 'b', 1, '1e999999999')")
+    connection.close()
+    with Ledger(tmp_path / "ledger.db") as ledger, pytest.raises(LedgerError, match="demand"):
+        buy(ledger, "more", TENTH, ONE, old=False)
