@@ -116,8 +116,10 @@ def test_many_old_releases_before_those_over_parts_keep_their_own_charges() -> N
     with opened() as ledger:
         for number in range(200):
             buy(ledger, f"m{number}", TENTH, old=True)
-        buy(ledger, "part", TENTH, ONE, old=True)
-        assert ledger.spent_at("edges", DELTA) == read(*[Charged("", TENTH)] * 201) < 10
+        for number in range(3):
+            buy(ledger, f"part {number}", 5 * TENTH, ONE, old=True)
+        own = [Charged("", TENTH)] * 200
+        assert ledger.spent_at("edges", DELTA) == read(*own, Charged("", 15 * TENTH)) < 12
 
 
 RELEASE = {"noise": "Laplace", "scale": 10.0, "epsilon": 10**8, "moves": {"edges": "1"}, "parts": [["p", "a", "1/10"]]}
@@ -203,3 +205,12 @@ def test_a_debit_that_would_record_what_cannot_be_spends_nothing() -> None:
             ledger.debit({"m": "a count"}, cheap)
         assert ledger.account("edges").spent == 0
         ledger.verify()
+
+
+def test_a_demand_written_as_a_power_of_ten_is_refused_and_not_computed(tmp_path: pathlib.Path) -> None:
+    written(tmp_path / "ledger.db", CONTENT)
+    connection = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
+    connection.execute("INSERT INTO parts VALUES ('p', 'b', 1, '1e999999999')")
+    connection.close()
+    with Ledger(tmp_path / "ledger.db") as ledger, pytest.raises(LedgerError, match="demand"):
+        buy(ledger, "more", TENTH, ONE, old=False)

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 
 from wpinq.errors import EpsilonError
+from wpinq.ladders.finding import triangle_ladder
+from wpinq.ladders.rungs import Ladder
+from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.delta_reading import Charged, parse_delta, spent_at
 from wpinq.measure.renyi import BOUNDED_RANGE, LAPLACE, bounded_range, divergence, laplace, least_epsilon, pure
 
@@ -114,6 +117,26 @@ def test_choices_and_ranges_stay_below_their_curves(order: float, epsilon: float
         closest = max(closest, found / curve(BOUNDED_RANGE, order, epsilon))
         assert closest <= 1
     assert closest > 0.5
+
+
+def ladder_law(ladder: Ladder, scale: float, reach: int) -> list[float]:
+    """The law of a count on its ladder, as far as it is asked for; what is further out is left out."""
+    rungs = np.searchsorted([ladder.reach(k) for k in range(200)], abs(np.arange(-reach, reach + 1) - ladder.count))
+    chances = np.exp(-rungs / scale)
+    return list(chances / chances.sum())
+
+
+@pytest.mark.parametrize("order", [1.5, 4.0, 10.0])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+def test_counts_on_ladders_stay_below_the_curve_of_their_range(order: float, epsilon: float) -> None:
+    closest = 0.0
+    for edges in ([(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 3), (3, 0), (1, 3)], [(0, n) for n in range(2, 6)]):
+        for added in ((0, 2), (0, 1), (4, 5)):
+            one, other = triangle_ladder(simple_graph(edges)), triangle_ladder(simple_graph([*edges, added]))
+            laws = [ladder_law(ladder, 2 / epsilon, 6000) for ladder in (one, other)]
+            for pair in (laws, laws[::-1]):
+                closest = max(closest, of_laws(order, *pair) / curve(BOUNDED_RANGE, order, epsilon))
+    assert 0.3 < closest <= 1
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, BOUNDED_RANGE, PURE])

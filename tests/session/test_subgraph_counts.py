@@ -95,7 +95,7 @@ def test_a_person_pays_for_each_row() -> None:
         "  promised of it: every record weighs exactly 1\n"
         "  TriangleCount(0.1) changes by one edge a record: 0.1 x 1 x 7 = 0.7"
     )
-    assert "changes by one edge for the two records of one: 0.1 x 0.5 x 2 = 0.1" in str(
+    assert "changes by one edge for the two records of one: 0.1 x 1/2 x 2 = 0.1" in str(
         wp.bill(graphs.triangle_count(BOTH, epsilon="0.1"))
     )
 

@@ -233,7 +233,7 @@ class Ledger:
         LedgerError
             When there is no such account, or an entry records what no debit can have recorded.
         """
-        with self._file.reading() as connection:
+        with self._file.snapshot() as connection:
             spent = tables.get_account(connection, name).spent
             history = ledger_history.charged(connection, name)
         return delta_reading.spent_at(delta, history, from_nano(spent))

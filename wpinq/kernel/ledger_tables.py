@@ -124,7 +124,13 @@ def demands(connection: sqlite3.Connection, partition: str) -> dict[str, Fractio
     """Part digest -> its cumulative demand now."""
     # Beside max(), SQLite takes the other columns from the row that has the maximum.
     query = "SELECT part, demand, max(entry) FROM parts WHERE partition = ? GROUP BY part"
-    return {part: Fraction(demand) for part, demand, _ in connection.execute(query, (partition,)).fetchall()}
+    return {part: _demand(text) for part, text, _ in connection.execute(query, (partition,)).fetchall()}
+
+
+def _demand(text: str) -> Fraction:
+    if not set(text) <= set("0123456789/"):  # "1e999999999" is a Fraction too, and takes for ever
+        raise LedgerError("the ledger holds a demand that is none: it was not written by wpinq")
+    return Fraction(text)
 
 
 def raised(connection: sqlite3.Connection, parts: Mapping[tuple[str, str], Fraction]) -> list[list[str]]:
