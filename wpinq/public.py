@@ -18,10 +18,15 @@ from wpinq.expr.types import physical
 from wpinq.expr.values import UnfitValue, Value, normalize
 from wpinq.ingest.reading import is_rows, read_source
 from wpinq.ingest.typed_columns import plain
+from wpinq.kernel.geometric import add_geometric
+from wpinq.kernel.ladder import as_float, draw_count
+from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.answers import Answers
+from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement
-from wpinq.measure.scales import on_lattice
+from wpinq.measure.scales import ladder_scale, on_lattice, width_scale
+from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, sources
@@ -172,9 +177,12 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
     weights = WeightedDataset(_weights(measurement.plan, data, engine, FLOAT))
     sink, certificate = measurement.sink, certify(measurement.plan)
     if isinstance(sink, Choose):
-        index = simulate_select(sink.scores(weights, measurement.domain), measurement.epsilon, seed)
+        scale = float(sink.score_range * (1 + certificate.slack(readouts=1)) / measurement.epsilon)
+        index = simulate_select(sink.scores(weights, measurement.domain), scale, seed)
         values = [float(i == index) for i in range(len(measurement.domain))]
         return Answers(measurement, 0.0, np.array(values), simulated=True)
+    if isinstance(sink, SubgraphCount):
+        return _simulate_count(measurement, sink, weights, seed)
     public, factor = [float(weights[key]) for key in measurement.domain], float(sink.factor)
     noisy: Sequence[float]
     if isinstance(sink, GeometricCount):
@@ -184,6 +192,18 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
         scale = float((1 + certificate.slack()) / measurement.epsilon)
         noisy = simulate_laplace(public, scale, seed)
     return Answers(measurement, scale * factor, factor * np.array(noisy), simulated=True)
+
+
+def _simulate_count(measurement: Measurement, sink: SubgraphCount, weights: Mapping[Value, Any], seed: int) -> Answers:
+    """The same draws as a session's, from bytes of numpy."""
+    random = np.random.default_rng(seed).bytes
+    ladder = sink.ladder(simple_graph(edges_of(weights)))
+    of_count, of_width = sink.epsilons(measurement.epsilon)
+    scale = ladder_scale(certify(measurement.plan), of_count)
+    values = [as_float(draw_count(ladder, scale, random))]
+    if of_width:
+        values.append(as_float(*add_geometric([ladder.width], width_scale(of_width), random)))
+    return Answers(measurement, scale, np.array(values), simulated=True)
 
 
 def simulate_laplace(values: Sequence[float], scale: float, seed: int) -> list[float]:
@@ -217,10 +237,14 @@ def simulate_laplace(values: Sequence[float], scale: float, seed: int) -> list[f
     >>> simulate_laplace([1.0, 2.0], 0.5, seed=1) == simulate_laplace([1.0, 2.0], 0.5, seed=1)
     True
     """
-    if not isinstance(scale, float) or not 0 < scale < math.inf:
-        raise EpsilonError("the scale of noise must be a positive finite float: take it from laplace_scale")
+    _check_scale(scale)
     draws = np.random.default_rng(seed).laplace(0.0, scale, len(values))
     return [float(value + draw) for value, draw in zip(values, draws, strict=True)]
+
+
+def _check_scale(scale: float) -> None:
+    if not isinstance(scale, float) or not 0 < scale < math.inf:
+        raise EpsilonError("the scale of noise must be a positive finite float: take it from laplace_scale")
 
 
 def simulate_geometric(values: Sequence[int], scale: float, seed: int) -> list[int]:
@@ -248,29 +272,29 @@ def simulate_geometric(values: Sequence[int], scale: float, seed: int) -> list[i
     return [int(value + draw) for value, draw in zip(values, draws, strict=True)]
 
 
-def simulate_select(scores: Sequence[float], epsilon: Fraction, seed: int) -> int:
+def simulate_select(scores: Sequence[float], scale: float, seed: int) -> int:
     """A reproducible draw from the distribution of `select`. NOT private: for experiments on public data.
 
     Parameters
     ----------
     scores : sequence of float
         Public, one a candidate.
-    epsilon : Fraction
-        More than 0.
+    scale : float
+        The scale of the noise, positive and finite.
     seed : int
         At least 0. The same seed gives the same choice.
 
     Returns
     -------
     int
-        The position of the largest `score + Exp(2 / epsilon)`, drawn by numpy.
+        The position of the largest `score + Exp(scale)`, drawn by numpy.
 
     Raises
     ------
     PlanError
         When there are no candidates.
     EpsilonError
-        When epsilon is not more than 0.
+        When the scale is no positive finite number.
 
     Notes
     -----
@@ -281,12 +305,11 @@ def simulate_select(scores: Sequence[float], epsilon: Fraction, seed: int) -> in
 
     Examples
     --------
-    >>> simulate_select([0.0, 10_000.0, 1.0], Fraction(1, 2), seed=1)
+    >>> simulate_select([0.0, 10_000.0, 1.0], 2.0, seed=1)
     1
     """
     if len(scores) == 0:
         raise PlanError("there is nothing to select from: give at least one candidate")
-    if not epsilon > 0:
-        raise EpsilonError("epsilon must be more than 0 to select: parse it with parse_epsilon")
-    draws = np.random.default_rng(seed).exponential(float(2 / epsilon), len(scores))
+    _check_scale(scale)
+    draws = np.random.default_rng(seed).exponential(scale, len(scores))
     return int(np.argmax(np.asarray(scores, dtype=np.float64) + draws))

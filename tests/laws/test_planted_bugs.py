@@ -31,6 +31,7 @@ from wpinq.plan.node import Node, topological
 from wpinq.plan.operator import Combination
 from wpinq.plan.operators import Concat, Except, GroupBy, Join, Partition, SelectMany, Shave, Source, Where, group_by
 from wpinq.plan.operators.extreme import Extreme
+from wpinq.plan.stability import stability
 
 PLANS = 1_000
 """The most plans that are searched for a violation; the search stops at the first."""
@@ -71,7 +72,9 @@ CHECKS: dict[str, Callable[[Plant], bool]] = {
 CERTIFY = sys.modules["wpinq.plan.certify"]
 """The module, whose name its function takes."""
 
-DEMAND = "reaching[child.digest] = reaching.get(child.digest, Fraction(0)) + owed"
+STABILITY = sys.modules["wpinq.plan.stability"]
+
+PATHS = "counts[child.digest] = counts.get(child.digest, 0) + counts[node.digest]"
 
 
 def _positive_difference(self: Except, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
@@ -232,7 +235,7 @@ PLANTS = (
         Extreme,
         "record_evaluator",
         (("choose(left, right)", "(left + right if choose is max else min(left, right))"),),
-        ("tables", "union and intersect"),
+        ("tables", "union and intersect", "stability"),
         ("Union",),
     ),
     Plant(
@@ -277,7 +280,7 @@ PLANTS = (
         SelectMany,
         "images",
         (("max(Fraction(1), EXACT.total(map(abs, merged.values())))", "EXACT.total(map(abs, merged.values())) or 1"),),
-        ("tables",),  # norms below 1 become 1, which is allowed
+        ("tables", "stability"),  # norms below 1 become 1, which is allowed
         ("SelectMany",),
     ),
     Plant(
@@ -357,32 +360,25 @@ PLANTS = (
     ),
     Plant(
         "a shared node counted once",
-        CERTIFY,
-        "demand",
-        ((DEMAND, "reaching[child.digest] = max(reaching.get(child.digest, Fraction(0)), owed)"),),
+        STABILITY,
+        "_paths",
+        ((PATHS, "counts[child.digest] = max(counts.get(child.digest, 0), counts[node.digest])"),),
         ("bounds", "stability"),
     ),
     Plant(
         "a node that is both inputs counted once",
-        CERTIFY,
-        "demand",
+        STABILITY,
+        "_paths",
         (("for child in node.inputs:", "for child in dict.fromkeys(node.inputs):"),),
         ("bounds", "stability"),
     ),
     Plant(
         "Concat counted as the larger of its inputs",
         Certificate,
-        "uses",
+        "stability",
         (),
-        ("bounds", "stability"),
+        ("stability",),
         replacement=property(lambda certificate: _uses_with_the_larger_of_a_concat(certificate.root)),
-    ),
-    Plant(
-        "the second input of Except not counted",
-        CERTIFY,
-        "demand",
-        (("for child in node.inputs:", "for child in node.inputs[:1] if operator.name == 'Except' else node.inputs:"),),
-        ("bounds", "stability"),
     ),
     Plant(
         "partitions by different keys taken for one",
@@ -445,8 +441,12 @@ assert len({plant.name for plant in PLANTS}) == len(PLANTS) >= 15
 @pytest.fixture(autouse=True)
 def _no_certificate_is_remembered() -> Iterator[None]:
     certify.cache_clear()
+    stability.cache_clear()
+    STABILITY._KNOWN.clear()
     yield
     certify.cache_clear()
+    stability.cache_clear()
+    STABILITY._KNOWN.clear()
 
 
 def plant_bug(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:

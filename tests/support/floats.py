@@ -40,7 +40,7 @@ def check_floats(seed: int, plans: int, operators: tuple[str, ...] = OPERATORS) 
 
     Checked: `‖float − exact‖ ≤ rounding_error(plan)`; equal bits for shuffled sources; every node's exact norm is
     within its mass; and for neighbours at distance 1 or more within the caps,
-    `‖float(A) − float(A′)‖ ≤ (1 + slack) · Σ_s uses_s · ‖A_s − A′_s‖`.
+    `‖float(A) − float(A′)‖ ≤ (1 + slack) · Σ_s S_s · ‖A_s − A′_s‖`.
     """
     rng, findings = Random(seed), FloatFindings()
     for i in range(plans):
@@ -66,8 +66,8 @@ def check_floats(seed: int, plans: int, operators: tuple[str, ...] = OPERATORS) 
         within = all(norm(near[name]) <= source.cap for name, source in declared.items())
         if within and sum(distances.values()) >= 1:
             findings.slack_trials += 1
-            uses = certify(case.plan).uses
-            allowed = sum((uses[name] * moved for name, moved in distances.items()), Fraction(0))
+            stability = certify(case.plan).stability
+            allowed = sum((stability[name] * moved for name, moved in distances.items()), Fraction(0))
             moved = distance(rounded, reference.evaluate(case.plan, near, arithmetic.FLOAT))
             if moved > allowed * (1 + certify(case.plan).slack()):
                 findings.slack.append(case)

@@ -1,4 +1,4 @@
-"""Stability on random plans: `‖T(A) − T(A′)‖ ≤ Σ_s uses_s · ‖A_s − A′_s‖`, in exact arithmetic."""
+"""Stability on random plans: `‖T(A) − T(A′)‖ ≤ Σ_s S_s · ‖A_s − A′_s‖`, in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Findings:
 def ratios(case: Case, rng: Random) -> Iterable[Fraction]:
     """For some neighbours of a case's dataset, the distance of outputs over the bound."""
     schemas = {name: source.record for name, source in sources([case.plan]).items()}
-    uses = certify(case.plan).uses
+    allowed = certify(case.plan).stability
     output = reference.evaluate(case.plan, case.data, EXACT)
     for _ in range(NEIGHBOURS):
         near, distances = neighbour(rng, case.data, schemas)
-        bound = sum((uses[name] * moved for name, moved in distances.items()), Fraction(0))
+        bound = sum((allowed[name] * moved for name, moved in distances.items()), Fraction(0))
         if bound:  # else the changes cancelled
             yield distance(output, reference.evaluate(case.plan, near, EXACT)) / bound
 

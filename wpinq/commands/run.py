@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> None:
     files, budgets = pairs(options.source, "--source"), pairs(options.budget, "--budget")
     edge_lists, versions = pairs(options.edge_list, "--edge-list"), pairs(options.data_version, "--data-version")
     columns = pairs(options.columns, "--columns")
-    bill, data = Bill(measurements), {}
+    data: dict[str, object] = {}
     accounts = {declared.account for declared in sources(query.plan for query in program.sources.values()).values()}
     for given, known in (
         (budgets, sorted(accounts)),
@@ -88,13 +88,16 @@ def run(options: argparse.Namespace) -> None:
             if name not in known:
                 what = "account" if given is budgets and name in program.sources else "source"
                 raise UsageError(f"the program has no {what} {name!r}; it has {', '.join(known) or 'none'}")
-    for name, source in bill.sources.items():
+    for name, source in Bill(measurements).sources.items():
         if name not in files or source.account not in budgets:
             raise UsageError(
                 f"the program uses {name}: give --source {name}=FILE and --budget {source.account}=EPSILON"
             )
         budget_to_nano(parse_epsilon(budgets[source.account]))
         data[name] = _data(name, files[name], edge_lists.get(name), columns.get(name))
+    program = program.promising({name: given.facts for name, given in data.items() if isinstance(given, EdgeList)})
+    measurements = program.measurements
+    bill = Bill(measurements)
     for measurement in measurements.values():
         find_engine(options.engine).check(measurement.plan)
     new = is_new(options.ledger)

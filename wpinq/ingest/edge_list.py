@@ -123,6 +123,19 @@ class EdgeList:
         """Whether (a, b) and (b, a) are two edges: as told, or as the graph says of itself."""
         return self.directed if self.directed is not None else own_direction(self.graph) is not False
 
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What a source of these edges can promise, whatever they are: from how they are read alone.
+
+        Examples
+        --------
+        >>> EdgeList("graph.txt", directed=False, loops="drop", duplicates="drop").facts
+        ('simple', 'unit_weights')
+        """
+        if self.duplicates == "keep":
+            return ()
+        return ("unit_weights",) if self.is_directed or self.loops == "keep" else ("simple", "unit_weights")
+
     def records(self, type_: Type) -> list[tuple[Any, ...]]:
         """The edges as records of a source's type, which has two fields, both int or both str.
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from wpinq.dataset import EngineDataset
-from wpinq.errors import SessionError
+from wpinq.errors import EpsilonError, PlanError, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
+from wpinq.kernel.ladder import as_float, draw_count
+from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
 from wpinq.kernel.selection import select, selection_scale
+from wpinq.ladders.simple_graph import simple_graph
+from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
-from wpinq.measure.scales import laplace_scale, lattice_scale, on_lattice
+from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
+from wpinq.measure.subgraph_counts import COUNT, SubgraphCount
 from wpinq.plan.arithmetic import Weights
-from wpinq.plan.certify import certify
-from wpinq.plan.demand import charges
+from wpinq.plan.certify import Certificate, certify
+from wpinq.plan.demand import chain_of_parts, charges, demand
+from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
+from wpinq.plan.redeclared import with_facts
 
 NOT_MEASURED = "release takes measurements: end the query with .noisy_count(epsilon=...) or another sink"
 
@@ -45,6 +54,32 @@ class Order:
     digest: str
     versions: tuple[tuple[str, str], ...]
     scale: float
+    former: tuple[tuple[str, float], ...] = ()
+    """Digest and scale under which it may have been released when bills counted paths: dearer, and as good a promise.
+
+    What was debited so and has no answer yet, such as a key that nobody asked for, gets one of that scale: it was made
+    for a plan that moves as often as it uses its sources, and for scores of a range of 2, which covers today's.
+    """
+
+    def terms(self, scope: Callable[[Node], str]) -> Terms:
+        """The terms on which it is released, for the record: what it would cost by itself."""
+        measurement = self.measurement
+        alone = demand([measurement.asked], scope=scope)
+        declared = certify(measurement.plan).sources
+        moves: dict[str, dict[str, Fraction]] = {}
+        for name, asked in alone.sources.items():
+            moves.setdefault(declared[name].account, {})[name] = asked / measurement.epsilon
+        parts = tuple((key, alone.parts[key]) for key in chain_of_parts(measurement.plan, scope))
+        return Terms(measurement.sink.noise, self.scale, moves, charges(alone.sources, declared), parts)
+
+    def as_paid(self, paid: Callable[[Iterable[str]], Collection[str]]) -> Order:
+        """The order as the ledger has it: under a former scale, where it was released so and not anew."""
+        found = paid([self.digest, *(digest for digest, _ in self.former)]) if self.former else ()
+        if self.digest not in found:
+            for digest, scale in self.former:
+                if digest in found:
+                    return replace(self, digest=digest, scale=scale, former=())
+        return self
 
 
 def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh: bool) -> Order:
@@ -54,7 +89,7 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
     if type(measurement.sink) not in SINKS.values():
         raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
     if measurement.domain is not None:  # before the debit: a Measurement can be made by hand
-        domain = check_domain(measurement.domain, measurement.plan.type, canonical=True)
+        domain = check_domain(measurement.domain, measurement.key_type, canonical=True)
         measurement = replace(measurement, domain=domain)
     certificate = certify(measurement.plan)
     versions = []
@@ -65,22 +100,66 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
         if held.source != declared:
             raise SessionError(f"the source {name!r} was protected under another declaration than the query uses")
         versions.append((name, held.version))
-    choice = isinstance(measurement.sink, Choose)
-    if choice and not measurement.domain:
+    measurement.sink.check(measurement.plan)
+    if isinstance(measurement.sink, Choose) and not measurement.domain:
         raise SessionError("a choice needs at least one candidate")
-    if isinstance(measurement.sink, GeometricCount):
-        if certificate.require_lattice() != measurement.sink.step:  # a Measurement can be made by hand, or read
-            raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
-        scale = lattice_scale(certificate, measurement.epsilon)
-    elif choice:
-        uses = {name: Fraction(count) for name, count in certificate.uses.items()}
-        distances = charges(uses, certificate.sources).values()  # a person moves all tables of an account at once
-        scale = selection_scale(measurement.epsilon, certificate.slack(readouts=1), distances)
-    else:
-        scale = laplace_scale(measurement.epsilon, certificate.slack())
+    if isinstance(measurement.sink, GeometricCount) and certificate.require_lattice() != measurement.sink.step:
+        # a Measurement can be made by hand, or read
+        raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
+    if isinstance(measurement.sink, SubgraphCount) and measurement.domain != measurement.sink.keys:
+        raise SessionError(f"{measurement.sink.name} has keys of its own: use wpinq.graphs to ask for it")
     nonce = secrets.token_bytes(16) if fresh else b""
-    digest = digest_of("release", measurement.digest, repr(scale), repr(sorted(versions)), nonce)
-    return Order(measurement, digest.hex(), tuple(versions), scale)
+
+    def named(identity: bytes, scale: float) -> tuple[str, float]:
+        digest = digest_of("release", identity, repr(scale), repr(sorted(versions)), nonce)
+        return digest.hex(), scale
+
+    digest, scale = named(measurement.digest, _scale(measurement, certificate))
+    former = [] if fresh else [named(*earlier) for earlier in _earlier(measurement)]
+    return Order(measurement, digest, tuple(versions), scale, tuple(pair for pair in former if pair[0] != digest))
+
+
+def _earlier(measurement: Measurement) -> Iterator[tuple[bytes, float]]:
+    """How the same may have been released before: at the scale of its uses, and from sources without `simple`.
+
+    The data were the same, and the answer is as good: to answer from there costs nothing.
+    """
+    simple = any("simple" in source.facts for source in certify(measurement.plan).sources.values())
+    for dropped in _DROPPED if simple else _DROPPED[:1]:
+        with contextlib.suppress(EpsilonError, PlanError):  # it could not be had, so nobody has it
+            plan = with_facts(measurement.plan, partial(_without, dropped)) if dropped else measurement.plan
+            earlier = replace(measurement, plan=plan)
+            yield earlier.former_digest, _scale(earlier, certify(plan), former=True)
+
+
+_DROPPED = (frozenset[str](), frozenset({"simple"}), frozenset({"simple", "unit_weights"}))
+
+
+def _without(dropped: frozenset[str], source: Source) -> frozenset[str]:
+    facts = frozenset(source.facts)
+    return facts - dropped if "simple" in facts else facts
+
+
+def _scale(measurement: Measurement, certificate: Certificate, *, former: bool = False) -> float:
+    """The certified scale of a measurement's noise, in the units that it is drawn in.
+
+    The former one is of releases from before the sharp bound, when uses were billed, and the scores of a choice were
+    taken to move by a unit each, some up and some down: a range of 2.
+    """
+    if isinstance(measurement.sink, GeometricCount):
+        return lattice_scale(certificate, measurement.epsilon)
+    if isinstance(measurement.sink, SubgraphCount):
+        of_count, of_width = measurement.sink.epsilons(measurement.epsilon)
+        if of_width:
+            width_scale(of_width)
+        return ladder_scale(certificate, of_count)
+    if not isinstance(measurement.sink, Choose):
+        return laplace_scale(measurement.epsilon, certificate.slack(by_uses=former))
+    moved: Mapping[str, Fraction | int] = certificate.uses if former else certificate.stability
+    distances = charges({name: Fraction(each) for name, each in moved.items()}, certificate.sources).values()
+    # a person moves all tables of an account at once
+    score_range = Fraction(2) if former else measurement.sink.score_range
+    return selection_scale(measurement.epsilon, certificate.slack(readouts=1, by_uses=former), distances, score_range)
 
 
 def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
@@ -90,6 +169,18 @@ def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
     if isinstance(sink, GeometricCount):
         return [float(steps) for steps in with_geometric_noise(on_lattice(weights, sink.step), order.scale)]
     return with_laplace_noise(weights, order.scale)
+
+
+def counted(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
+    """The number of subgraphs, on a rung of its ladder, and the noisy width of the ladder: whichever are asked for."""
+    sink = order.measurement.sink
+    assert isinstance(sink, SubgraphCount)
+    ladder = sink.ladder(simple_graph(edges_of(outputs)))
+    drawn = {COUNT: lambda: draw_count(ladder, order.scale)}
+    if sink.interval_share is not None:
+        scale = width_scale(sink.epsilons(order.measurement.epsilon)[1])
+        drawn[sink.width_key] = lambda: with_geometric_noise([ladder.width], scale)[0]
+    return [as_float(drawn[str(key)]()) for key in keys]
 
 
 def chosen(order: Order, scores: Sequence[float]) -> int:

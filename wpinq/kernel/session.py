@@ -27,13 +27,15 @@ from wpinq.interrupts import interruptible
 from wpinq.kernel.accounts import accounts_of, check_single
 from wpinq.kernel.charge import budget_to_nano, from_nano, to_nano
 from wpinq.kernel.ledger import Account, Ledger, Pricing
-from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, chosen, noisy, prepare
+from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, chosen, counted, noisy, prepare
 from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
+from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import Choose, Measurement, check_text
+from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.arithmetic import FLOAT, Weights
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Node, Planned, sources
@@ -227,9 +229,26 @@ class Session:
         """The epsilon that is left of a source's budget, or of an account's that several tables share."""
         return from_nano(self._account(source).remaining)
 
-    def spent(self, source: str) -> Fraction:
-        """The epsilon that was spent on a source, ever; on all its tables, where it shares an account."""
-        return from_nano(self._account(source).spent)
+    def spent(self, source: str, *, delta: object = None) -> Fraction:
+        """The epsilon that was spent on a source, ever; on all its tables, where it shares an account.
+
+        Parameters
+        ----------
+        source : str
+            Its name, or that of an account.
+        delta : number, optional
+            Between 0 and 1: the same history, read by the noise that was released, as an epsilon at this delta.
+            Budgets are kept in the pure epsilon all the same. It is a reading, and no promise where what was released,
+            or what it was charged, was chosen by looking at answers.
+
+        Notes
+        -----
+        Privacy cost: none.
+        """
+        self._check_open()
+        if delta is None:
+            return from_nano(self._account(source).spent)
+        return self._ledger.spent_at(self._paying(source), parse_delta(delta))
 
     def _account(self, name: str) -> Account:
         self._check_open()
@@ -277,7 +296,8 @@ class Session:
         """
         self._check_open()
         protected = dict(self._protected)  # one state of things for the whole batch, whatever other threads protect
-        orders = [prepare(measurement, protected, fresh) for measurement in _batch(measurements)]
+        prepared = [prepare(measurement, protected, fresh) for measurement in _batch(measurements)]
+        orders = [order.as_paid(self._ledger.paid) for order in prepared]
         if not orders:
             raise SessionError("nothing to release: give one measurement or several")
         self._check_engine(orders)
@@ -311,9 +331,10 @@ class Session:
 
         def price(new: frozenset[str], parts_of: Callable[[str], Mapping[str, Fraction]]) -> Pricing:
             bought = [by_digest[digest].measurement for digest in by_digest if digest in new]
-            asked = demand([(m.plan, m.epsilon) for m in bought], parts_of, scope)
+            asked = demand([m.asked for m in bought], parts_of, scope)
             owed = charges(asked.sources, declared)
-            return Pricing({account: to_nano(epsilon) for account, epsilon in owed.items()}, asked.parts)
+            recorded = {digest: by_digest[digest].terms(scope) for digest in by_digest if digest in new}
+            return Pricing({account: to_nano(epsilon) for account, epsilon in owed.items()}, asked.parts, recorded)
 
         return self._ledger.debit({digest: order.measurement.description for digest, order in by_digest.items()}, price)
 
@@ -327,7 +348,7 @@ class Session:
 
     def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
         self._check_open()
-        type_, factor = order.measurement.plan.type, float(order.measurement.sink.factor)
+        type_, factor = order.measurement.key_type, float(order.measurement.sink.factor)
         encoded = [canonical_bytes(key, type_) for key in keys]
         stored = {} if new else self._ledger.answers(order.digest, encoded)
         missing = [(key, code) for key, code in zip(keys, encoded, strict=True) if code not in stored]
@@ -352,6 +373,8 @@ class Session:
     # --- what sees protected data: called through _guarded only -------------------------------------------------------
 
     def _draw(self, order: Order, held: Sequence[Protected], keys: Sequence[Value]) -> list[float]:
+        if isinstance(order.measurement.sink, SubgraphCount):  # all edges count, and no keys of theirs are asked for
+            return counted(order, self._weights(order, held, None), keys)
         return noisy(order, self._weights(order, held, keys), keys)
 
     def _pick(self, order: Order, held: Sequence[Protected]) -> int:
@@ -364,7 +387,7 @@ class Session:
         sides = self._engine.sides(order.measurement.plan, _data(held), domain, self._on_step)
         return chosen(order, sink.scores_of_sides(sides))
 
-    def _weights(self, order: Order, held: Sequence[Protected], keys: Sequence[Value]) -> Weights:
+    def _weights(self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None) -> Weights:
         return self._engine.evaluate(order.measurement.plan, _data(held), FLOAT, self._on_step, keys)
 
     def _guarded(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from wpinq.errors import LanguageError
 from wpinq.language.public_values import PublicScalar
 from wpinq.language.text import shorten, suggest
 from wpinq.language.unparse import print_program
 from wpinq.measure.measurement import Measurement
+from wpinq.plan.node import Node
+from wpinq.plan.operators.source import Source
+from wpinq.plan.redeclared import with_facts
 from wpinq.query import Query
 
 
@@ -63,6 +67,28 @@ class Program(Mapping[str, Query | Measurement]):
     def measurements(self) -> dict[str, Measurement]:
         """The measurements by name, in the order of the text."""
         return {name: value for name, value in self._named.items() if isinstance(value, Measurement)}
+
+    def promising(self, facts: Mapping[str, Iterable[str]]) -> Program:
+        """The same program over sources that promise more facts, by the names of the sources.
+
+        Only what one record of weight 1 is the unit of can promise them.
+        """
+
+        def promised(source: Source) -> frozenset[str]:
+            more = facts.get(source.source, ()) if source.unit_weight == 1 and source.person is None else ()
+            return frozenset(source.facts) | frozenset(more)
+
+        def redeclared(plan: Node) -> Node:
+            return with_facts(plan, promised)
+
+        named = {
+            name: Query(redeclared(item.plan), item.reading)
+            if isinstance(item, Query)
+            else replace(item, plan=redeclared(item.plan))
+            for name, item in self._named.items()
+        }
+        over = {name: Query(redeclared(query.plan), query.reading) for name, query in self.sources.items()}
+        return Program(named, over, self.parameters)
 
     def __getitem__(self, name: str) -> Query | Measurement:
         if name not in self._named:

@@ -11,7 +11,6 @@ from wpinq.errors import EpsilonError
 from wpinq.expr.facts import FACTS
 from wpinq.measure.epsilon import NANO, format_epsilon, parse_epsilon
 from wpinq.measure.measurement import Measurement
-from wpinq.plan.certify import certify
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
@@ -53,7 +52,7 @@ class Bill(Mapping[str, Fraction]):
         for source in self.sources.values():
             source.check()
         distinct = {measurement.digest: measurement for measurement in measurements}  # the same one is paid for once
-        asked = demand([(m.plan, m.epsilon) for m in distinct.values()]).sources
+        asked = demand([m.asked for m in distinct.values()]).sources
         self._costs = charges(asked, self.sources)
 
     def __getitem__(self, account: str) -> Fraction:
@@ -97,19 +96,21 @@ class Bill(Mapping[str, Fraction]):
         it = "it" if name == source.account else name
         listed: set[bytes] = set()
         for label, measurement in zip(self.labels, self.measurements, strict=True):
-            count = certify(measurement.plan).uses.get(name, 0)
-            if not count:
+            stability = measurement.sink.stability(measurement.plan)
+            if name not in stability:
                 continue
             if measurement.digest in listed:
                 yield f"  {label} is released already: no cost", Fraction(0)
                 continue
             listed.add(measurement.digest)
-            cost = measurement.epsilon * count * source.unit_weight
-            times = f"{format_epsilon(measurement.epsilon)} x {count}"
+            cost = measurement.epsilon * stability[name] * source.unit_weight
+            times = f"{format_epsilon(measurement.epsilon)} x {stability[name]}"
             if source.unit_weight != 1:
                 times += f" x {format_epsilon(source.unit_weight)}"
-            often = "once" if count == 1 else f"{count} times"
-            yield f"  {label} uses {it} {often}: {times} = {format_epsilon(cost)}", cost
+            usage, reason = measurement.sink.usage(measurement.plan, name, it)
+            yield f"  {label} {usage}: {times} = {format_epsilon(cost)}", cost
+            if reason:
+                yield f"    {reason}", Fraction(0)
 
 
 def bill(measurements: Measurement | Sequence[Measurement] | Mapping[str, Measurement]) -> Bill:

@@ -1,13 +1,12 @@
 """Measurements: what is to be released, with which epsilon, over which public keys. Pure data.
 
-Five sinks: NoisyCount releases weights with Laplace noise, GeometricCount weights that lie on a lattice with
-double-geometric noise; NoisySum and NoisyAverage release weights of a query made for them, with Laplace noise; Choose
-is the exponential mechanism, a noisy choice by scores that the weights determine.
+NoisyCount releases weights with Laplace noise, GeometricCount weights that lie on a lattice with double-geometric
+noise; NoisySum and NoisyAverage release weights of a query made for them, with Laplace noise; Choose is a noisy choice
+by scores that the weights determine. Counts of subgraphs are in `subgraph_counts`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,51 +20,15 @@ from wpinq.expr.values import UnfitValue, Value, canonical_bytes, check_canonica
 from wpinq.ingest.typed_columns import plain
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.laws import DoubleGeometric, half_width
+from wpinq.measure.renyi import LAPLACE
+from wpinq.measure.sink import Sink as Sink
+from wpinq.measure.sink import check_text as check_text
+from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, TriangleCount
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node
 
 LARGEST_BOUND = 1e100
 """The largest value that a sum or an average clamps to: noisy sums stay far within the floats."""
-
-
-def check_text(text: str, what: str) -> str:
-    """A text that bills and tables will print: refused where it could move a cursor or forge a line."""
-    if not text.isprintable():
-        raise PlanError(f"{what} must be printable text on one line")
-    return text
-
-
-class Sink(ABC):
-    """How a plan's output is released."""
-
-    name: ClassVar[str]
-    proviso: ClassVar[str] = ""
-    """What narrows the promise of this release beyond its sources' declarations; bills print it."""
-
-    @abstractmethod
-    def identity(self) -> tuple[bytes | str, ...]:
-        """What two sinks must share for a release of one to replay as the other."""
-
-    @property
-    def factor(self) -> Fraction:
-        """What a noisy weight is multiplied by to give an answer."""
-        return Fraction(1)
-
-    def value(self, numbers: Mapping[Value, float]) -> Value:
-        """The one number that the answers come down to."""
-        if len(numbers) != 1:
-            raise AnswersError(f"these answers have {len(numbers)} keys; ask for one with answers[key]")
-        return next(iter(numbers.values()))
-
-    def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
-        """The interval around `value`."""
-        number = self.value(numbers)
-        half = self.half_width(scale, confidence)
-        return number - half, number + half
-
-    def half_width(self, scale: float, confidence: float) -> float:
-        """The half-width of the interval around one answer whose noise has this scale."""
-        return half_width(scale, confidence)
 
 
 class Laplace(Sink):
@@ -75,6 +38,10 @@ class Laplace(Sink):
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("laplace",)
+
+    @property
+    def noise(self) -> str:
+        return LAPLACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +68,10 @@ class GeometricCount(Sink):
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("geometric", str(self.step))
+
+    @property
+    def noise(self) -> str:
+        return "double-geometric"
 
     @property
     def factor(self) -> Fraction:
@@ -167,10 +138,11 @@ class NoisyAverage(Clamped):
 
 @dataclass(frozen=True, slots=True)
 class Choose(Sink):
-    """The exponential mechanism (McSherry and Talwar 2007) over public candidates.
+    """A noisy choice among public candidates: of the one that has most weight, or that cuts the weight at a quantile.
 
-    `score` is "weight", for the most common candidate, `score(c) = A(c)`, or "quantile", `score(c) =
-    −|(1−q)·Σ_{x<c} A(x) − q·Σ_{x>c} A(x)|`. Either moves by at most 1 per unit of weight.
+    `score` is "weight", `score(c) = A(c)`, or "quantile", with L, M and R the weight before, at and after c, each
+    record's weight taken as 0 where it is below, `score(c) = min(0, q·(M+R) − (1−q)·L, (1−q)·(L+M) − q·R)`.
+    That is, negated, how far `q·(L+M+R)` lies from the interval [L, L+M]: 0 where c is the quantile.
     """
 
     name: ClassVar[str] = "Choose"
@@ -184,7 +156,27 @@ class Choose(Sink):
             raise PlanError("a choice is by weight, or by quantile with a Fraction q, 0 < q < 1")
 
     def identity(self) -> tuple[bytes | str, ...]:
-        return ("exponential", self.score, str(self.quantile))
+        return ("permute and flip", self.score, str(self.quantile))
+
+    def former_identity(self) -> tuple[bytes | str, ...]:
+        return ("exponential", self.score, str(self.quantile))  # twice the noise; its quantile left M out
+
+    @property
+    def score_range(self) -> Fraction:
+        """How far the moves of two scores differ, at most, per unit of weight: `max_c Δ(c) − min_c Δ(c)`.
+
+        Notes
+        -----
+        Weights are of different records, so `max Δ − min Δ ≤ ‖Δ‖`: 1. A score of a quantile is the least of 0 and two
+        linear forms of the weights, whose coefficients are ±q and ±(1−q). A unit of weight moves each form, and so the
+        least, by at most `max(q, 1−q)`, one score up and another down: `2·max(q, 1−q)`, 1 for a median. A weight that
+        is taken as 0 where it is below moves no further than it did. Both bounds are reached.
+        """
+        return Fraction(1) if self.quantile is None else 2 * max(self.quantile, 1 - self.quantile)
+
+    @property
+    def noise(self) -> str:
+        return "permute-and-flip"
 
     def scores(self, weights: Mapping[Value, float], candidates: tuple[Value, ...]) -> list[float]:
         """The score of every candidate, from the exact sums of the weights."""
@@ -192,11 +184,14 @@ class Choose(Sink):
             return [weights.get(candidate, 0.0) for candidate in candidates]
         return self.scores_of_sides(sides_of(weights, candidates))
 
-    def scores_of_sides(self, sides: Iterable[tuple[Fraction, Fraction]]) -> list[float]:
-        """The score of every candidate of a quantile, from the weight before it and the weight after it."""
+    def scores_of_sides(self, sides: Iterable[tuple[Fraction, Fraction, Fraction]]) -> list[float]:
+        """The score of every candidate of a quantile, from the weight before, at and after it: exact, rounded once."""
         q = self.quantile
         assert q is not None
-        return [-abs(float((1 - q) * left - q * right)) for left, right in sides]
+        return [
+            float(min(Fraction(0), q * (here + right) - (1 - q) * left, (1 - q) * (left + here) - q * right))
+            for left, here, right in sides
+        ]
 
     def value(self, numbers: Mapping[Value, float]) -> Value:
         return next(key for key, number in numbers.items() if number == 1.0)
@@ -206,7 +201,11 @@ class Choose(Sink):
 
 
 SINKS: dict[str, type[Sink]] = {
-    sink.name: sink for sink in (NoisyCount, GeometricCount, NoisySum, NoisyAverage, Choose)
+    sink.name: sink
+    for sink in (
+        *(NoisyCount, GeometricCount, NoisySum, NoisyAverage, Choose),
+        *(TriangleCount, StarCount, FourCliqueCount),
+    )
 }
 """Every sink by its name: all that a promise covers."""
 
@@ -237,14 +236,33 @@ class Measurement:
 
     def __post_init__(self) -> None:
         check_text(self.reading, "a reading")
+        self.sink.check(self.plan)
+
+    @property
+    def key_type(self) -> Type:
+        """The type of the keys: that of the plan's records, but where the sink has keys of its own."""
+        return self.sink.key_type or self.plan.type
+
+    @property
+    def asked(self) -> tuple[Node, Fraction]:
+        """What `plan.demand` prices: a root, and the demand that flows down from it."""
+        return self.sink.asked(self.plan, self.epsilon)
 
     @property
     def digest(self) -> bytes:
         """What identifies the noise: plan, sink and epsilon. Two domains over one release share their noise."""
+        return self._digest(self.sink.identity())
+
+    @property
+    def former_digest(self) -> bytes:
+        """What identified the noise earlier, where another mechanism stood in for the sink's."""
+        return self._digest(self.sink.former_identity())
+
+    def _digest(self, sink: tuple[bytes | str, ...]) -> bytes:
         extra: tuple[bytes | str, ...] = ()
         if isinstance(self.sink, Choose):  # a choice is made among its candidates: others, another choice
             extra = tuple(canonical_bytes(key, self.plan.type) for key in self.domain or ())
-        return digest_of("measurement", self.plan.digest, *self.sink.identity(), str(self.epsilon), *extra)
+        return digest_of("measurement", self.plan.digest, *sink, str(self.epsilon), *extra)
 
     @property
     def description(self) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from operator import attrgetter
 from types import MappingProxyType
 
 from wpinq.errors import PlanError
@@ -22,6 +23,7 @@ from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice
 from wpinq.plan.node import Node, sources, topological, upward
 from wpinq.plan.operators import Partition, Source
+from wpinq.plan.stability import stability
 
 PARTITION_SLACK = Fraction(1, 2**12)
 """The least widening of noise over parts of a partition: see `Certificate.slack`."""
@@ -90,9 +92,21 @@ class Certificate:
 
     @cached_property
     def uses(self) -> Mapping[str, int]:
-        """How often the plan uses each source: what one unit of change there can move the output by."""
-        counts = demand([(self.root, Fraction(1))]).sources
+        """How often the plan uses each source: the number of paths to it, parts of one partition counted once."""
+        counts = demand([(self.root, Fraction(1))], rate=attrgetter("paths")).sources
         return MappingProxyType({name: int(count) for name, count in counts.items()})
+
+    @cached_property
+    def stability(self) -> Mapping[str, Fraction]:
+        """How far one unit of weight in each source moves the output, at most: what is billed. No more than `uses`."""
+        return MappingProxyType(demand([(self.root, Fraction(1))]).sources)
+
+    @cached_property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that make `stability` less than `uses`, in words: of the root and of datasets that are split."""
+        splits = [node.inputs[0] for node in topological([self.root]) if isinstance(node.operator, Partition)]
+        found = (stability(root).values() for root in (self.root, *splits))
+        return tuple(sorted({rule for cuts in found for cut in cuts for rule in cut.rules}))
 
     @cached_property
     def steps(self) -> Mapping[bytes, CertifiedStep]:
@@ -125,22 +139,24 @@ class Certificate:
         """
         return UNIT_ROUNDOFF * sum((step.paths * step.rounding for step in self.steps.values()), Fraction(0))
 
-    def slack(self, readouts: int = 0, *, exact: bool = False) -> Fraction:
-        """The relative widening η of the noise that covers rounding: `2 · e(root) / unit_weight`.
+    def slack(self, readouts: int = 0, *, exact: bool = False, by_uses: bool = False) -> Fraction:
+        """The relative widening η of the noise that covers rounding: `2 · e(root) / (unit_weight · min(1, stability))`.
 
         `readouts` counts further numbers computed from the root's output before noise, each exactly and rounded once.
         With `exact`, outputs are put back on a lattice, and there is no rounding to cover but that of other parts.
+        With `by_uses` it is what it was when uses were billed.
 
-        Two neighbours' float outputs differ by at most `uses · d + 2 e(root)` in norm for sources at distance d. One
-        unit moves its source by d of at most the unit weight w, and is billed w, however little it moves; with uses at
-        least 1 the difference is at most `uses · w · (1 + η)`.
+        Two neighbours' float outputs differ by at most `S · d + 2 e(root)` in norm for sources at distance d, S the
+        stability. One unit moves its source by d of at most the unit weight w, and is billed S · w, however little it
+        moves; the difference is at most `S · w · (1 + η)`. Above a stability of 1 nothing is gained by a smaller η.
 
         Releases over parts of one partition pay for the largest of them only, and one part may round more than another.
         So where a plan has up to n > 0 Partitions on a path, η' takes the place of η, with H = 2⁻¹² and
         `1 + η' = (1 + H) · max(1, 2ⁿ⁺¹ η / H)`: rounding then takes no more than a share H of what is paid, whatever
         the parts. `docs/privacy.md` has the proof.
         """
-        least = min(source.unit_weight for source in self.sources.values())
+        moved = self.uses if by_uses else self.stability
+        least = min(source.unit_weight * min(1, moved[name]) for name, source in self.sources.items())
         readout_error = readouts * SUM_ROUNDOFFS * UNIT_ROUNDOFF * self.output.mass
         widening = Fraction(0) if exact else 2 * (self.rounding_error + readout_error) / least
         if self.output.splits:

@@ -1,9 +1,9 @@
 """What a batch of releases costs its sources: static, from the plans alone.
 
-Cost is linear: a demand of epsilon at the root flows down to the sources, adding up along every path. Demands
-on the parts of one Partition do not add up: the dataset that was split owes the largest of them, for one
-unit of change lies in one part. Counts are exact rationals, so a node shared two hundred levels deep is billed in
-microseconds for what it is.
+Cost is linear: a demand of epsilon at a root is asked of every cut below it, a source or a part of a partition, as
+often as one unit of weight there can move the root (`plan/stability.py`). Demands on the parts of one Partition do not
+add up: the dataset that was split owes the largest of them, for one unit of change is spread over its parts. It is a
+root in turn. Numbers are exact rationals.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import attrgetter
 
 from wpinq.expr.nodes import digest_of
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Partition, Source
+from wpinq.plan.stability import Stability, stability
 
 PartKey = tuple[str, str]
 """A part of a partition, as the ledger knows it: digest of the partition, digest of the part."""
@@ -30,19 +32,17 @@ class Demand:
         Source name to epsilon times uses, before the unit weight.
     parts : dict
         Cumulative demand on each part that the batch touches, counting what earlier batches asked of it.
-    nodes : dict
-        The demand that reaches each node, by digest.
     """
 
     sources: dict[str, Fraction]
     parts: dict[PartKey, Fraction]
-    nodes: dict[bytes, Fraction]
 
 
 def demand(
     roots: Sequence[tuple[Node, Fraction]],
     earlier: Callable[[str], Mapping[str, Fraction]] = lambda partition: {},
     scope: Callable[[Node], str] = lambda split: "",
+    rate: Callable[[Stability], Fraction] = attrgetter("bound"),
 ) -> Demand:
     """The demand of a batch of releases, each a root and its epsilon.
 
@@ -55,36 +55,77 @@ def demand(
         increase of the maximum.
     scope : callable
         For a dataset that is split, what tells apart the versions of the data below it.
+    rate : callable
+        What is asked of a cut for each epsilon: the sharp bound, or the number of paths.
     """
     reaching: dict[bytes, Fraction] = {}
     waiting: dict[bytes, dict[str, dict[str, Fraction]]] = {}
+    asked_of: dict[bytes, Fraction] = {}
     by_source: dict[str, Fraction] = {}
     parts: dict[PartKey, Fraction] = {}
     for root, epsilon in roots:
         reaching[root.digest] = reaching.get(root.digest, Fraction(0)) + epsilon
     for node in reversed(list(topological(root for root, _ in roots))):
-        owed = reaching.get(node.digest, Fraction(0))
-        for partition, asked in waiting.pop(node.digest, {}).items():
+        split_into = waiting.pop(node.digest, {})
+        is_root = bool(split_into) or node.digest in reaching
+        owed = reaching.pop(node.digest, Fraction(0))
+        for partition, asked in split_into.items():
             held = dict(earlier(partition))
             largest = max(held.values(), default=Fraction(0))
             for part, epsilon in asked.items():
                 held[part] = held.get(part, Fraction(0)) + epsilon
                 parts[partition, part] = held[part]
             owed += max(held.values()) - largest
-        reaching[node.digest] = owed
+        if is_root:
+            for cut, found in stability(node).items():
+                asked_of[cut.digest] = asked_of.get(cut.digest, Fraction(0)) + owed * rate(found)
+        asked_here = asked_of.pop(node.digest, None)
+        if asked_here is None:
+            continue
         operator = node.operator
         if isinstance(operator, Source):
-            by_source[operator.source] = by_source.get(operator.source, Fraction(0)) + owed
-        elif isinstance(operator, Partition):
-            (split,) = node.inputs
-            partition = digest_of("partition", scope(split), split.digest, operator.key.digest).hex()
-            asked = waiting.setdefault(split.digest, {}).setdefault(partition, {})
-            part = operator.part.digest.hex()
-            asked[part] = asked.get(part, Fraction(0)) + owed
+            by_source[operator.source] = by_source.get(operator.source, Fraction(0)) + asked_here
         else:
-            for child in node.inputs:
-                reaching[child.digest] = reaching.get(child.digest, Fraction(0)) + owed
-    return Demand(by_source, parts, reaching)
+            assert isinstance(operator, Partition)
+            partition, part = _part_key(node, operator, scope)
+            asked = waiting.setdefault(node.inputs[0].digest, {}).setdefault(partition, {})
+            asked[part] = asked.get(part, Fraction(0)) + asked_here
+    return Demand(by_source, parts)
+
+
+def chain_of_parts(root: Node, scope: Callable[[Node], str] = lambda split: "") -> tuple[PartKey, ...]:
+    """The parts that a plan reads nothing beside, each within the one before; none where it reads anything else.
+
+    What such a plan loses by a unit of change is in proportion to the share of it that falls to the innermost part.
+
+    Parameters
+    ----------
+    root : Node
+        The plan.
+    scope : callable
+        As in `demand`.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> people = wp.source("people", region=str, age=int)
+    >>> north, south = people.partition(lambda p: p.region, ["north", "south"]).values()
+    >>> [len(chain_of_parts(query.plan)) for query in (north, north.concat(south), people)]
+    [1, 0, 0]
+    """
+    found: list[PartKey] = []
+    while True:
+        cut, *others = stability(root)
+        if others or not isinstance(cut.operator, Partition):
+            return tuple(reversed(found))
+        found.append(_part_key(cut, cut.operator, scope))
+        (root,) = cut.inputs
+
+
+def _part_key(node: Node, operator: Partition, scope: Callable[[Node], str]) -> PartKey:
+    (split,) = node.inputs
+    partition = digest_of("partition", scope(split), split.digest, operator.key.digest)
+    return partition.hex(), operator.part.digest.hex()
 
 
 def charges(asked: Mapping[str, Fraction], declared: Mapping[str, Source]) -> dict[str, Fraction]:

@@ -23,6 +23,27 @@ from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight, Weights, accumulate
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice, common_divisor
+from wpinq.plan.moves.ceiling import NO_CEILING, Ceiling
+from wpinq.plan.moves.change import Change, anything, together
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What is known of an input of an operator as one protected unit appears.
+
+    Attributes
+    ----------
+    change : Change
+        How the input changes.
+    nonnegative : bool
+        Whether none of its weights is negative, before and after.
+    ceiling : Ceiling
+        What its weights do not exceed, before and after.
+    """
+
+    change: Change
+    nonnegative: bool
+    ceiling: Ceiling
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +126,18 @@ class Operator(ABC):
         """Every record that the output can hold, given those of the inputs; None where the query does not tell."""
         return None
 
+    def change(self, *inputs: Moved) -> Change:
+        """How the output changes with the inputs, sharper than that it moves no more than they do together.
+
+        What an operator says here is proved in docs/proofs/stability.md; one that says nothing is taken at its word
+        that it is stable.
+        """
+        return anything(moved.change for moved in inputs)
+
+    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+        """What the output's weights do not exceed, given that of the inputs, where none is negative."""
+        return NO_CEILING
+
     @abstractmethod
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
         """The meaning: the output dataset, exact when the arithmetic is."""
@@ -185,6 +218,10 @@ class Combination(Merging):
 
     def nonnegative(self, *inputs: bool) -> bool:
         return all(inputs) and min(self.coefficients) >= 0
+
+    def change(self, *inputs: Moved) -> Change:
+        sides = zip(self.coefficients, (moved.change for moved in inputs), strict=True)
+        return together(side if sign > 0 else side.each(lambda move: move.reversed) for sign, side in sides)
 
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
         return accumulate(

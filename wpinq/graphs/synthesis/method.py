@@ -197,7 +197,7 @@ def edge_source(symmetric: bool, node: type = int) -> Query:
     """
     if node not in (int, str):
         raise PlanError("nodes are of type int or str")
-    facts = ["unit_weights", "symmetric"] if symmetric else ["unit_weights"]
+    facts = ["unit_weights", "symmetric" if symmetric else "simple"]
     weight = 2 if symmetric else 1
     return source(SOURCE, src=node, dst=node, unit="one undirected edge", unit_weight=weight, facts=facts)
 
@@ -248,7 +248,7 @@ def spend(
         if len(declared) != 1:
             raise PlanError(f"the query {name!r} is over {len(declared)} sources; a method measures one, the edges")
         ((used, declaration),) = declared.items()
-        exact = whole * parts[name] / total / (query.uses()[used] * declaration.unit_weight)
+        exact = whole * parts[name] / total / (query.stability()[used] * declaration.unit_weight)
         price = _down(exact, _GRAIN)
         if price <= 0:
             raise EpsilonError(f"the share of {name!r} leaves it an epsilon of less than 1e-12; raise its share")

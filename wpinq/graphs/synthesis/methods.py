@@ -182,8 +182,8 @@ def find_method(name: str, bucket: int = 20, closing: float | None = None) -> Me
     ...     print(name, float(measurement.epsilon))
     degree_ccdf 0.135
     degree_sequence 0.015
-    tbi 0.04375
-    jdd 0.04375
+    tbi 0.0875
+    jdd 0.0875
     """
     if name in METHODS:
         made = METHODS[name]()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
+from wpinq.plan.moves.ceiling import Ceiling, Fields
 from wpinq.plan.operator import Combination, register
 
 
@@ -27,3 +29,14 @@ class Concat(Combination):
     method: ClassVar[str] = "concat"
     stability: ClassVar[str] = "the triangle inequality"
     coefficients: ClassVar[tuple[int, int]] = (1, 1)
+
+    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+        left, right = inputs
+        a_key: dict[Fields, Fraction] = {
+            fields: left.a_key[fields] + right.a_key[fields] for fields in left.a_key if fields in right.a_key
+        }
+        if left.largest is None or right.largest is None:
+            return Ceiling(None, a_key)
+        # of a simple source and its own reverse no record is in both
+        apart = left.oriented and right.oriented and left.oriented == (right.oriented[0], not right.oriented[1])
+        return Ceiling(max(left.largest, right.largest) if apart else left.largest + right.largest, a_key)

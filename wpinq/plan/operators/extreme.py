@@ -7,7 +7,10 @@ from typing import ClassVar
 
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
-from wpinq.plan.operator import Merging, RecordKeyed
+from wpinq.plan.moves.change import Change, Move, added
+from wpinq.plan.operator import Merging, Moved, RecordKeyed
+
+ONE_SIDE = "both sides at one record: the larger"
 
 
 class Extreme(Merging, RecordKeyed):
@@ -15,6 +18,17 @@ class Extreme(Merging, RecordKeyed):
 
     __slots__ = ()
     choose: ClassVar[Callable[[Weight, Weight], Weight]]
+
+    def change(self, *inputs: Moved) -> Change:
+        # Monotone in both sides, whatever the signs. One record known to both moves as the side that moves it further.
+        left, right = (moved.change for moved in inputs)
+        shared = {term for term in left.atoms if term.known and term in right.atoms}
+        atoms = [(term, move) for side in (left, right) for term, move in side.atoms.items() if term not in shared]
+        for term in shared:
+            one, other = left.atoms[term], right.atoms[term]
+            gain, loss = max(one.increase, other.increase), max(one.decrease, other.decrease)
+            atoms.append((term, Move.of(gain, loss, max(gain, loss))))
+        return added(atoms, left.rules | right.rules | ({ONE_SIDE} if shared else set()))
 
     def record_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
         choose = type(self).choose

@@ -14,7 +14,11 @@ from wpinq.expr.types import Type, record_type
 from wpinq.expr.values import Value, order_key
 from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight, Weights
 from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.operator import Keyed, Parameter, function_type, register
+from wpinq.plan.moves.ceiling import Ceiling
+from wpinq.plan.moves.change import Change, Move, added
+from wpinq.plan.moves.terms import UNKNOWN, Term, applied
+from wpinq.plan.moves.terms import record as record_of
+from wpinq.plan.operator import Keyed, Moved, Parameter, function_type, register
 
 
 @register
@@ -68,6 +72,29 @@ class GroupBy(Keyed):
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.product([inference.of_function(self.key, inputs), inference.of_function(self.reduce, [None])])
 
+    def change(self, *inputs: Moved) -> Change:
+        (below,) = inputs
+        rules = set(below.change.rules)
+        limit = below.ceiling.largest
+
+        def of_key(key: Term, move: Move) -> tuple[Term, Move]:
+            # A record that moves gives half of it to its own prefix, and takes that half from the one before.
+            half = move.total / 2
+            if key.known and limit is not None and limit / 2 < half:
+                rules.add(HALF_A_KEY)
+                half = limit / 2
+            return record_of((key, UNKNOWN)), Move.of(half, half, move.total)
+
+        atoms = [of_key(key, move) for key, move in below.change.by(lambda term: applied(self.key, [term]))]
+        return added(atoms, rules)
+
+    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+        (below,) = inputs
+        if below.largest is None:
+            return Ceiling()
+        half = below.largest / 2  # what the prefixes of a key weigh together: half of the heaviest record
+        return Ceiling(half, {frozenset([(0,)]): half})
+
     def keys(self) -> tuple[Callable[[Value], Value], ...]:
         return (compile_lambda(self.key),)
 
@@ -81,6 +108,8 @@ class GroupBy(Keyed):
 
         return evaluate_part
 
+
+HALF_A_KEY = "at most half a record a key (M)"
 
 Placed = tuple[Weight, tuple[Any, ...], Value]
 """A record of positive weight: less its weight, its key in canonical order, itself. Sorted, the heaviest is first."""

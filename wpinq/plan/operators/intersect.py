@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from wpinq.plan.arithmetic import Weight
 from wpinq.plan.domain import Domain, Inference
+from wpinq.plan.moves.ceiling import Ceiling, least
 from wpinq.plan.operator import register
 from wpinq.plan.operators.extreme import Extreme
 
@@ -31,6 +32,13 @@ class Intersect(Extreme):
     method: ClassVar[str] = "intersect"
     stability: ClassVar[str] = "a minimum moves no more than its arguments do"
     choose: ClassVar[Callable[[Weight, Weight], Weight]] = min
+
+    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+        left, right = inputs  # the output is no more than either
+        a_key = {**left.a_key, **right.a_key}
+        for fields in left.a_key.keys() & right.a_key.keys():
+            a_key[fields] = min(left.a_key[fields], right.a_key[fields])
+        return Ceiling(least([left.largest, right.largest]), a_key, left.oriented or right.oriented)
 
     def nonnegative(self, *inputs: bool) -> bool:
         return all(inputs)

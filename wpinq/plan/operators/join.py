@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar
 
 from wpinq.errors import PlanError
@@ -15,7 +16,12 @@ from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight, Weights
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice
-from wpinq.plan.operator import Keyed, Parameter, function_type, register
+from wpinq.plan.moves.ceiling import Ceiling
+from wpinq.plan.moves.change import NOTHING, Change, Move, added
+from wpinq.plan.moves.joining import at_one_key, at_one_key_of_any_sign, at_unknown_keys
+from wpinq.plan.moves.terms import Term, any_record, applied, matching
+from wpinq.plan.operator import Keyed, Moved, Parameter, function_type, register
+from wpinq.plan.operators.group_by import HALF_A_KEY
 
 
 @register
@@ -79,6 +85,62 @@ class Join(Keyed):
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.of_function(self.result, inputs)
 
+    def change(self, *inputs: Moved) -> Change:
+        left, right = inputs
+        signed = not (left.nonnegative and right.nonnegative)
+        limit = None if signed else self._at_key(left.ceiling, right.ceiling)
+        rules = set(left.change.rules | right.change.rules)
+        sides = [
+            dict(moved.change.by(partial(_key_of, key)))
+            for moved, key in zip(inputs, (self.left_key, self.right_key), strict=True)
+        ]
+        atoms: list[tuple[Term, Move]] = []
+        for key in dict.fromkeys(term for side in sides for term in side):
+            one, other = (side.get(key, NOTHING) for side in sides)
+            if not key.known:  # many keys, each with a scale of its own
+                moves = [self._unknown(move, signed) for move in (one, other)]
+                atoms += [(self._record(key), move) for move in moves]
+                continue
+            move = at_one_key_of_any_sign(one.total, other.total) if signed else at_one_key(one, other)
+            if move.total < one.total + other.total:
+                rules.add(ONE_KEY)
+            if limit is not None and limit < max(move.increase, move.decrease):
+                rules.add(HALF_A_KEY)
+                move = Move.of(min(move.increase, limit), min(move.decrease, limit), move.total)
+            atoms.append((self._record(key), move))
+        return added(atoms, rules)
+
+    def _unknown(self, move: Move, signed: bool) -> Move:
+        return Move.any_sign(move.total) if signed else at_unknown_keys(move)
+
+    def _record(self, key: Term) -> Term:
+        # The scale of a key moves all pairs there, not only those of the record that changed.
+        return applied(self.result, [matching(self.left_key, key), matching(self.right_key, key)])
+
+    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+        """A join weighs no more at a key than either side, and `M·M′/(M + M′)` where both are bounded."""
+        limit = self._at_key(*inputs)
+        if limit is None:
+            return Ceiling()
+        shown = {term: path for path, term in reversed(list(self._record(self._any_key()).paths()))}
+        leaves = list(self._any_key().leaves())
+        if not all(part in shown for part in leaves):
+            return Ceiling()
+        return Ceiling(limit, {frozenset(shown[part] for part in leaves): limit})
+
+    def _at_key(self, left: Ceiling, right: Ceiling) -> Fraction | None:
+        key = self._any_key()
+        bounds = left.at_key(matching(self.left_key, key)), right.at_key(matching(self.right_key, key))
+        known = [bound for bound in bounds if bound is not None]
+        if len(known) == 2:
+            one, other = known
+            return one * other / (one + other)
+        return min(known, default=None)
+
+    def _any_key(self) -> Term:
+        """A key, with its parts told apart where neither side can be null there."""
+        return any_record("key", self.left_key.core.type, self.right_key.core.type)
+
     def keys(self) -> tuple[Callable[[Value], Value], ...]:
         return compile_lambda(self.left_key), compile_lambda(self.right_key)
 
@@ -94,6 +156,13 @@ class Join(Keyed):
                     yield result(x, y), a * b / norm
 
         return evaluate_part
+
+
+ONE_KEY = "both sides of a join at one key (J)"
+
+
+def _key_of(key: Lambda, term: Term) -> Term:
+    return applied(key, [term])
 
 
 def _same_shape(left: Type, right: Type) -> bool:

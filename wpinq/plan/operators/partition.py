@@ -15,7 +15,8 @@ from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.operator import Parameter, Passing, register
+from wpinq.plan.moves.change import Change
+from wpinq.plan.operator import Moved, Parameter, Passing, register
 
 
 @register
@@ -62,6 +63,9 @@ class Partition(Passing):
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return (self.part.value,) if self.key.body == self.key.parameters[0] else inputs[0]
+
+    def change(self, *inputs: Moved) -> Change:
+        return inputs[0].change
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
         key, part = compile_lambda(self.key), self.part.value

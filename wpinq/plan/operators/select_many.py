@@ -10,13 +10,15 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_iterator
-from wpinq.expr.nodes import Lambda
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda
 from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import EXACT, SUM_ROUNDOFFS, Arithmetic, Weight, accumulate
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice, of_shares
-from wpinq.plan.operator import Parameter, PerRecord, register, required_bound
+from wpinq.plan.moves.change import ATOMS_LIMIT, Change, Move, added
+from wpinq.plan.moves.terms import UNKNOWN, evaluated
+from wpinq.plan.operator import Moved, Parameter, PerRecord, register, required_bound
 
 
 @register
@@ -87,6 +89,40 @@ class SelectMany(PerRecord):
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.of_function(self.function, inputs, elements=True)
 
+    def change(self, *inputs: Moved) -> Change:
+        (below,) = inputs
+        core = self.function.core
+        shares = self._shares(core.body)
+        if shares is not None and len(shares) * len(below.change.atoms) <= ATOMS_LIMIT:
+            return added(
+                (
+                    (evaluated(element, {core.level: term}), move * share)
+                    for term, move in below.change.atoms.items()
+                    for element, share in shares
+                ),
+                below.change.rules,
+            )
+        # Weights of either sign may cancel before the norm is taken: their total is all that is sure. Where each is at
+        # least 0 and the same for a record in all data, what is gained and lost stays apart.
+        signed = self.weighted and shares is None
+        moves = (Move.any_sign(move.total) if signed else move for move in below.change.atoms.values())
+        return added(((UNKNOWN, move) for move in moves), below.change.rules)
+
+    def _shares(self, body: Expr) -> list[tuple[Expr, Fraction]] | None:
+        """The elements of a list written in place, cut to the limit, and the share of a record that each takes.
+
+        None for other lists, and where the plan does not tell the elements' weights, or one is negative.
+        """
+        if not (isinstance(body, Call) and body.name == "list"):
+            return None
+        items = body.arguments[: self.bound]
+        pairs = [_element(item) for item in items] if self.weighted else [(item, Fraction(1)) for item in items]
+        whole = [pair for pair in pairs if pair is not None]
+        if len(whole) < len(items):
+            return None
+        norm = max(Fraction(1), sum((weight for _, weight in whole), Fraction(0)))
+        return [(element, weight / norm) for element, weight in whole]
+
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
         function, bound, number = compile_iterator(self.function), self.bound, arithmetic.number
         weighted = self.weighted
@@ -103,3 +139,16 @@ class SelectMany(PerRecord):
             return ((item, weight / norm) for item, weight in merged.items())
 
         return images
+
+
+def _element(item: Expr) -> tuple[Expr, Fraction] | None:
+    """An element with the public weight that it has, unless that depends on the record or is negative."""
+    if not (isinstance(item, Call) and item.name == "weighted"):
+        return None
+    element, weight = item.arguments
+    if isinstance(weight, Call) and weight.name == "to_float":
+        (weight,) = weight.arguments
+    if not isinstance(weight, Constant) or isinstance(weight.value, (str, tuple)):
+        return None
+    size = Fraction(float(weight.value or 0))  # a float, also where an integer was written: it may be rounded
+    return (element, size) if size >= 0 else None

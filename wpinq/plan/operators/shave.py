@@ -16,7 +16,10 @@ from wpinq.expr.types import FLOAT, INT, ListOf, Type, record_type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.lattice import NoLattice, common_divisor, of_widths
-from wpinq.plan.operator import Parameter, RecordKeyed, register, required_bound
+from wpinq.plan.moves.ceiling import Ceiling
+from wpinq.plan.moves.change import Change
+from wpinq.plan.moves.terms import UNKNOWN, record
+from wpinq.plan.operator import Moved, Parameter, RecordKeyed, register, required_bound
 
 PIECES_LIMIT = 2**40
 """The most pieces, cap over width, that a plan may ask of one record."""
@@ -102,6 +105,15 @@ class Shave(RecordKeyed):
         if isinstance(self.widths, Lambda):
             return of_widths(self.widths, inputs[0])
         return common_divisor(inputs[0], Fraction(self.widths))
+
+    def change(self, *inputs: Moved) -> Change:
+        # every piece is monotone in the weight, and widths are a function of the record alone
+        return inputs[0].change.mapped(lambda term: record((term, UNKNOWN)))
+
+    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+        (below,) = inputs
+        a_key = {frozenset((0, *path) for path in fields): bound for fields, bound in below.a_key.items()}
+        return Ceiling(below.largest, a_key)
 
     def record_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
         if isinstance(self.widths, Lambda):

@@ -14,6 +14,9 @@ from wpinq.expr.types import VALUES_LIMIT, ListOf, Type, check_field_name
 from wpinq.plan.arithmetic import Arithmetic, Weights
 from wpinq.plan.domain import Domain, Inference, of_type
 from wpinq.plan.lattice import NoLattice
+from wpinq.plan.moves.ceiling import Ceiling
+from wpinq.plan.moves.change import ONE, Change, added
+from wpinq.plan.moves.terms import any_record, record
 from wpinq.plan.operator import Operator
 
 
@@ -154,6 +157,28 @@ class Source(Operator):
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return of_type(self.record)
+
+    @property
+    def exact(self) -> bool:
+        """Whether a unit is made of whole records of weight 1, and no record ever weighs more."""
+        return "unit_weights" in self.facts
+
+    def steps(self) -> tuple[tuple[Change, Fraction], ...]:
+        """The ways in which it changes by one step, each with the weight of that step.
+
+        Two datasets that keep the facts differ by such steps, through datasets that keep them, and the weights of the
+        steps add up to their distance. With `symmetric` a step is a pair of records, or a loop.
+        """
+        if "symmetric" in self.facts:
+            one, other = any_record("unit", self.record).fields
+            pair = added([(record((one, other)), ONE), (record((other, one)), ONE)])
+            return (pair, Fraction(2)), (added([(record((one, one)), ONE)]), Fraction(1))
+        return ((added([(any_record("unit", self.record), ONE)]), Fraction(1)),)
+
+    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+        if not self.exact:
+            return Ceiling()
+        return Ceiling(Fraction(1), {}, (self.source, False) if "simple" in self.facts else None)
 
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
         raise PlanError(f"the source {self.source!r} has no data here")

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.plan.arithmetic import Weight
+from wpinq.plan.moves.ceiling import Ceiling
 from wpinq.plan.operator import register
 from wpinq.plan.operators.extreme import Extreme
 
@@ -34,6 +35,14 @@ class Union(Extreme):
 
     def roundoffs(self) -> Fraction:
         return Fraction(0)  # a maximum is one of its arguments, and no engine puts it together otherwise
+
+    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+        left, right = inputs
+        a_key = {fields: left.a_key[fields] + right.a_key[fields] for fields in left.a_key if fields in right.a_key}
+        if left.largest is None or right.largest is None:
+            return Ceiling(None, a_key)
+        oriented = left.oriented if left.oriented == right.oriented else None
+        return Ceiling(max(left.largest, right.largest), a_key, oriented)
 
     def nonnegative(self, *inputs: bool) -> bool:
         return any(inputs)  # max(a, b) >= 0 needs one of them at least 0 for every record, absent ones weighing 0

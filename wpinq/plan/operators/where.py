@@ -14,7 +14,9 @@ from wpinq.expr.types import BOOL, Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.operator import Parameter, Passing, register
+from wpinq.plan.moves.ceiling import Ceiling
+from wpinq.plan.moves.change import Change
+from wpinq.plan.operator import Moved, Parameter, Passing, register
 
 
 @register
@@ -48,6 +50,12 @@ class Where(Passing):
         return Fraction(0)  # a weight stays or goes
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
+        return inputs[0]
+
+    def change(self, *inputs: Moved) -> Change:
+        return inputs[0].change  # a null predicate drops the record
+
+    def ceiling(self, *inputs: Ceiling) -> Ceiling:
         return inputs[0]
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:

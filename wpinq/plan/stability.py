@@ -1,0 +1,145 @@
+"""How far one unit of weight moves a plan's output: the sharp bound, from its source up.
+
+A plan is cut where budgets are kept: at its sources, and at the parts of partitions, each of which is then a dataset
+of any weights. From a cut to the root the change of every step is found by its operator's rule; the bound is the least
+of what these prove and of the number of paths. Proofs: docs/proofs/stability.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from wpinq.expr.nodes import below_first
+from wpinq.plan.moves.ceiling import NO_CEILING
+from wpinq.plan.moves.change import ONE, Change, added
+from wpinq.plan.moves.terms import any_record
+from wpinq.plan.node import Node, upward
+from wpinq.plan.operator import Moved
+from wpinq.plan.operators import Partition, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Stability:
+    """How far one unit of weight at a cut moves the root.
+
+    Attributes
+    ----------
+    paths : int
+        How often the plan uses the cut: the number of paths from the root to it.
+    bound : Fraction
+        The most that the root moves: never more than `paths`, and more than 0.
+    rules : tuple of str
+        The rules that make the bound less than the paths, in words for bills.
+    """
+
+    paths: int
+    bound: Fraction
+    rules: tuple[str, ...] = ()
+
+
+NOTHING_MOVES = added([])
+
+
+@lru_cache(maxsize=1024)
+def stability(root: Node) -> Mapping[Node, Stability]:
+    """How far one unit of weight at each cut of a plan moves its root.
+
+    Parameters
+    ----------
+    root : Node
+        The plan.
+
+    Returns
+    -------
+    mapping
+        Each cut, a source or a part of a partition with nothing but operators between it and the root, to its bound.
+
+    Notes
+    -----
+    Privacy cost: none. It depends on the plan and the declarations of its sources alone.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> paths = edges.join(edges, lambda x: x.dst, lambda y: y.src, lambda x, y: (x.src, x.dst, y.dst))
+    >>> meeting = edges.join(edges, lambda x: x.dst, lambda y: y.dst)
+    >>> [(found.paths, str(found.bound)) for query in (paths, meeting) for found in stability(query.plan).values()]
+    [(2, '2'), (2, '3/2')]
+    """
+    steps = _above_cuts(root)
+    paths = _paths(root, steps)
+    signs = upward(root, lambda node, inputs: node.operator.nonnegative(*inputs))
+    return {node: _from_cut(node, paths[node.digest], steps, signs) for node in steps if _is_cut(node)}
+
+
+def _is_cut(node: Node) -> bool:
+    return isinstance(node.operator, (Source, Partition))
+
+
+def _above_cuts(root: Node) -> list[Node]:
+    """The steps between the cuts and the root, cuts first: inputs before what uses them."""
+
+    def below(node: Node) -> tuple[Node, ...]:
+        return () if _is_cut(node) else node.inputs
+
+    return list(below_first([root], below))
+
+
+def _paths(root: Node, steps: list[Node]) -> Mapping[bytes, int]:
+    counts = {root.digest: 1}
+    for node in reversed(steps):
+        if not _is_cut(node):
+            for child in node.inputs:
+                counts[child.digest] = counts.get(child.digest, 0) + counts[node.digest]
+    return counts
+
+
+def _from_cut(cut: Node, paths: int, steps: list[Node], signs: Mapping[bytes, bool]) -> Stability:
+    """The largest over the ways in which the cut changes by one step, a unit of its weight."""
+    if isinstance(cut.operator, Source):
+        ways = cut.operator.steps()
+    else:
+        ways = ((added([(any_record("unit", cut.type), ONE)]), Fraction(1)),)
+    bound, rules = Fraction(0), frozenset[str]()
+    for way, (change, weight) in enumerate(ways):
+        moved = _moved(cut, way, change, steps, signs)
+        bound, rules = max(bound, moved.total / weight), rules | moved.rules
+    if not 0 < bound < paths:
+        return Stability(paths, Fraction(paths))
+    return Stability(paths, bound, tuple(sorted(rules)))
+
+
+_KNOWN: dict[tuple[bytes, int, bytes], Moved] = {}
+"""Digest of a cut, way of its change, digest of a step -> what is known there: plans of a batch share most steps."""
+
+_KNOWN_LIMIT = 8192
+
+
+def _moved(cut: Node, way: int, change: Change, steps: list[Node], signs: Mapping[bytes, bool]) -> Change:
+    """How the root changes by one step at a cut, all other cuts standing still."""
+    if len(_KNOWN) > _KNOWN_LIMIT:
+        _KNOWN.clear()
+    found: dict[bytes, Moved] = {}
+    for node in steps:
+        key = cut.digest, way, node.digest
+        moved = _KNOWN.get(key)
+        if moved is None:
+            below = () if _is_cut(node) else tuple(found[child.digest] for child in node.inputs)
+            moved = _KNOWN[key] = _at(node, below, signs[node.digest], cut, change)
+        found[node.digest] = moved
+    return found[steps[-1].digest].change
+
+
+def _at(node: Node, below: tuple[Moved, ...], nonnegative: bool, cut: Node, change: Change) -> Moved:
+    """What is known of one step. Bounds on weights are of use only where steps are of whole records of weight 1."""
+    of_cut = change if node == cut else NOTHING_MOVES
+    of_node = of_cut if _is_cut(node) else node.operator.change(*below)
+    exact = isinstance(cut.operator, Source) and cut.operator.exact
+    ceiling = NO_CEILING
+    if exact and nonnegative and not isinstance(node.operator, Partition):
+        ceiling = node.operator.ceiling(*(moved.ceiling for moved in below))
+    return Moved(of_node, nonnegative, ceiling)
