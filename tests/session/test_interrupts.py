@@ -99,8 +99,11 @@ def test_what_comes_out_all_the_same_is_not_given() -> None:
             signal.raise_signal(signal.SIGINT)
         return 4711
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as interrupted:
         interruptible(work)
+    held = [repr(frame.frame.f_locals) for frame in interrupted.traceback if frame.name == "interruptible"]
+    assert held
+    assert "4711" not in "".join(held)
 
 
 def test_nothing_else_is_changed() -> None:
