@@ -40,11 +40,24 @@ def cursor() -> Any:
     return sqlite3.connect(":memory:").execute("SELECT 1 AS src, 2 AS dst UNION ALL SELECT 2, 3")
 
 
+class DescribedAnew:
+    """A cursor that makes its description whenever it is asked for, as several drivers do."""
+
+    def __init__(self) -> None:
+        self._cursor = cursor()
+        self.execute, self.fetchmany = self._cursor.execute, self._cursor.fetchmany
+
+    @property
+    def description(self) -> list[tuple[Any, ...]]:
+        return list(self._cursor.description)
+
+
 ONE_SHOT: dict[str, Callable[[], Any]] = {
     "a generator": lambda: (row for row in ROWS),
     "an iterator": Rows,
     "an Arrow reader": lambda: TABLE.to_reader(),
     "a cursor": cursor,
+    "a cursor described anew": DescribedAnew,
 }
 
 
