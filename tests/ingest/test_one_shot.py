@@ -109,6 +109,16 @@ def test_a_session_keeps_what_stood_before() -> None:
         assert [round(value) for value in answers.values] == [1, 1]
 
 
+def test_a_session_takes_a_reader_after_a_release() -> None:
+    people = wp.source("people", name=str, number=int)
+    table = pa.table({"name": [f"R{i}" for i in range(30_000)], "number": list(range(30_000))})
+    pairs = people.join(people, lambda x: x.number // 3, lambda y: y.number // 3, lambda x, y: (x.name, y.number))
+    with wp.Session() as session:
+        session.protect(people, table, budget=10, version="one")
+        session.release(pairs.select(lambda pair: pair[1] % 10).noisy_count(1, over=[3]))
+        session.protect(people, table.to_reader(500), budget=10, version="two")
+
+
 def test_a_refusal_before_a_row_is_read_takes_nothing() -> None:
     reader, executed = TABLE.to_reader(), cursor()
     for offered in (reader, executed):
