@@ -26,6 +26,7 @@ def interruptible(work: Callable[[], T]) -> T:
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
         return work()
     interrupted = False
+    output: list[T] = []
 
     def noting(number: int, frame: FrameType | None) -> None:
         nonlocal interrupted
@@ -37,12 +38,13 @@ def interruptible(work: Callable[[], T]) -> T:
 
     signal.signal(signal.SIGINT, noting)
     try:
-        output = work()
+        output.append(work())
     except BaseException:
         if not interrupted:
             raise
     finally:
         signal.signal(signal.SIGINT, handler)
     if interrupted:  # outside of the handler, so that no other error hangs on to this one
+        output.clear()  # nor do its frames hold what came out all the same, which nobody is to see
         raise KeyboardInterrupt
-    return output
+    return output[0]

@@ -85,6 +85,24 @@ def test_equal_hashes_make_no_rows_equal(monkeypatch: pytest.MonkeyPatch) -> Non
             assert found == {(row,): float(times) for row, times in Counter(rows).items()}
 
 
+def test_no_more_is_looked_for_once_many_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts, whole = [0], merging._sorted_hashes
+
+    def counted(*given: Any) -> Iterator[Any]:
+        for hashes in whole(*given):
+            parts[0] += 1
+            yield hashes
+
+    monkeypatch.setattr(merging, "AT_ONCE", 100)
+    monkeypatch.setattr(merging, "_sorted_hashes", counted)
+    for repeat, most in (("i // 2", 16), ("i", 32)):
+        parts[0] = 0
+        with rows_of({"a": int}, "r", 3000, repeat) as relation:
+            found = held(relation, type_of({"a": int}))
+        assert len(found) == (1500 if most == 16 else 3000)
+        assert parts[0] == most if repeat == "i" else 0 < parts[0] <= most
+
+
 def test_what_is_looked_at_first_changes_no_weight(tmp_path: Any) -> None:
     """Of a file: whether its first rows repeat, and the others do not, or the other way round."""
     size, draw = 3 * merging.LOOKED_AT, random.Random(1)

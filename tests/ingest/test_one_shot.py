@@ -40,11 +40,24 @@ def cursor() -> Any:
     return sqlite3.connect(":memory:").execute("SELECT 1 AS src, 2 AS dst UNION ALL SELECT 2, 3")
 
 
+class DescribedAnew:
+    """A cursor that makes its description whenever it is asked for, as several drivers do."""
+
+    def __init__(self) -> None:
+        self._cursor = cursor()
+        self.execute, self.fetchmany = self._cursor.execute, self._cursor.fetchmany
+
+    @property
+    def description(self) -> list[tuple[Any, ...]]:
+        return list(self._cursor.description)
+
+
 ONE_SHOT: dict[str, Callable[[], Any]] = {
     "a generator": lambda: (row for row in ROWS),
     "an iterator": Rows,
     "an Arrow reader": lambda: TABLE.to_reader(),
     "a cursor": cursor,
+    "a cursor described anew": DescribedAnew,
 }
 
 
@@ -94,6 +107,16 @@ def test_a_session_keeps_what_stood_before() -> None:
             session.protect(edges, offered, budget=10**6, version="two")
         answers = session.release(edges.select(lambda e: e.src).noisy_count(10**5, over=[1, 2]))
         assert [round(value) for value in answers.values] == [1, 1]
+
+
+def test_a_session_takes_a_reader_after_a_release() -> None:
+    people = wp.source("people", name=str, number=int)
+    table = pa.table({"name": [f"R{i}" for i in range(30_000)], "number": list(range(30_000))})
+    pairs = people.join(people, lambda x: x.number // 3, lambda y: y.number // 3, lambda x, y: (x.name, y.number))
+    with wp.Session() as session:
+        session.protect(people, table, budget=10, version="one")
+        session.release(pairs.select(lambda pair: pair[1] % 10).noisy_count(1, over=[3]))
+        session.protect(people, table.to_reader(500), budget=10, version="two")
 
 
 def test_a_refusal_before_a_row_is_read_takes_nothing() -> None:

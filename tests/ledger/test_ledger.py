@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from wpinq.errors import BudgetExceeded, LedgerError
-from wpinq.kernel import ledger_history, ledger_schema
+from wpinq.kernel import ledger_file, ledger_history, ledger_schema
 from wpinq.kernel.accounts import AccountTerms
 from wpinq.kernel.ledger import Account, Ledger, PartsOf, Price, Pricing
 
@@ -224,6 +225,20 @@ def test_a_price_cannot_write_to_the_ledger(ledger: Ledger, act: Callable[[Ledge
     with pytest.raises(LedgerError, match="in the middle of a debit"):
         ledger.debit({"m": "degrees"}, price)
     assert ledger.account("edges").spent == 0
+
+
+def test_ctrl_c_while_a_transaction_begins_leaves_none(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(action: Callable[[], Any]) -> Any:
+        action()
+        signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger_file, "patiently", pressed)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.debit({"m": "degrees"}, never)
+    assert ledger.account("edges").spent == 0
+    assert ledger.debit({"m": "degrees"}, flat(edges=1)) == {"m"}
+    ledger.verify()
 
 
 def test_demands_accumulate_and_never_fall(ledger: Ledger) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import wpinq as wp
+from wpinq.engines.relational.duckdb import database
 from wpinq.engines.relational.duckdb.spill import _Opened
 from wpinq.interrupts import interruptible
 
@@ -81,6 +82,24 @@ def test_the_rows_of_a_reader() -> None:
         session.protect(PEOPLE, ROWS[:5], budget=1)
 
 
+def test_data_that_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left of them does not stand in the way of the release after it, which was paid for."""
+
+    def pressing(*_: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    asked = PEOPLE.noisy_count(10**6, over=[ROWS[0]])
+    with wp.Session() as session:
+        session.protect(PEOPLE, ROWS[:5], budget=10**8)
+        session.release(asked)
+        with monkeypatch.context() as patched:
+            patched.setattr(database, "unload", pressing)
+            with pytest.raises(KeyboardInterrupt):
+                session.protect(PEOPLE, ROWS[:6], budget=10**8, version="2")
+        again = PEOPLE.select(lambda p: p.name).noisy_count(10**6, over=[ROWS[0][0]])
+        assert round(session.release(again).values[0]) == 1
+
+
 def test_what_a_database_raises_instead() -> None:
     def work() -> None:
         try:
@@ -99,8 +118,11 @@ def test_what_comes_out_all_the_same_is_not_given() -> None:
             signal.raise_signal(signal.SIGINT)
         return 4711
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as interrupted:
         interruptible(work)
+    held = [repr(frame.frame.f_locals) for frame in interrupted.traceback if frame.name == "interruptible"]
+    assert held
+    assert "4711" not in "".join(held)
 
 
 def test_nothing_else_is_changed() -> None:

@@ -56,6 +56,8 @@ def merge(connection: Any, table: str, names: Sequence[str], weight: str) -> Non
         equal = hashes[1:] == hashes[:-1]
         rows += int(equal.sum())
         shared.append(hashes[1:][equal])
+        if rows > _OFTEN * count:  # what repeats would take memory for nothing
+            break
     if rows > _OFTEN * count:
         _group(connection, table, names, weight, "TRUE")
     elif rows:

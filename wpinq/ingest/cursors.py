@@ -15,6 +15,8 @@ from wpinq.ingest.scan import Scan
 from wpinq.ingest.typed_columns import Layout
 
 _AT_ONCE = 100_000
+_ANY_RESULT = object()
+"""The result of a cursor that makes its description anew at each look, and so does not tell one query from another."""
 
 
 def _cursor_pieces(cursor: Any, places: Sequence[int]) -> Iterator[tuple[list[list[Any]], Faults]]:
@@ -36,9 +38,10 @@ def cursor_scan(connection: Any, cursor: Any, type_: Type) -> Scan:
     what, layout = "the rows of the cursor", Layout.of(type_)
     if cursor.description is None:
         raise SourceRejected("the cursor has no result: execute a query first")
-    result = cursor.description
+    description = cursor.description
+    result = description if cursor.description is description else _ANY_RESULT
     check_unread(cursor, result)
-    places = layout.pick([column[0] for column in result], what)
+    places = layout.pick([column[0] for column in description], what)
     begin(cursor, result)
     scan = columns_scan(connection, _cursor_pieces(cursor, places), type_, what)
     scan.small = False

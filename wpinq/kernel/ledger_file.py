@@ -93,8 +93,8 @@ class LedgerFile:
         with self.reading() as connection:
             if connection.in_transaction:
                 raise LedgerError("the ledger is in the middle of a debit: a price must not use the ledger")
-            patiently(lambda: connection.execute(begin))
             try:
+                patiently(lambda: connection.execute(begin))  # Ctrl-C may come once it has begun
                 yield connection
                 self._ready()
                 connection.execute("COMMIT")

@@ -242,6 +242,15 @@ class Database(RelationalEngine):
         instance.tables.forget(table)
         unload(instance.connection, table, weights)
 
+    def forget(self, name: str) -> None:
+        """Let go of the dataset of a source; and of the instance where that fails, or Ctrl-C leaves half of it."""
+        try:
+            super().forget(name)
+        except BaseException:
+            with self._lock:
+                self._shut()
+            raise
+
     @contextlib.contextmanager
     def checking(self) -> Iterator[Any]:
         """Its own DuckDB, which is thrown away where anything fails in it."""

@@ -126,7 +126,7 @@ class WarmTables:
         name = statement.creates
         if self.stands(name):
             return
-        (rows,) = self.connection.execute(statement.sql).fetchone()
+        ((rows,),) = self.connection.execute(statement.sql).fetchall()
         self._below[name] = self._sources(statement.reads)
         self.tables[name] = _WarmTable(self._below[name], rows, self._size(name, rows))
 
@@ -237,7 +237,7 @@ class WarmTables:
     def weights(self, table: str) -> WeightRange:
         """The least and the greatest weight in a table."""
         if table not in self.found:
-            least, greatest = self.connection.execute(weights_sql(table)).fetchone()
+            ((least, greatest),) = self.connection.execute(weights_sql(table)).fetchall()
             self.found[table] = (least, greatest)
         return self.found[table]
 
@@ -247,7 +247,7 @@ class WarmTables:
     def room(self) -> int:
         """How many bytes idle tables may take."""
         if self._limit is None:
-            (limit,) = self.connection.execute("SELECT current_setting('memory_limit')").fetchone()
+            ((limit,),) = self.connection.execute("SELECT current_setting('memory_limit')").fetchall()
             self._limit = bytes_of(limit)
         return int(KEPT_SHARE * self._limit)
 
