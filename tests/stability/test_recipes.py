@@ -26,6 +26,7 @@ UNDIRECTED = {
     "closed wedges by tag, 2 copies": (5, "11/3", "11/3"),
     "joint degrees by tag": (3, "5/2", "5/2"),
     "edges in paths": (5, "4", "4"),
+    "edges in paths, one number": (5, "3", "3"),
     "paths over half-edges": (2, "3/2", "3/2"),
     "degrees": (2, "2", "2"),
     "degree sequence": (2, "2", "2"),
@@ -97,6 +98,7 @@ def test_no_symmetric_graph_of_3_nodes_with_loops_moves_further(name: str) -> No
 
 STAR = block_graph(0, 80, 80)
 CLIQUE = block_graph(26, 0, 0, clique=True)
+BICLIQUE = block_graph(40, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -106,11 +108,12 @@ CLIQUE = block_graph(26, 0, 0, clique=True)
         ("joint degrees", STAR),
         ("paths over half-edges", STAR),
         ("edges in paths", CLIQUE),
+        ("edges in paths, one number", BICLIQUE),
         ("degrees", STAR),
         ("degree ccdf", STAR),
     ],
 )
 def test_the_worst_graphs_reach_nine_tenths(name: str, graph: set[tuple[int, int]]) -> None:
-    """Two stars that are joined at their centres, and a clique but for one edge."""
+    """Two stars that are joined at their centres, a clique but for one edge, and two nodes with common neighbours."""
     measured = Measured(RECIPES[name](source("unit_weights", "simple")))
     assert Fraction(9, 10) * measured.bound <= measured.moved(graph, [(0, 1)]) <= measured.bound

@@ -38,6 +38,7 @@ RECIPES: Mapping[str, Callable[[Query], Query]] = {
     "closed wedges by tag, 2 copies": lambda edges: tags.closed_wedges_by_tag(edges, LIMITS, copies=2),
     "joint degrees by tag": lambda edges: tags.joint_degrees_by_tag(edges, LIMITS),
     "edges in paths": edges_in_paths,
+    "edges in paths, one number": lambda edges: edges_in_paths(edges).select(lambda pair: "all"),
     "paths over half-edges": lambda edges: recipes.paths(tags.half_edges(edges)),
     "degrees": lambda edges: recipes.degrees(symmetrize(edges)),
     "degree sequence": lambda edges: recipes.degree_sequence(symmetrize(edges)),
