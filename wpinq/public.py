@@ -18,10 +18,15 @@ from wpinq.expr.types import physical
 from wpinq.expr.values import UnfitValue, Value, normalize
 from wpinq.ingest.reading import is_rows, read_source
 from wpinq.ingest.typed_columns import plain
+from wpinq.kernel.geometric import add_geometric
+from wpinq.kernel.ladder import as_float, draw_count
+from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.answers import Answers
+from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement
-from wpinq.measure.scales import on_lattice
+from wpinq.measure.scales import ladder_scale, on_lattice, width_scale
+from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, sources
@@ -175,6 +180,8 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
         index = simulate_select(sink.scores(weights, measurement.domain), measurement.epsilon, seed)
         values = [float(i == index) for i in range(len(measurement.domain))]
         return Answers(measurement, 0.0, np.array(values), simulated=True)
+    if isinstance(sink, SubgraphCount):
+        return _simulate_count(measurement, sink, weights, seed)
     public, factor = [float(weights[key]) for key in measurement.domain], float(sink.factor)
     noisy: Sequence[float]
     if isinstance(sink, GeometricCount):
@@ -184,6 +191,18 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
         scale = float((1 + certificate.slack()) / measurement.epsilon)
         noisy = simulate_laplace(public, scale, seed)
     return Answers(measurement, scale * factor, factor * np.array(noisy), simulated=True)
+
+
+def _simulate_count(measurement: Measurement, sink: SubgraphCount, weights: Mapping[Value, Any], seed: int) -> Answers:
+    """The same draws as a session's, from bytes of numpy."""
+    random = np.random.default_rng(seed).bytes
+    ladder = sink.ladder(simple_graph(edges_of(weights)))
+    of_count, of_width = sink.epsilons(measurement.epsilon)
+    scale = ladder_scale(certify(measurement.plan), of_count)
+    values = [as_float(draw_count(ladder, scale, random))]
+    if of_width:
+        values.append(as_float(*add_geometric([ladder.width], width_scale(of_width), random)))
+    return Answers(measurement, scale, np.array(values), simulated=True)
 
 
 def simulate_laplace(values: Sequence[float], scale: float, seed: int) -> list[float]:

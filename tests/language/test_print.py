@@ -157,12 +157,16 @@ SINK_TEXTS = {
     "MostCommon": "MostCommon(2, over: [1, 2, 3, 5])",
     "Median": "Median(1e-9, over: range(0, 100))",
     "Quantile": "Quantile(0.1, 1/3, over: [0])",
+    "TriangleCount": "TriangleCount(0.1)",
+    "StarCount": "StarCount(0.1, 3, interval_share: 1/3)",
+    "FourCliqueCount": "FourCliqueCount(0.1, interval_share: 0.1)",
 }
 
 
 @pytest.mark.parametrize("name", SINKS)
 def test_every_release_can_be_written_and_is_printed_as_written(name: str) -> None:
-    text = f"source numbers: int with facts = [unit_weights];\nvar m = numbers.{SINK_TEXTS[name]};\n"
+    records = "(int, int)" if name in ("TriangleCount", "StarCount", "FourCliqueCount") else "int"
+    text = f"source numbers: {records} with facts = [unit_weights];\nvar m = numbers.{SINK_TEXTS[name]};\n"
     assert str(parse(text)) == text
 
 

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from dataclasses import fields
 from fractions import Fraction
 
+from wpinq.display.subgraph_explanation import explain_count
 from wpinq.engines.contract import DEFAULT_ENGINE, gap
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.printing import show, write_public
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.laws import half_width
+from wpinq.measure.sink import Sink
+from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.certify import certify
 from wpinq.plan.demand import charges
 from wpinq.plan.node import Node, topological
@@ -19,7 +22,13 @@ from wpinq.plan.operators.source import Source
 COLUMN_LIMIT = 72
 
 
-def explain_plan(plan: Node, epsilon: Fraction | None = None, reading: str = "", engine: str = DEFAULT_ENGINE) -> str:
+def explain_plan(
+    plan: Node,
+    epsilon: Fraction | None = None,
+    reading: str = "",
+    engine: str = DEFAULT_ENGINE,
+    sink: Sink | None = None,
+) -> str:
     """What a query is and costs, as text.
 
     Parameters
@@ -32,19 +41,22 @@ def explain_plan(plan: Node, epsilon: Fraction | None = None, reading: str = "",
         How to read its weights, where that is known.
     engine : str
         The engine that would run it; where it cannot, what to do is said.
+    sink : Sink, optional
+        How it is to be released. A count of subgraphs is explained as one, all else as a NoisyCount.
     """
     rows, missing = list(_tree(plan)), gap(plan, engine)
     left = min(COLUMN_LIMIT, max(len(row[0]) for row in rows))
     middle = min(COLUMN_LIMIT, max(len(row[1]) for row in rows))
     lines = [f"{tree:<{left}}  {type_:<{middle}}  {rest}".rstrip() for tree, type_, rest in rows]
+    if isinstance(sink, SubgraphCount) and epsilon is not None:
+        told = list(explain_count(plan, epsilon, sink))
+    else:
+        told = [*_costs(plan, epsilon), *_accuracy(plan, epsilon), "", *_how_to_read(reading)]
     return "\n".join(
         [
             *lines,
             "",
-            *_costs(plan, epsilon),
-            *_accuracy(plan, epsilon),
-            "",
-            *_how_to_read(reading),
+            *told,
             f"Engine: {engine}." if not missing else f"Engine: none. {missing}",
         ]
     )

@@ -7,6 +7,7 @@ from wpinq.expr.printing import write_value
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import Choose, NoisyAverage
+from wpinq.measure.subgraph_counts import SubgraphCount
 
 CONFIDENCE = 0.95
 
@@ -32,6 +33,11 @@ def answers_table(name: str, answers: Answers, rows: int = 20) -> str:
     if isinstance(sink, NoisyAverage):
         low, high = answers.value_interval(CONFIDENCE)
         return f"{title}\n  average: {answers.value:.6g}, 95 % interval {low:.6g} to {high:.6g}"
+    if isinstance(sink, SubgraphCount):
+        if sink.interval_share is None:
+            return f"{title}\n  count: {answers.value:.0f}, and no interval was bought (interval_share)"
+        low, high = answers.value_interval(CONFIDENCE)
+        return f"{title}\n  count: {answers.value:.0f}, 95 % interval {low:.0f} to {high:.0f}"
     shown = answers.keys if rows == 0 else answers.keys[:rows]
     cells = [("key", "noisy weight", "95 % interval")]
     for key in shown:

@@ -2,6 +2,9 @@
 
 from wpinq.graphs.baselines import JointDegrees as JointDegrees
 from wpinq.graphs.baselines import sala_joint_degrees as sala_joint_degrees
+from wpinq.graphs.counts import four_clique_count as four_clique_count
+from wpinq.graphs.counts import star_count as star_count
+from wpinq.graphs.counts import triangle_count as triangle_count
 from wpinq.graphs.edges import read_edges as read_edges
 from wpinq.graphs.edges import write_edges as write_edges
 from wpinq.graphs.fitting import degree_sequence_from_ccdf as degree_sequence_from_ccdf

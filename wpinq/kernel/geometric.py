@@ -45,12 +45,29 @@ def double_geometric(count: int, scale: float, random: RandomBytes = os.urandom)
     >>> len(double_geometric(3, 10.0))
     3
     """
-    law, drawn = exponential(scale), list[int]()
+    drawn: list[int] = []
     while len(drawn) < count:
-        signs, whole, digits = law.draw(min(count - len(drawn), AT_ONCE), random)
-        # E = c · (whole + digits), and c = 2^exponent: its whole part is what is before the point after a shift.
-        shift = DIGITS - law.exponent
-        sizes = [(k << DIGITS | d) >> shift for k, d in zip(whole.tolist(), digits.tolist(), strict=True)]
-        pairs = zip(signs.tolist(), sizes, strict=True)
+        pairs = geometric(min(count - len(drawn), AT_ONCE), scale, random)
         drawn += [size if sign > 0 else -size for sign, size in pairs if sign > 0 or size]
     return drawn
+
+
+def geometric(count: int, scale: float, random: RandomBytes = os.urandom) -> list[tuple[float, int]]:
+    """Independent draws of a fair sign, and of `Pr[n] = (1 − a) · a^n`, n ≥ 0, with `a = exp(−1/scale)`, exactly.
+
+    Parameters
+    ----------
+    count, scale, random
+        As for `double_geometric`.
+
+    Examples
+    --------
+    >>> all(abs(sign) == 1 and size >= 0 for sign, size in geometric(3, 10.0))
+    True
+    """
+    law = exponential(scale)
+    signs, whole, digits = law.draw(count, random)
+    # E = c · (whole + digits), and c = 2^exponent: its whole part is what is before the point after a shift.
+    shift = DIGITS - law.exponent
+    sizes = [(k << DIGITS | d) >> shift for k, d in zip(whole.tolist(), digits.tolist(), strict=True)]
+    return list(zip(signs.tolist(), sizes, strict=True))

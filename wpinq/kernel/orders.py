@@ -13,10 +13,14 @@ from wpinq.dataset import EngineDataset
 from wpinq.errors import EpsilonError, PlanError, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
+from wpinq.kernel.ladder import as_float, draw_count
 from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
 from wpinq.kernel.selection import select, selection_scale
+from wpinq.ladders.simple_graph import simple_graph
+from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
-from wpinq.measure.scales import laplace_scale, lattice_scale, on_lattice
+from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
+from wpinq.measure.subgraph_counts import COUNT, SubgraphCount
 from wpinq.plan.arithmetic import Weights
 from wpinq.plan.certify import Certificate, certify
 from wpinq.plan.demand import charges
@@ -68,7 +72,7 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
     if type(measurement.sink) not in SINKS.values():
         raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
     if measurement.domain is not None:  # before the debit: a Measurement can be made by hand
-        domain = check_domain(measurement.domain, measurement.plan.type, canonical=True)
+        domain = check_domain(measurement.domain, measurement.key_type, canonical=True)
         measurement = replace(measurement, domain=domain)
     certificate = certify(measurement.plan)
     versions = []
@@ -79,11 +83,14 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
         if held.source != declared:
             raise SessionError(f"the source {name!r} was protected under another declaration than the query uses")
         versions.append((name, held.version))
+    measurement.sink.check(measurement.plan)
     if isinstance(measurement.sink, Choose) and not measurement.domain:
         raise SessionError("a choice needs at least one candidate")
     if isinstance(measurement.sink, GeometricCount) and certificate.require_lattice() != measurement.sink.step:
         # a Measurement can be made by hand, or read
         raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
+    if isinstance(measurement.sink, SubgraphCount) and measurement.domain != measurement.sink.keys:
+        raise SessionError(f"{measurement.sink.name} has keys of its own: use wpinq.graphs to ask for it")
     nonce = secrets.token_bytes(16) if fresh else b""
 
     def named(measurement: Measurement, scale: float) -> tuple[str, float]:
@@ -120,6 +127,11 @@ def _scale(measurement: Measurement, certificate: Certificate, *, by_uses: bool)
     """The certified scale of a measurement's noise, in the units that it is drawn in."""
     if isinstance(measurement.sink, GeometricCount):
         return lattice_scale(certificate, measurement.epsilon)
+    if isinstance(measurement.sink, SubgraphCount):
+        of_count, of_width = measurement.sink.epsilons(measurement.epsilon)
+        if of_width:
+            width_scale(of_width)
+        return ladder_scale(certificate, of_count)
     if not isinstance(measurement.sink, Choose):
         return laplace_scale(measurement.epsilon, certificate.slack(by_uses=by_uses))
     moved: Mapping[str, Fraction | int] = certificate.uses if by_uses else certificate.stability
@@ -135,6 +147,18 @@ def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
     if isinstance(sink, GeometricCount):
         return [float(steps) for steps in with_geometric_noise(on_lattice(weights, sink.step), order.scale)]
     return with_laplace_noise(weights, order.scale)
+
+
+def counted(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
+    """The number of subgraphs, on a rung of its ladder, and the noisy width of the ladder: whichever are asked for."""
+    sink = order.measurement.sink
+    assert isinstance(sink, SubgraphCount)
+    ladder = sink.ladder(simple_graph(edges_of(outputs)))
+    drawn = {COUNT: lambda: draw_count(ladder, order.scale)}
+    if sink.interval_share is not None:
+        scale = width_scale(sink.epsilons(order.measurement.epsilon)[1])
+        drawn[sink.width_key] = lambda: with_geometric_noise([ladder.width], scale)[0]
+    return [as_float(drawn[str(key)]()) for key in keys]
 
 
 def chosen(order: Order, scores: Sequence[float]) -> int:

@@ -27,13 +27,14 @@ from wpinq.interrupts import interruptible
 from wpinq.kernel.accounts import accounts_of, check_single
 from wpinq.kernel.charge import budget_to_nano, from_nano, to_nano
 from wpinq.kernel.ledger import Account, Ledger, Pricing
-from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, chosen, noisy, prepare
+from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, chosen, counted, noisy, prepare
 from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import Choose, Measurement, check_text
+from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.arithmetic import FLOAT, Weights
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Node, Planned, sources
@@ -312,7 +313,7 @@ class Session:
 
         def price(new: frozenset[str], parts_of: Callable[[str], Mapping[str, Fraction]]) -> Pricing:
             bought = [by_digest[digest].measurement for digest in by_digest if digest in new]
-            asked = demand([(m.plan, m.epsilon) for m in bought], parts_of, scope)
+            asked = demand([m.asked for m in bought], parts_of, scope)
             owed = charges(asked.sources, declared)
             return Pricing({account: to_nano(epsilon) for account, epsilon in owed.items()}, asked.parts)
 
@@ -328,7 +329,7 @@ class Session:
 
     def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
         self._check_open()
-        type_, factor = order.measurement.plan.type, float(order.measurement.sink.factor)
+        type_, factor = order.measurement.key_type, float(order.measurement.sink.factor)
         encoded = [canonical_bytes(key, type_) for key in keys]
         stored = {} if new else self._ledger.answers(order.digest, encoded)
         missing = [(key, code) for key, code in zip(keys, encoded, strict=True) if code not in stored]
@@ -353,6 +354,8 @@ class Session:
     # --- what sees protected data: called through _guarded only -------------------------------------------------------
 
     def _draw(self, order: Order, held: Sequence[Protected], keys: Sequence[Value]) -> list[float]:
+        if isinstance(order.measurement.sink, SubgraphCount):  # all edges count, and no keys of theirs are asked for
+            return counted(order, self._weights(order, held, None), keys)
         return noisy(order, self._weights(order, held, keys), keys)
 
     def _pick(self, order: Order, held: Sequence[Protected]) -> int:
@@ -365,7 +368,7 @@ class Session:
         sides = self._engine.sides(order.measurement.plan, _data(held), domain, self._on_step)
         return chosen(order, sink.scores_of_sides(sides))
 
-    def _weights(self, order: Order, held: Sequence[Protected], keys: Sequence[Value]) -> Weights:
+    def _weights(self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None) -> Weights:
         return self._engine.evaluate(order.measurement.plan, _data(held), FLOAT, self._on_step, keys)
 
     def _guarded(

@@ -16,6 +16,7 @@ from wpinq.expr.types import DATE, INT, DecimalOf, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement, NoisyAverage, NoisyCount, NoisySum
+from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, SubgraphCount, TriangleCount
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node
 from wpinq.query import Query
@@ -26,7 +27,7 @@ class SinkParameter:
     """One argument of a release."""
 
     name: str
-    kind: Literal["epsilon", "number", "real", "function", "keys"]
+    kind: Literal["epsilon", "number", "integer", "real", "function", "keys"]
     optional: bool = False
 
 
@@ -100,6 +101,18 @@ def _write_choice(score: str, fixed: Fraction | None) -> Callable[[Measurement],
     return written
 
 
+def _write_subgraphs(sink: type[SubgraphCount]) -> Callable[[Measurement], tuple[Node, list[str]] | None]:
+    def written(m: Measurement) -> tuple[Node, list[str]] | None:
+        if not isinstance(m.sink, sink):
+            return None
+        arguments = [str(m.sink.edges)] if isinstance(m.sink, StarCount) else []
+        if m.sink.interval_share is not None:
+            arguments.append(f"interval_share: {format_epsilon(m.sink.interval_share)}")
+        return m.plan, arguments
+
+    return written
+
+
 def _over(m: Measurement) -> str:
     return f"over: {write_keys(m.domain or (), m.plan.type)}"
 
@@ -120,6 +133,7 @@ def write_keys(keys: tuple[Value, ...], type_: Type) -> str:
 
 _EPSILON = SinkParameter("epsilon", "epsilon")
 _OVER = SinkParameter("over", "keys")
+_SHARE = SinkParameter("interval_share", "number", optional=True)
 _COUNTED = (_EPSILON, SinkParameter("over", "keys", optional=True))
 _CLAMPED = (
     _EPSILON,
@@ -134,6 +148,16 @@ def _choosing(method: Callable[..., Measurement]) -> Callable[..., Measurement]:
     return lambda query, over, **given: method(query, candidates=over, **given)
 
 
+def _counting(sink: Callable[..., SubgraphCount]) -> Callable[..., Measurement]:
+    """A count of subgraphs over the edges of a query."""
+
+    def build(query: Query, epsilon: Fraction, interval_share: Fraction | None = None, **given: int) -> Measurement:
+        made = sink(None if interval_share is None else Fraction(interval_share), **given)
+        return Measurement(query.plan, made, epsilon, made.keys, query.reading)
+
+    return build
+
+
 SINKS: dict[str, SinkSyntax] = {
     "NoisyCount": SinkSyntax(_COUNTED, Query.noisy_count, _write_counted(NoisyCount)),
     "GeometricCount": SinkSyntax(_COUNTED, Query.geometric_count, _write_counted(GeometricCount)),
@@ -146,5 +170,10 @@ SINKS: dict[str, SinkSyntax] = {
         _choosing(Query.quantile),
         _write_choice("quantile", None),
     ),
+    "TriangleCount": SinkSyntax((_EPSILON, _SHARE), _counting(TriangleCount), _write_subgraphs(TriangleCount)),
+    "StarCount": SinkSyntax(
+        (_EPSILON, SinkParameter("edges", "integer"), _SHARE), _counting(StarCount), _write_subgraphs(StarCount)
+    ),
+    "FourCliqueCount": SinkSyntax((_EPSILON, _SHARE), _counting(FourCliqueCount), _write_subgraphs(FourCliqueCount)),
 }
 """Every release by its name in text, in the order in which the printer tries them."""

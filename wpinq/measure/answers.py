@@ -38,7 +38,7 @@ class Answers:
     measurement : Measurement
         The plan, the sink, the epsilon and the public keys.
     scale : float
-        The scale of the Laplace noise in each value; 0 for a choice.
+        The scale of the Laplace noise in each value; 0 for a choice; for a count of subgraphs, in rungs of its ladder.
     values : numpy array of float64, shape (number of keys,)
         The noisy values in the order of `keys`, read-only.
     simulated : bool
@@ -64,7 +64,8 @@ class Answers:
         object.__setattr__(self, "values", values)
         domain = self.measurement.domain or ()
         object.__setattr__(self, "_positions", {key: i for i, key in enumerate(domain)})
-        shown = domain if physical(self.plan.type) is self.plan.type else tuple(map(presenter(self.plan.type), domain))
+        type_ = self.measurement.key_type
+        shown = domain if physical(type_) is type_ else tuple(map(presenter(type_), domain))
         object.__setattr__(self, "keys", shown)
         if len(values) != len(self.keys):
             raise AnswersError(f"{len(self.keys)} keys need as many values, not {len(values)}")
@@ -157,7 +158,7 @@ class Answers:
         """The answers as a pandas data frame, a column for each field of the keys, then `value`."""
         import pandas
 
-        type_ = self.plan.type
+        type_ = self.measurement.key_type
         if isinstance(type_, TupleOf):
             names = [name or f"field_{i}" for i, name in enumerate(type_.names)]
             columns: dict[str, Any] = {
@@ -193,7 +194,7 @@ class Answers:
             "scale": self.scale,
             "reading": self.measurement.reading,
             "plan": plan_to_json(self.plan),
-            "keys": [value_to_json(key, self.plan.type) for key in self.measurement.domain or ()],
+            "keys": [value_to_json(key, self.measurement.key_type) for key in self.measurement.domain or ()],
             "values": [float(value) for value in self.values],
         }
 
@@ -221,7 +222,7 @@ class Answers:
         return "\n".join(lines + (["  …"] if len(self) > 10 else []))
 
     def _position(self, key: object) -> int:
-        (known,) = check_domain([key], self.plan.type)
+        (known,) = check_domain([key], self.measurement.key_type)
         if known not in self._positions:
             raise AnswersError(f"the key {key!r} is not among those released; measure it with over=…")
         return self._positions[known]
@@ -237,11 +238,13 @@ def _read(data: Any) -> Answers:
     plan = plan_from_json(data["plan"])
     sink_data = dict(data["sink"])
     sink_class = SINKS[sink_data.pop("name")]
-    for name in ("quantile", "step"):
+    for name in ("quantile", "step", "interval_share"):
         if sink_data.get(name) is not None:
             sink_data[name] = Fraction(sink_data[name])
-    keys = check_domain((value_from_json(key, plan.type) for key in data["keys"]), plan.type, canonical=True)
-    measurement = Measurement(plan, sink_class(**sink_data), parse_epsilon(data["epsilon"]), keys, str(data["reading"]))
+    measurement = Measurement(plan, sink_class(**sink_data), parse_epsilon(data["epsilon"]), None, str(data["reading"]))
+    type_ = measurement.key_type
+    keys = check_domain((value_from_json(key, type_) for key in data["keys"]), type_, canonical=True)
+    measurement = replace(measurement, domain=keys)
     values = np.array(data["values"], dtype=np.float64)
     scale = float(data["scale"])
     if not (np.isfinite(values).all() and values.shape == (len(data["keys"]),) and 0 <= scale < math.inf):

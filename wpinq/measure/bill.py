@@ -11,7 +11,6 @@ from wpinq.errors import EpsilonError
 from wpinq.expr.facts import FACTS
 from wpinq.measure.epsilon import NANO, format_epsilon, parse_epsilon
 from wpinq.measure.measurement import Measurement
-from wpinq.plan.certify import certify
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
@@ -53,7 +52,7 @@ class Bill(Mapping[str, Fraction]):
         for source in self.sources.values():
             source.check()
         distinct = {measurement.digest: measurement for measurement in measurements}  # the same one is paid for once
-        asked = demand([(m.plan, m.epsilon) for m in distinct.values()]).sources
+        asked = demand([m.asked for m in distinct.values()]).sources
         self._costs = charges(asked, self.sources)
 
     def __getitem__(self, account: str) -> Fraction:
@@ -97,10 +96,9 @@ class Bill(Mapping[str, Fraction]):
         it = "it" if name == source.account else name
         listed: set[bytes] = set()
         for label, measurement in zip(self.labels, self.measurements, strict=True):
-            certificate = certify(measurement.plan)
-            if name not in certificate.uses:
+            moved = measurement.sink.uses(measurement.plan).get(name, Fraction(0))
+            if not moved:
                 continue
-            count, moved = certificate.uses[name], certificate.stability[name]
             if measurement.digest in listed:
                 yield f"  {label} is released already: no cost", Fraction(0)
                 continue
@@ -109,12 +107,9 @@ class Bill(Mapping[str, Fraction]):
             times = f"{format_epsilon(measurement.epsilon)} x {moved}"
             if source.unit_weight != 1:
                 times += f" x {format_epsilon(source.unit_weight)}"
-            often = "once" if count == 1 else f"{count} times"
-            if moved < count:
-                often += f" and moves at most {moved}"
-            yield f"  {label} uses {it} {often}: {times} = {format_epsilon(cost)}", cost
-            if moved < count:
-                yield f"    {moved} instead of {count} by: {'; '.join(certificate.rules)}", Fraction(0)
+            usage, *reasons = measurement.sink.usage(measurement.plan, name, it)
+            yield f"  {label} {usage}: {times} = {format_epsilon(cost)}", cost
+            yield from ((f"    {reason}", Fraction(0)) for reason in reasons)
 
 
 def bill(measurements: Measurement | Sequence[Measurement] | Mapping[str, Measurement]) -> Bill:

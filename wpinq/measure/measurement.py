@@ -1,13 +1,12 @@
 """Measurements: what is to be released, with which epsilon, over which public keys. Pure data.
 
-Five sinks: NoisyCount releases weights with Laplace noise, GeometricCount weights that lie on a lattice with
-double-geometric noise; NoisySum and NoisyAverage release weights of a query made for them, with Laplace noise; Choose
-is the exponential mechanism, a noisy choice by scores that the weights determine.
+NoisyCount releases weights with Laplace noise, GeometricCount weights that lie on a lattice with double-geometric
+noise; NoisySum and NoisyAverage release weights of a query made for them, with Laplace noise; Choose is the exponential
+mechanism, a noisy choice by scores that the weights determine. Counts of subgraphs are in `subgraph_counts`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,51 +20,14 @@ from wpinq.expr.values import UnfitValue, Value, canonical_bytes, check_canonica
 from wpinq.ingest.typed_columns import plain
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.laws import DoubleGeometric, half_width
+from wpinq.measure.sink import Sink as Sink
+from wpinq.measure.sink import check_text as check_text
+from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, TriangleCount
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node
 
 LARGEST_BOUND = 1e100
 """The largest value that a sum or an average clamps to: noisy sums stay far within the floats."""
-
-
-def check_text(text: str, what: str) -> str:
-    """A text that bills and tables will print: refused where it could move a cursor or forge a line."""
-    if not text.isprintable():
-        raise PlanError(f"{what} must be printable text on one line")
-    return text
-
-
-class Sink(ABC):
-    """How a plan's output is released."""
-
-    name: ClassVar[str]
-    proviso: ClassVar[str] = ""
-    """What narrows the promise of this release beyond its sources' declarations; bills print it."""
-
-    @abstractmethod
-    def identity(self) -> tuple[bytes | str, ...]:
-        """What two sinks must share for a release of one to replay as the other."""
-
-    @property
-    def factor(self) -> Fraction:
-        """What a noisy weight is multiplied by to give an answer."""
-        return Fraction(1)
-
-    def value(self, numbers: Mapping[Value, float]) -> Value:
-        """The one number that the answers come down to."""
-        if len(numbers) != 1:
-            raise AnswersError(f"these answers have {len(numbers)} keys; ask for one with answers[key]")
-        return next(iter(numbers.values()))
-
-    def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
-        """The interval around `value`."""
-        number = self.value(numbers)
-        half = self.half_width(scale, confidence)
-        return number - half, number + half
-
-    def half_width(self, scale: float, confidence: float) -> float:
-        """The half-width of the interval around one answer whose noise has this scale."""
-        return half_width(scale, confidence)
 
 
 class Laplace(Sink):
@@ -206,7 +168,11 @@ class Choose(Sink):
 
 
 SINKS: dict[str, type[Sink]] = {
-    sink.name: sink for sink in (NoisyCount, GeometricCount, NoisySum, NoisyAverage, Choose)
+    sink.name: sink
+    for sink in (
+        *(NoisyCount, GeometricCount, NoisySum, NoisyAverage, Choose),
+        *(TriangleCount, StarCount, FourCliqueCount),
+    )
 }
 """Every sink by its name: all that a promise covers."""
 
@@ -237,6 +203,17 @@ class Measurement:
 
     def __post_init__(self) -> None:
         check_text(self.reading, "a reading")
+        self.sink.check(self.plan)
+
+    @property
+    def key_type(self) -> Type:
+        """The type of the keys: that of the plan's records, but where the sink has keys of its own."""
+        return self.sink.key_type or self.plan.type
+
+    @property
+    def asked(self) -> tuple[Node, Fraction]:
+        """What `plan.demand` prices: a root, and the demand that flows down from it."""
+        return self.sink.asked(self.plan, self.epsilon)
 
     @property
     def digest(self) -> bytes:

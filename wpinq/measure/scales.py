@@ -10,6 +10,9 @@ from fractions import Fraction
 from wpinq.errors import EpsilonError
 from wpinq.plan.certify import Certificate
 
+LEAST_LADDER_SCALE = 1 / 32
+"""Rungs of a ladder are told apart by no more than exp(-32)."""
+
 _LARGEST = 2**62
 """What weights on a lattice stay below, in steps."""
 
@@ -187,3 +190,31 @@ def lattice_scale(certificate: Certificate, epsilon: Fraction) -> float:
     step = certificate.require_lattice()
     check_exact(step, certificate.rounding_error, certificate.output.mass)
     return geometric_scale(epsilon, step, certificate.slack(exact=True))
+
+
+def ladder_scale(certificate: Certificate, epsilon: Fraction) -> float:
+    """The scale of the rungs of a ladder, where floats hold the weights of its edges exactly.
+
+    The least float from 2/ε on, and no less than 1/32: an edge moves an integer by one rung, and the sum of all their
+    weights as much again. At 1/32 the count itself is as good as certain, and the draw works with short numbers.
+
+    Raises
+    ------
+    EpsilonError
+        When the floats of an engine do not tell an edge from none, or cannot hold the scale.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> from wpinq.plan.certify import certify
+    >>> edges = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
+    >>> ladder_scale(certify(edges.plan), Fraction(1, 2))
+    4.0
+    """
+    check_exact(Fraction(1), certificate.rounding_error, certificate.output.mass)
+    return max(LEAST_LADDER_SCALE, geometric_scale(exact_number(epsilon, "epsilon"), Fraction(1, 2), Fraction(0)))
+
+
+def width_scale(epsilon: Fraction) -> float:
+    """The scale of double-geometric noise on the width of a ladder, a whole number that an edge moves by at most 1."""
+    return geometric_scale(exact_number(epsilon, "epsilon"), Fraction(1), Fraction(0))

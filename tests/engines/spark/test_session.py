@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import graphs
 from wpinq.engines.relational.spark import starting
 from wpinq.engines.relational.spark.frames import let_go
 from wpinq.errors import EvaluationFailed, PlanError, SessionError, SourceRejected
@@ -44,6 +45,18 @@ def frame(spark: Any, rows: list[tuple[int | None, ...]], schema: str = "src big
     values = ", ".join(f"({', '.join('NULL' if value is None else str(value) for value in row)})" for row in rows)
     casts = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in columns)
     return spark.sql(f"SELECT {casts} FROM VALUES {values} AS t({', '.join(name for name, _ in columns)})")
+
+
+def test_a_count_of_triangles_is_drawn_from_the_same_graph_as_in_duckdb(spark: Any) -> None:
+    rows = [(a, b) for a in range(6) for b in range(a)]
+    for edges in (EDGES, graphs.symmetrize(EDGES.where(lambda e: e.src != 5))):
+        asked = graphs.triangle_count(edges, epsilon=10**6)
+        counts = []
+        for engine, data in (("spark", frame(spark, rows)), ("duckdb", rows)):
+            with wp.Session(engine=engine) as session:
+                session.protect(EDGES, data, budget=10**6)
+                counts.append(session.release(asked).value)
+        assert counts == [20 if edges is EDGES else 10] * 2
 
 
 def test_a_frame_and_parquet_stay_in_spark_and_only_asked_keys_come_back(

@@ -1,0 +1,34 @@
+"""What a count of subgraphs costs, and how exact it is, before it runs. No data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.subgraph_counts import SubgraphCount
+from wpinq.plan.node import Node, sources
+
+_WIDTHS = (10, 100, 1000)
+"""Of ladders, for examples: what the graph has is private."""
+
+
+def explain_count(plan: Node, epsilon: Fraction, sink: SubgraphCount) -> Iterator[str]:
+    """The lines on cost and accuracy."""
+    for name, times in sink.uses(plan).items():
+        source = sources([plan])[name]
+        source.check()
+        factor = times * source.unit_weight
+        why = "one record" if times == 1 else "the two records of an edge"
+        weight = format_epsilon(source.unit_weight)
+        yield f"An edge is {why} of {name}: a release costs epsilon x {format_epsilon(times)} x {weight} (its unit"
+        yield f"weight) = {format_epsilon(epsilon * factor)}, whichever way both directions are put together."
+        yield f"Protects {source.unit}{source.rows_of_unit} of {name}."
+    yield f"{sink.name}({format_epsilon(epsilon)}) draws a whole number near the count, for graphs of"
+    for width in _WIDTHS:
+        reach = sink.reach(epsilon, width, 0.95)
+        yield f"  {sink.width_key} {width}: 95 % of answers lie within {reach:.4g} of the count."
+    if sink.interval_share is None:
+        yield "Without interval_share=... the answer comes without an interval."
+    else:
+        yield f"Of epsilon, a share of {format_epsilon(sink.interval_share)} buys an interval."

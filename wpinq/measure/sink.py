@@ -1,0 +1,79 @@
+"""What a sink is: how a plan's output is released."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import ClassVar
+
+from wpinq.errors import AnswersError, PlanError
+from wpinq.expr.types import Type
+from wpinq.expr.values import Value
+from wpinq.measure.laws import half_width
+from wpinq.plan.certify import certify
+from wpinq.plan.node import Node
+
+
+def check_text(text: str, what: str) -> str:
+    """A text that bills and tables will print: refused where it could move a cursor or forge a line."""
+    if not text.isprintable():
+        raise PlanError(f"{what} must be printable text on one line")
+    return text
+
+
+class Sink(ABC):
+    """How a plan's output is released."""
+
+    name: ClassVar[str]
+    proviso: ClassVar[str] = ""
+    """What narrows the promise of this release beyond its sources' declarations; bills print it."""
+    key_type: ClassVar[Type | None] = None
+    """The type of the keys, where they are no records of the plan."""
+
+    @abstractmethod
+    def identity(self) -> tuple[bytes | str, ...]:
+        """What two sinks must share for a release of one to replay as the other."""
+
+    def check(self, plan: Node) -> None:
+        """Refuse, with PlanError, a plan whose output cannot be released so."""
+        return
+
+    def uses(self, plan: Node) -> Mapping[str, Fraction]:
+        """What a unit of weight of each source is billed, as a multiple of epsilon."""
+        return certify(plan).stability
+
+    def usage(self, plan: Node, source: str, it: str) -> tuple[str, ...]:
+        """How a bill says that of a source, which it calls `it`; and why it is less than the number of uses."""
+        certificate = certify(plan)
+        count, moved = certificate.uses[source], certificate.stability[source]
+        often = "once" if count == 1 else f"{count} times"
+        if moved == count:
+            return (f"uses {it} {often}",)
+        reason = f"{moved} instead of {count} by: {'; '.join(certificate.rules)}"
+        return f"uses {it} {often} and moves at most {moved}", reason
+
+    def asked(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
+        """The root from which a demand flows down to the sources, and how much of it."""
+        return plan, epsilon
+
+    @property
+    def factor(self) -> Fraction:
+        """What a noisy weight is multiplied by to give an answer."""
+        return Fraction(1)
+
+    def value(self, numbers: Mapping[Value, float]) -> Value:
+        """The one number that the answers come down to."""
+        if len(numbers) != 1:
+            raise AnswersError(f"these answers have {len(numbers)} keys; ask for one with answers[key]")
+        return next(iter(numbers.values()))
+
+    def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
+        """The interval around `value`."""
+        number = self.value(numbers)
+        half = self.half_width(scale, confidence)
+        return number - half, number + half
+
+    def half_width(self, scale: float, confidence: float) -> float:
+        """The half-width of the interval around one answer whose noise has this scale."""
+        return half_width(scale, confidence)
