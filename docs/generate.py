@@ -52,7 +52,14 @@ TRUSTED = (
         "plan/certify",
     ),
     *("measure/sink", "measure/measurement", "measure/scales"),
-    *("kernel/charge", "kernel/ledger_schema", "kernel/ledger_history", "kernel/ledger_tables", "kernel/ledger_file"),
+    *(
+        "kernel/charge",
+        "kernel/ledger_schema",
+        "kernel/ledger_history",
+        "kernel/ledger_tables",
+        "kernel/ledger_releases",
+        "kernel/ledger_file",
+    ),
     *(
         "kernel/ledger",
         "kernel/accounts",

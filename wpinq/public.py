@@ -177,7 +177,8 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
     weights = WeightedDataset(_weights(measurement.plan, data, engine, FLOAT))
     sink, certificate = measurement.sink, certify(measurement.plan)
     if isinstance(sink, Choose):
-        index = simulate_select(sink.scores(weights, measurement.domain), measurement.epsilon, seed)
+        scale = float(sink.score_range * (1 + certificate.slack(readouts=1)) / measurement.epsilon)
+        index = simulate_select(sink.scores(weights, measurement.domain), scale, seed)
         values = [float(i == index) for i in range(len(measurement.domain))]
         return Answers(measurement, 0.0, np.array(values), simulated=True)
     if isinstance(sink, SubgraphCount):
@@ -236,10 +237,14 @@ def simulate_laplace(values: Sequence[float], scale: float, seed: int) -> list[f
     >>> simulate_laplace([1.0, 2.0], 0.5, seed=1) == simulate_laplace([1.0, 2.0], 0.5, seed=1)
     True
     """
-    if not isinstance(scale, float) or not 0 < scale < math.inf:
-        raise EpsilonError("the scale of noise must be a positive finite float: take it from laplace_scale")
+    _check_scale(scale)
     draws = np.random.default_rng(seed).laplace(0.0, scale, len(values))
     return [float(value + draw) for value, draw in zip(values, draws, strict=True)]
+
+
+def _check_scale(scale: float) -> None:
+    if not isinstance(scale, float) or not 0 < scale < math.inf:
+        raise EpsilonError("the scale of noise must be a positive finite float: take it from laplace_scale")
 
 
 def simulate_geometric(values: Sequence[int], scale: float, seed: int) -> list[int]:
@@ -267,29 +272,29 @@ def simulate_geometric(values: Sequence[int], scale: float, seed: int) -> list[i
     return [int(value + draw) for value, draw in zip(values, draws, strict=True)]
 
 
-def simulate_select(scores: Sequence[float], epsilon: Fraction, seed: int) -> int:
+def simulate_select(scores: Sequence[float], scale: float, seed: int) -> int:
     """A reproducible draw from the distribution of `select`. NOT private: for experiments on public data.
 
     Parameters
     ----------
     scores : sequence of float
         Public, one a candidate.
-    epsilon : Fraction
-        More than 0.
+    scale : float
+        The scale of the noise, positive and finite.
     seed : int
         At least 0. The same seed gives the same choice.
 
     Returns
     -------
     int
-        The position of the largest `score + Exp(2 / epsilon)`, drawn by numpy.
+        The position of the largest `score + Exp(scale)`, drawn by numpy.
 
     Raises
     ------
     PlanError
         When there are no candidates.
     EpsilonError
-        When epsilon is not more than 0.
+        When the scale is no positive finite number.
 
     Notes
     -----
@@ -300,12 +305,11 @@ def simulate_select(scores: Sequence[float], epsilon: Fraction, seed: int) -> in
 
     Examples
     --------
-    >>> simulate_select([0.0, 10_000.0, 1.0], Fraction(1, 2), seed=1)
+    >>> simulate_select([0.0, 10_000.0, 1.0], 2.0, seed=1)
     1
     """
     if len(scores) == 0:
         raise PlanError("there is nothing to select from: give at least one candidate")
-    if not epsilon > 0:
-        raise EpsilonError("epsilon must be more than 0 to select: parse it with parse_epsilon")
-    draws = np.random.default_rng(seed).exponential(float(2 / epsilon), len(scores))
+    _check_scale(scale)
+    draws = np.random.default_rng(seed).exponential(scale, len(scores))
     return int(np.argmax(np.asarray(scores, dtype=np.float64) + draws))

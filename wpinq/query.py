@@ -407,26 +407,28 @@ class Query(Planned):
         return Measurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
 
     def most_common(self, epsilon: object, candidates: Iterable[object]) -> Measurement:
-        """The heaviest of public candidates, by the exponential mechanism with the weight as score.
+        """The heaviest of public candidates, as far as noise lets it be told, with the weight as score.
 
         Parameters
         ----------
         epsilon : number
-            More than 0. The heavier a candidate, the likelier: by `exp(ε/2)` for each unit of weight.
+            More than 0. Of two candidates that differ by a weight of w, the lighter is chosen with a chance of
+            `exp(−ε·w) / 2`.
         candidates : iterable
             The public records to choose from.
         """
         return self._choose(epsilon, candidates, Choose("weight"))
 
     def quantile(self, epsilon: object, q: object, candidates: Iterable[object]) -> Measurement:
-        """The candidate that best cuts the weight at quantile q, by the exponential mechanism.
+        """The candidate that best cuts the weight at quantile q, as far as noise lets it be told.
 
-        `score(c) = −|(1−q)·Σ_{x<c} A(x) − q·Σ_{x>c} A(x)|`; null records are on neither side.
+        `score(c) = min(0, q·(M+R) − (1−q)·L, (1−q)·(L+M) − q·R)`, with L, M and R the weight before, at and after c.
+        It is 0 where c is the quantile. Null records are nowhere, and records of a weight below 0 weigh nothing.
 
         Parameters
         ----------
         epsilon : number
-            More than 0.
+            More than 0. Noise has a scale of `2·max(q, 1−q)/ε`: 1/ε, in weight, for the median.
         q : number
             Between 0 and 1; 0.5 for the median.
         candidates : iterable

@@ -349,6 +349,37 @@ def test_a_new_ledger_is_said_once_and_an_empty_file_is_none(
     assert empty.stat().st_size == 0
 
 
+def test_budget_reads_the_history_at_a_delta(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = tmp_path / "ledger.db"
+    people, dogs = wp.source("people", age=int), wp.source("dogs", age=int)
+    with wp.Session(ledger) as session:
+        for source in (people, dogs):
+            session.protect(source, [(1,)], budget=20)
+        session.release([people.where(lambda r, i=i: r.age > i).noisy_count("0.1") for i in range(100)])
+    pure = "people: spent 10 of 20, 10 remaining; protects "
+    assert main(["budget", str(ledger)]) == 0
+    without = capsys.readouterr().out
+    assert pure in without and "delta" not in without
+    assert main(["budget", str(ledger), "--delta", "1e-6", "--verify"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("  ")] == [
+        "  read at delta 0.000001: 0",
+        "  read at delta 0.000001: 4.984174177",
+    ]
+    assert lines[2].startswith(pure)
+    assert "no promise where what was released, or its epsilon, was chosen by looking at answers" in lines[4]
+    assert main(["budget", str(ledger), "--delta", "1e-6", "--json"]) == 0
+    reading = json.loads(capsys.readouterr().out)["reading"]
+    assert reading["delta"] == "1/1000000"
+    assert reading["spent"] == {"dogs": "0", "people": "4984174177/1000000000"}
+    assert "no promise" in reading["note"]
+    for delta in ("0", "1", "x"):
+        assert main(["budget", str(ledger), "--delta", delta, "--set", "people=30"]) == 1
+        assert "between 0 and 1" in capsys.readouterr().err
+    assert main(["budget", str(ledger)]) == 0
+    assert pure in capsys.readouterr().out
+
+
 def test_a_budget_set_is_the_budget_that_a_run_names(program: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "l.db"
     assert run(program, ledger) == 0

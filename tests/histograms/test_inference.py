@@ -323,6 +323,27 @@ def test_round_to_total_is_the_nearest_integer_vector_of_that_sum(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_an_estimate_whose_total_is_not_whole_is_rounded_to_the_nearest_total(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(50):
+        values = project_to_total(rng.normal(size=rng.integers(1, 6)) * 3, float(rng.uniform(0, 9)))
+        total = float(values.sum())
+        for asked in (total, round(total), np.float64(total), np.int64(round(total))):
+            found = round_to_total(values, asked)
+            assert found.sum() == round(total)
+            assert (found >= 0).all()
+            assert (np.abs(found - values) < 1).all()
+    assert round_to_total([0.5], 0.5).tolist() == round_tree(Tree([[1]]), [[0.5], [0.5]])[1].tolist() == [0]
+    assert round_to_total([1.5], 1.5).tolist() == [2]
+
+
+@pytest.mark.parametrize("total", [float("nan"), float("inf"), -1, -0.6, "1", None, True])
+def test_a_total_is_a_number_of_at_least_0(total):
+    with pytest.raises(AnswersError, match="total"):
+        round_to_total([1.0], total)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_round_tree_keeps_every_total(seed):
     rng = np.random.default_rng(seed)
     tree = Tree.uniform(int(rng.integers(2, 40)), int(rng.integers(2, 5)))
@@ -465,6 +486,22 @@ def test_matching_is_the_cheapest_assignment(seed):
     flat = np.concatenate(partners)
     assert sorted(flat) == list(range(8))
     assert np.abs(parent[flat] - below).sum() == cost
+
+
+def test_groups_of_one_size_get_their_share_of_large_and_small_partners():
+    rng = np.random.default_rng(1)
+    parent = np.sort(rng.integers(0, 1000, 600))
+    children = [np.repeat([1, 5], [n, n]) for n in (40, 200, 60)]
+    partners, cost = match_sizes(parent, children)
+    for child, found in zip(children, partners, strict=True):
+        for size, run in ((1, np.arange(300)), (5, np.arange(300, 600))):
+            own = found[child == size]  # of every run of the partners each child has its share, to within one or two
+            for end in range(0, 300, 10):
+                share = len(own) * end / 300
+                assert abs((own < run[0] + end).sum() - share) <= 2
+    table = np.abs(parent[:, None] - np.concatenate(children)[None, :])
+    assert cost == table[linear_sum_assignment(table)].sum()
+    assert [p.tolist() for p in match_sizes(parent, children)[0]] == [p.tolist() for p in partners]
 
 
 def test_merge_is_the_best_linear_combination():

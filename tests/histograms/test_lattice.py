@@ -69,6 +69,21 @@ def test_every_output_weight_is_a_multiple_of_it(name, data):
     assert on_lattice([floats[key] for key in weights], expected) == [weights[key] / expected for key in weights]
 
 
+def test_a_weight_that_rounds_when_it_is_made_a_float_counts_as_it_is_rounded():
+    big = 2**53 + 1
+    signed = bins.select_many(
+        lambda x: [
+            wp.weighted((0, x), wp.cast(wp.where(x > 0, big, -big), float)),
+            wp.weighted((1, x), 3.0),
+        ]
+    )
+    expected = Fraction(1, 2**53 + 3)
+    assert certify(signed.plan).lattice == expected
+    weights = wp.evaluate(signed, {"items": [(1, 1), (2, 0)]}, exact=True)
+    assert weights[0, 1] == 2**53 * expected
+    assert all((weight / expected).denominator == 1 for weight in weights.values())
+
+
 BROKEN = {
     "Source": plain,
     "Join": items.join(items, lambda r: r.bin, lambda r: r.bin, lambda a, b: a.group),

@@ -132,3 +132,11 @@ def test_rungs_and_widths_move_by_one(kind: str) -> None:
         for g, h in ((one, other), (other, one)):
             assert abs(g.count - h.count) <= g.sensitivity(0)
             assert all(h.sensitivity(t) <= g.sensitivity(t + 1) for t in range(30))
+
+
+@pytest.mark.parametrize("kind", LADDERS)
+def test_no_integer_moves_by_more_than_one_rung(kind: str) -> None:
+    """So the logarithm of the likelihood ratio lies in an interval of length epsilon: see `docs/proofs/delta.md`."""
+    for less, more in neighbours(5):
+        low, high = shifts(*(LADDERS[kind](simple_graph(edges)) for edges in (less, more)))
+        assert -1 <= low <= high <= 1

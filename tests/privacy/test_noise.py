@@ -5,10 +5,11 @@ chance with a probability of at most 1e-9; sample sizes are fixed.
 """
 
 import math
+import random
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import combinations, product
@@ -25,6 +26,7 @@ from wpinq.kernel import noise, selection
 from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
 from wpinq.kernel.selection import select, selection_scale
 from wpinq.measure.laws import half_width
+from wpinq.measure.measurement import Choose
 from wpinq.measure.scales import laplace_scale
 from wpinq.public import simulate_geometric, simulate_laplace, simulate_select
 
@@ -33,6 +35,8 @@ SCALE = 2.5
 LAW = stats.laplace(scale=SCALE)
 SIZE = 40_000
 ONE = [Fraction(1)]
+WHOLE = Fraction(1)
+"""The range of scores that are weights of different records."""
 
 
 def check_counts(counts: np.ndarray[Any, Any], probabilities: np.ndarray[Any, Any]) -> None:
@@ -49,20 +53,20 @@ def check_counts(counts: np.ndarray[Any, Any], probabilities: np.ndarray[Any, An
 # --- the certificate ---
 
 
-def check_certificate(epsilon: Fraction, slack: Fraction, distances: list[Fraction]) -> None:
+def check_certificate(epsilon: Fraction, slack: Fraction, distances: list[Fraction], score_range: Fraction) -> None:
     scale = laplace_scale(epsilon, slack)
     assert Fraction(math.nextafter(scale, 0)) < (1 + slack) / epsilon <= Fraction(scale)
-    scale = selection_scale(epsilon, slack, distances)
-    exact = 2 * (1 + slack) / epsilon
+    scale = selection_scale(epsilon, slack, distances, score_range)
+    exact = score_range * (1 + slack) / epsilon
     assert exact <= Fraction(scale) <= exact * (1 + Fraction(1, 10**9))
     for d in distances:
-        moved = d * (1 + slack)
+        moved = score_range * d * (1 + slack)
         d_in = float(moved)
         if d_in < moved:
             d_in = math.nextafter(d_in, math.inf)
         certified = Fraction(selection._permute_and_flip(scale).map(d_in))
         # OpenDP's map is itself held to the formula, so that a map that is too kind cannot pass.
-        assert 2 * moved / Fraction(scale) <= certified <= d * epsilon
+        assert moved / Fraction(scale) <= certified <= d * epsilon
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 3), Fraction(1, 10**30), Fraction(2**31)])
@@ -71,17 +75,27 @@ def check_certificate(epsilon: Fraction, slack: Fraction, distances: list[Fracti
     "distances",
     [[Fraction(1)], [Fraction(1, 3), Fraction(18), Fraction(1, 10)], [Fraction(2**900), Fraction(1, 10**60)]],
 )
-def test_scale_is_certified(epsilon: Fraction, slack: Fraction, distances: list[Fraction]) -> None:
-    check_certificate(epsilon, slack, distances)
+@pytest.mark.parametrize("score_range", [Fraction(1), Fraction(19, 10)])
+def test_scale_is_certified(
+    epsilon: Fraction, slack: Fraction, distances: list[Fraction], score_range: Fraction
+) -> None:
+    check_certificate(epsilon, slack, distances, score_range)
 
 
 positive = st.fractions(min_value=Fraction(1, 10**12), max_value=10**12)
 
 
 @settings(deadline=None, derandomize=True, max_examples=150)
-@given(positive, st.fractions(min_value=0, max_value=2), st.lists(positive, min_size=1, max_size=5))
-def test_scale_is_certified_everywhere(epsilon: Fraction, slack: Fraction, distances: list[Fraction]) -> None:
-    check_certificate(epsilon, slack, distances)
+@given(
+    positive,
+    st.fractions(min_value=0, max_value=2),
+    st.lists(positive, min_size=1, max_size=5),
+    st.fractions(min_value=1, max_value=2),
+)
+def test_scale_is_certified_everywhere(
+    epsilon: Fraction, slack: Fraction, distances: list[Fraction], score_range: Fraction
+) -> None:
+    check_certificate(epsilon, slack, distances, score_range)
 
 
 @settings(deadline=None, derandomize=True, max_examples=200)
@@ -90,7 +104,7 @@ def test_the_map_is_linear_up_to_its_rounding(scale: float, d_in: float) -> None
     # So a check for one unit holds for k of them: the loss itself is linear in the distance.
     measurement = selection._permute_and_flip(scale)
     certified = measurement.map(d_in)
-    loss = 2 * Fraction(d_in) / Fraction(scale)
+    loss = Fraction(d_in) / Fraction(scale)
     assert 0 <= Fraction(certified) - loss < Fraction(math.ulp(certified))
     assert measurement.map(0.0) == 0.0
 
@@ -116,9 +130,15 @@ def test_the_map_is_linear_up_to_its_rounding(scale: float, d_in: float) -> None
     ],
 )
 def test_what_cannot_be_certified_is_refused(epsilon: Any, slack: Any, distances: Any) -> None:
-    selection_scale(Fraction(1), Fraction(0), ONE)  # a cached scale must not answer for 1.0 or True
+    selection_scale(Fraction(1), Fraction(0), ONE, WHOLE)  # a cached scale must not answer for 1.0 or True
     with pytest.raises(EpsilonError):
-        selection_scale(epsilon, slack, distances)
+        selection_scale(epsilon, slack, distances, WHOLE)
+
+
+@pytest.mark.parametrize("score_range", [Fraction(0), Fraction(-1), 2.0, True])
+def test_a_range_of_scores_is_an_exact_number_of_more_than_0(score_range: Any) -> None:
+    with pytest.raises(EpsilonError, match="the range of scores"):
+        selection_scale(Fraction(1), Fraction(0), ONE, score_range)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +166,7 @@ def test_a_map_that_never_certifies_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(selection, "_permute_and_flip", lambda scale: Costly())
     with pytest.raises(EpsilonError, match="does not certify"):
-        selection_scale(Fraction(1), Fraction(0), ONE)
+        selection_scale(Fraction(1), Fraction(0), ONE, WHOLE)
 
 
 # --- OpenDP at hand ---
@@ -163,7 +183,7 @@ from opendp.mod import GLOBAL_FEATURES, enable_features
 if {enabled}: enable_features("contrib")
 before = set(GLOBAL_FEATURES)
 wpinq.kernel.noise.with_laplace_noise([1.0], scales.laplace_scale(Fraction(1), Fraction(0)))
-scale = wpinq.kernel.selection.selection_scale(Fraction(1), Fraction(0), [Fraction(1)])
+scale = wpinq.kernel.selection.selection_scale(Fraction(1), Fraction(0), [Fraction(1)], Fraction(1))
 wpinq.kernel.selection.select([1.0, 2.0], scale)
 assert GLOBAL_FEATURES == before, GLOBAL_FEATURES
 """
@@ -185,7 +205,7 @@ def test_noise_is_laplace(draws: np.ndarray[Any, Any]) -> None:
 
 
 def test_noise_of_the_wrong_scale_would_be_noticed(draws: np.ndarray[Any, Any]) -> None:
-    assert stats.kstest(draws, stats.laplace(scale=SCALE * 1.1).cdf).pvalue < FALSE_ALARM
+    assert stats.kstest(draws, stats.laplace(scale=SCALE * 1.2).cdf).pvalue < FALSE_ALARM
 
 
 def test_mean(draws: np.ndarray[Any, Any]) -> None:
@@ -385,9 +405,9 @@ def check_silent(error: WpinqError) -> None:
 # --- selection ---
 
 
-def permute_and_flip(scores: list[float], epsilon: float) -> np.ndarray[Any, Any]:
+def permute_and_flip(scores: Sequence[float], scale: float) -> np.ndarray[Any, Any]:
     """The exact distribution, by summing over the sets of candidates that were visited before and refused."""
-    accept = [math.exp(-epsilon * (max(scores) - score) / 2) for score in scores]
+    accept = [math.exp((score - max(scores)) / scale) for score in scores]
     n = len(scores)
     chances = []
     for i in range(n):
@@ -400,42 +420,84 @@ def permute_and_flip(scores: list[float], epsilon: float) -> np.ndarray[Any, Any
     return np.array(chances)
 
 
+def loss(before: Sequence[float], after: Sequence[float], scale: float) -> float:
+    """The exact privacy loss of a choice between two vectors of scores."""
+    return float(np.abs(np.log(permute_and_flip(before, scale) / permute_and_flip(after, scale))).max())
+
+
 SCORES = [0.0, 2.0, 3.0, 3.5, -1.0]
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2)])
 def test_selection_frequencies(epsilon: Fraction) -> None:
     size = 4000
-    expected = permute_and_flip(SCORES, float(epsilon))
+    expected = permute_and_flip(SCORES, float(1 / epsilon))
     assert expected.sum() == pytest.approx(1.0)
-    scale = selection_scale(epsilon, Fraction(0), ONE)
+    scale = selection_scale(epsilon, Fraction(0), ONE, WHOLE)
     counts = np.bincount([select(SCORES, scale) for _ in range(size)], minlength=5)
     check_counts(counts, expected)
 
 
 def test_simulated_selection_frequencies() -> None:
     size = 20_000
-    counts = np.bincount([simulate_select(SCORES, Fraction(1), seed) for seed in range(size)], minlength=5)
-    check_counts(counts, permute_and_flip(SCORES, 1.0))
+    counts = np.bincount([simulate_select(SCORES, 2.0, seed) for seed in range(size)], minlength=5)
+    check_counts(counts, permute_and_flip(SCORES, 2.0))
     # The same bounds tell permute-and-flip from the exponential mechanism.
     exponential = np.exp(np.array(SCORES) / 2)
     with pytest.raises(AssertionError):
         check_counts(counts, exponential / exponential.sum())
 
 
-def test_the_distribution_keeps_its_promise_and_beats_the_exponential_mechanism() -> None:
-    epsilon = 0.7
-    scores = np.array(SCORES)
-    for shift in product([-1.0, 0.0, 1.0], repeat=len(SCORES)):
-        ratio = permute_and_flip(SCORES, epsilon) / permute_and_flip(list(scores + np.array(shift)), epsilon)
-        assert np.abs(np.log(ratio)).max() <= epsilon * (1 + 1e-12)
-    exponential = np.exp(epsilon * scores / 2) / np.exp(epsilon * scores / 2).sum()
-    assert permute_and_flip(SCORES, epsilon) @ scores > exponential @ scores
+def test_the_loss_of_a_choice_is_at_most_the_range_over_the_scale() -> None:
+    chance, scale, worst = random.Random(11), 1.3, 0.0
+    for _ in range(2000):
+        scores = [chance.choice([0.0, 0.5, 1.0, 2.0, 9.0]) for _ in range(chance.randint(2, 5))]
+        moves = [chance.choice([-1.0, -0.5, 0.0, 0.25, 1.0]) for _ in scores]
+        size = max(moves) - min(moves)
+        lost = loss(scores, [score + move for score, move in zip(scores, moves, strict=True)], scale)
+        assert lost <= size / scale * (1 + 1e-9) + 1e-12
+        worst = max(worst, lost * scale / size if size else 0.0)
+    assert worst > 0.99  # the bound is reached
 
 
-def test_selection_scale_counts_uses_in_the_bill_not_in_the_noise() -> None:
-    assert selection_scale(Fraction(1, 2), Fraction(0), [Fraction(8)]) == 4.0
-    assert selection_scale(Fraction(1, 2), Fraction(1), [Fraction(8)]) == 8.0
+def test_the_distribution_beats_the_exponential_mechanism_of_the_same_loss() -> None:
+    scores, scale = np.array(SCORES), 1.7
+    exponential = np.exp(scores / scale) / np.exp(scores / scale).sum()
+    assert permute_and_flip(SCORES, scale) @ scores > exponential @ scores
+
+
+CHOICES = [Choose("weight"), *(Choose("quantile", Fraction(q, 10)) for q in (1, 5, 9))]
+
+
+@pytest.mark.parametrize("sink", CHOICES, ids=str)
+def test_a_choice_of_small_data_loses_no_more_than_epsilon_and_with_half_the_noise_it_would(sink: Choose) -> None:
+    records = tuple(range(3))
+    worst = {1: 0.0, 2: 0.0}
+    for weights in product(range(5), repeat=len(records)):
+        before = sink.scores(dict(zip(records, weights, strict=True)), records)
+        for place in records:
+            more = {record: weight + (record == place) for record, weight in zip(records, weights, strict=True)}
+            after = sink.scores(more, records)
+            for halvings in worst:
+                lost = loss(before, after, float(sink.score_range) / halvings)
+                worst[halvings] = max(worst[halvings], lost)
+    assert worst[1] <= 1 + 1e-9
+    assert worst[2] > 1.2
+
+
+def test_a_median_at_half_its_noise_would_lose_far_more_than_epsilon() -> None:
+    # Scores of a median move by a half: up at one side, down at the other. There is no second half to be had.
+    candidates, median = tuple(range(8)), Choose("quantile", Fraction(1, 2))
+    before, after = median.scores({1: 1}, candidates), median.scores({1: 1, 7: 1}, candidates)
+    assert max(abs(b - a) for a, b in zip(before, after, strict=True)) == 0.5
+    assert loss(before, after, 1.0) < 1
+    assert loss(before, after, 0.5) > 1.7
+
+
+def test_selection_scale_counts_what_moves_in_the_bill_not_in_the_noise() -> None:
+    assert selection_scale(Fraction(1, 2), Fraction(0), [Fraction(8)], WHOLE) == 2.0
+    assert selection_scale(Fraction(1, 2), Fraction(1), [Fraction(8)], WHOLE) == 4.0
+    assert selection_scale(Fraction(1, 2), Fraction(0), [Fraction(8)], Fraction(3, 2)) == 3.0
 
 
 def test_selection_edges() -> None:
@@ -444,9 +506,9 @@ def test_selection_edges() -> None:
     with pytest.raises(PlanError, match="candidate"):
         select([], 2.0)
     with pytest.raises(PlanError, match="candidate"):
-        simulate_select([], Fraction(1), 0)
+        simulate_select([], 1.0, 0)
     with pytest.raises(EpsilonError):
-        simulate_select([1.0], Fraction(0), 0)
+        simulate_select([1.0], 0.0, 0)
 
 
 # --- simulation, on public data ---

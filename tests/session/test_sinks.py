@@ -102,10 +102,9 @@ def neighbours(chance: random.Random, records: Sequence[object]) -> tuple[dict[o
     return left, right
 
 
-def test_scores_move_by_at_most_one_per_unit_of_weight() -> None:
+def test_moves_of_scores_differ_by_at_most_their_range_per_unit_of_weight() -> None:
     chance = random.Random(5)
     candidates = (1, 3, 4, 8)
-    largest: dict[str, float] = {}
     for _ in range(1500):
         left, right = neighbours(chance, [*range(10), None])
         for sink in (
@@ -115,11 +114,34 @@ def test_scores_move_by_at_most_one_per_unit_of_weight() -> None:
             Choose("quantile", Fraction(9, 10)),
         ):
             pairs = zip(sink.scores(left, candidates), sink.scores(right, candidates), strict=True)
-            moved = max(abs(a - b) for a, b in pairs)
-            assert moved <= 1 + 1e-12
-            largest[str(sink)] = max(moved, largest.get(str(sink), 0.0))
-    assert largest[str(Choose("weight"))] > 0.9  # the bound is reached, so the test has teeth
-    assert largest[str(Choose("quantile", Fraction(9, 10)))] > 0.75
+            moves = [b - a for a, b in pairs]
+            assert max(moves) - min(moves) <= sink.score_range + Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize("q", [Fraction(1, 100), Fraction(1, 4), Fraction(1, 2), Fraction(9, 10), Fraction(99, 100)])
+def test_the_range_of_a_quantile_is_reached(q: Fraction) -> None:
+    sink, candidates = Choose("quantile", q), (4, 6)
+    place = 7 if q > Fraction(1, 2) else 3
+    pairs = zip(sink.scores({5: 1000}, candidates), sink.scores({5: 1000, place: 1}, candidates), strict=True)
+    moves = [after - before for before, after in pairs]
+    assert max(moves) - min(moves) == pytest.approx(float(sink.score_range))
+    assert sink.score_range == 2 * max(q, 1 - q)
+
+
+def test_a_quantile_without_noise_is_always_found() -> None:
+    chance = random.Random(9)
+    for _ in range(300):
+        values = sorted(chance.choices(range(12), k=chance.randint(1, 9)))
+        weights = {x: Fraction(values.count(x)) for x in range(12)}
+        q = Fraction(chance.randint(1, 99), 100)
+        scores = Choose("quantile", q).scores(weights, tuple(range(12)))
+        found = range(12)[scores.index(max(scores))]
+        assert sum(x < found for x in values) <= q * len(values) <= sum(x <= found for x in values)
+
+
+def test_a_weight_below_0_counts_as_0_in_a_quantile() -> None:
+    median, given = Choose("quantile", Fraction(1, 2)), {1: 3.0, 2: 2.0, 3: 0.0, 5: 4.0}
+    assert median.scores({**given, 3: -100.0}, CUTS) == median.scores(given, CUTS)
 
 
 def test_sums_and_averages_move_by_at_most_one_per_unit_of_weight() -> None:
@@ -145,11 +167,13 @@ def test_quantile_scores_are_the_definition() -> None:
     for _ in range(50):
         q = Fraction(chance.randint(1, 99), 100)
         weights = {chance.choice([None, *range(9)]): chance.uniform(-2, 5) for _ in range(6)}
-        given = {x: Fraction(w) for x, w in weights.items() if x is not None}
+        given = {x: max(Fraction(w), Fraction(0)) for x, w in weights.items() if x is not None}
         for candidate, score in zip(CUTS, Choose("quantile", q).scores(weights, CUTS), strict=True):
             below = sum((w for x, w in given.items() if x < candidate), Fraction(0))
             above = sum((w for x, w in given.items() if x > candidate), Fraction(0))
-            assert score == -abs(float((1 - q) * below - q * above))
+            here = max(given.get(candidate, Fraction(0)), Fraction(0))
+            wanted = q * (below + here + above)
+            assert score == -float(max(Fraction(0), below - wanted, wanted - below - here))
 
 
 def test_choices_find_what_stands_out() -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import math
 import pathlib
 import pickle
 import random
 from collections.abc import Callable
+from datetime import date
 from fractions import Fraction
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import Any
 
 import pytest
 
 import wpinq as wp
 from wpinq import graphs
+from wpinq.cli import main
 from wpinq.errors import EpsilonError
 from wpinq.kernel import orders
 from wpinq.kernel.geometric import add_geometric
@@ -90,7 +95,7 @@ def test_a_person_pays_for_each_row() -> None:
         "  promised of it: every record weighs exactly 1\n"
         "  TriangleCount(0.1) changes by one edge a record: 0.1 x 1 x 7 = 0.7"
     )
-    assert "changes by one edge for the two records of one: 0.1 x 0.5 x 2 = 0.1" in str(
+    assert "changes by one edge for the two records of one: 0.1 x 1/2 x 2 = 0.1" in str(
         wp.bill(graphs.triangle_count(BOTH, epsilon="0.1"))
     )
 
@@ -265,11 +270,34 @@ def test_text_and_methods_are_equal() -> None:
         parse("source edges(src: int, dst: int) with facts = [unit_weights];\nvar a = edges.StarCount(1, 2.5);\n")
 
 
-def test_dates_and_texts_are_vertices_too() -> None:
-    words = wp.source("words", one=str, other=str, facts=["unit_weights"])
+@pytest.mark.parametrize(
+    ("type_", "vertices"),
+    [(str, ["a", "b", "c"]), (date, [date(2026, 1, day) for day in (1, 2, 3)]), (int | None, [1, 2, None])],
+)
+def test_vertices_are_of_any_type(type_: Any, vertices: list[Any]) -> None:
+    named = wp.source("named", one=type_, other=type_, facts=["unit_weights"])
+    rows = [*combinations(vertices, 2), (vertices[0], vertices[0])]
     with wp.Session() as session:
-        session.protect(words, [("a", "b"), ("b", "c"), ("c", "a"), ("a", "a")], budget=HUGE)
-        assert session.release(graphs.triangle_count(words, HUGE)).value == 1
+        session.protect(named, rows, budget=3 * HUGE)
+        for edges in (named, graphs.symmetrize(named), named.select(lambda e: (e.other, e.one))):
+            assert session.release(graphs.triangle_count(edges, HUGE)).value == 1
+
+
+def test_explanations_say_what_a_count_costs_and_what_to_expect(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "count.wpq"
+    path.write_text(
+        "source edges(src: int, dst: int) with unit_weight = 2, facts = [unit_weights, symmetric];\n"
+        "var t = edges.TriangleCount(0.5, interval_share: 0.2);\n"
+    )
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        assert main(["explain", str(path)]) in (None, 0)
+    text = shown.getvalue()
+    assert "An edge of the graph is two records of edges: a release costs epsilon x 0.5 x 2" in text
+    reach = TriangleCount(Fraction(1, 5)).reach(Fraction(1, 2), 100, 0.95)
+    assert f"common neighbours 100: 95 % of answers lie within {reach:.4g} of the count." in text
+    assert "a share of 0.2 buys an interval" in text
+    assert "NoisyCount" not in text
 
 
 SPARSE = [*combinations(range(25), 2), *((0, v) for v in range(25, 80)), *((v, v + 1) for v in range(80, 400))]
@@ -294,6 +322,18 @@ def test_intervals_cover(kind: str, edges: list[tuple[int, int]], share: str, mo
         low, high = sink.value_interval(numbers, scale, 0.8)
         covered += low <= ladder.count <= high
     assert 0.8 * 300 - 3 * (300 * 0.8 * 0.2) ** 0.5 <= covered <= most * 300
+
+
+@pytest.mark.parametrize("kind", COUNTS)
+def test_what_is_expected_for_a_width_is_what_a_graph_of_this_width_has(kind: str) -> None:
+    """A clique of 102: the distance that 95 % of its law lies within, by adding up, and by the bounds."""
+    sink = COUNTS[kind][0](ONCE, epsilon="0.4").sink
+    assert isinstance(sink, SubgraphCount)
+    ladder = sink.ladder(simple_graph(combinations(range(102), 2)))
+    weights = [1.0, *(2 * ladder.sensitivity(t) * math.exp(-0.2 * (t + 1)) for t in range(300))]
+    held = list(accumulate(weights))
+    within = ladder.reach(next(j for j, weight in enumerate(held) if weight >= 0.95 * held[-1]))
+    assert within <= sink.reach(Fraction(2, 5), ladder.width, 0.95) <= 2 * within
 
 
 def test_the_width_bounds_every_local_sensitivity() -> None:

@@ -154,12 +154,13 @@ def test_choices_of_neighbours_are_within_epsilon_and_follow_permute_and_flip() 
     asked = NUMBERS.most_common(epsilon, [1, 2])
     left, right = {1: 0.5, 2: -0.5}, {1: 0.0, 2: 0.0}  # at distance 1, and as far apart as scores can move
     counts = [chosen(asked, data, n) for data in (left, right)]
-    # q = exp(-gap * epsilon / 2); the better of two wins with 1 - q/2, whichever of them is looked at first
+    # q = exp(-gap * epsilon); the better of two wins with 1 - q/2, whichever of them is looked at first
     for observed, gap in zip(counts, (1.0, 0.0), strict=True):
-        better = 1 - math.exp(-gap * epsilon / 2) / 2
+        better = 1 - math.exp(-gap * epsilon) / 2
         assert stats.binomtest(int(observed[0]), n, better).pvalue > ALPHA
     for a, b in ((counts[0], counts[1]), (counts[1], counts[0])):
         assert excess(a, b, epsilon) <= 1
+    assert excess(counts[1], counts[0], epsilon * 0.5) > 1  # what is promised is what is reached
 
 
 def test_medians_of_neighbours_are_within_epsilon() -> None:

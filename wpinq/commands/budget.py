@@ -12,6 +12,7 @@ from wpinq.kernel.charge import budget_to_nano, from_nano
 from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.ledger_history import Entry
 from wpinq.kernel.ledger_tables import Account
+from wpinq.measure.delta_reading import NO_PROMISE, parse_delta
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 
 
@@ -22,6 +23,7 @@ def add_parser(commands: Any) -> None:
     made.add_argument("--set", action="append", default=[], metavar="NAME=EPSILON", help="change a budget, on record")
     made.add_argument("--history", action="store_true", help="list every entry")
     made.add_argument("--verify", action="store_true", help="check the ledger's hash chain and sums first")
+    made.add_argument("--delta", metavar="DELTA", help="print beside it what the history spent, read at a delta")
     made.add_argument("--json", action="store_true", help="print as JSON")
     made.set_defaults(command=run)
 
@@ -29,15 +31,22 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """The command."""
     budgets = {name: budget_to_nano(parse_epsilon(text)) for name, text in pairs(options.set, "--set").items()}
+    delta = None if options.delta is None else parse_delta(options.delta)
     with Ledger(options.ledger, create=False) as ledger:
         if options.verify:
             ledger.verify()
         for name, budget in budgets.items():
             ledger.set_budget(name, budget)
         accounts = ledger.accounts()
+        payers = [account.name for account in accounts if "/" not in account.name]
+        readings = {} if delta is None else {name: ledger.spent_at(name, delta) for name in payers}
         history = [entry for entry in ledger.entries() if entry.kind != "answers"] if options.history else []
     if options.json:
-        print(json.dumps({"accounts": list(map(_account, accounts)), "history": list(map(_entry, history))}, indent=1))
+        shown: dict[str, Any] = {"accounts": list(map(_account, accounts)), "history": list(map(_entry, history))}
+        if delta is not None:
+            spent = {name: str(epsilon) for name, epsilon in readings.items()}
+            shown["reading"] = {"delta": str(delta), "spent": spent, "note": NO_PROMISE}
+        print(json.dumps(shown, indent=1))
         return
     if not accounts:
         print("no source has a budget in this ledger: nothing was protected yet, and nothing is spent")
@@ -51,6 +60,10 @@ def run(options: argparse.Namespace) -> None:
             f"{format_epsilon(from_nano(account.budget))}, {format_epsilon(from_nano(account.remaining))} remaining; "
             f"protects {account.unit}"
         )
+        if delta is not None:
+            print(f"  read at delta {format_epsilon(delta)}: {format_epsilon(readings[account.name])}")
+    if readings:
+        print(NO_PROMISE)
     for entry in history:
         amount = format_epsilon(from_nano(entry.amount))
         print(f"  {entry.sequence} {entry.time} {entry.kind} {entry.source} {amount} {entry.description}".rstrip())

@@ -15,14 +15,15 @@ _WIDTHS = (10, 100, 1000)
 
 def explain_count(plan: Node, epsilon: Fraction, sink: SubgraphCount) -> Iterator[str]:
     """The lines on cost and accuracy."""
-    for name, times in sink.uses(plan).items():
+    for name, times in sink.stability(plan).items():
         source = sources([plan])[name]
         source.check()
         factor = times * source.unit_weight
-        why = "one record" if times == 1 else "the two records of an edge"
+        why = "one record" if times == 1 else "two records"
         weight = format_epsilon(source.unit_weight)
-        yield f"An edge is {why} of {name}: a release costs epsilon x {format_epsilon(times)} x {weight} (its unit"
-        yield f"weight) = {format_epsilon(epsilon * factor)}, whichever way both directions are put together."
+        cost = f"epsilon x {format_epsilon(times)} x {weight} (its unit weight) = {format_epsilon(epsilon * factor)}"
+        yield f"An edge of the graph is {why} of {name}: a release costs {cost},"
+        yield "whichever way the plan puts both directions together."
         yield f"Protects {source.unit}{source.rows_of_unit} of {name}."
     yield f"{sink.name}({format_epsilon(epsilon)}) draws a whole number near the count, for graphs of"
     for width in _WIDTHS:

@@ -21,8 +21,8 @@ from wpinq.expr.values import Value, order_key
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
 from wpinq.plan.node import Node
 
-Sides = list[tuple[Fraction, Fraction]]
-"""The weight before and the weight after each of some records, in canonical order, without rounding."""
+Sides = list[tuple[Fraction, Fraction, Fraction]]
+"""The weight before, at and after each of some records, in canonical order, without rounding; below 0 counts as 0."""
 
 D = TypeVar("D")
 
@@ -105,7 +105,7 @@ class Engine(ABC):
         candidates: Sequence[Value],
         on_step: Callable[[str], None] | None = None,
     ) -> Sides:
-        """The weight of the output on either side of some records, as a quantile asks."""
+        """The weight of the output before, at and after some records, as a quantile asks."""
         return sides_of(self.evaluate(root, data, FLOAT, on_step), candidates)
 
     @contextlib.contextmanager
@@ -166,9 +166,10 @@ def at_keys(weights: Weights, keys: Sequence[Value]) -> Weights:
 
 
 def sides_of(weights: Mapping[Value, Any], candidates: Sequence[Value]) -> Sides:
-    """The weight before and after each candidate; null is on neither side of any."""
-    ordered = sorted((order_key(record), Fraction(w)) for record, w in weights.items() if record is not None)
+    """The weight before, at and after each candidate: of records that are not null, and weigh more than 0."""
+    ordered = sorted((order_key(record), Fraction(w)) for record, w in weights.items() if record is not None and w > 0)
     places = [place for place, _ in ordered]
     sums = list(accumulate((weight for _, weight in ordered), initial=Fraction(0)))
     keys = [order_key(candidate) for candidate in candidates]
-    return [(sums[bisect_left(places, key)], sums[-1] - sums[bisect_right(places, key)]) for key in keys]
+    ends = [(sums[bisect_left(places, key)], sums[bisect_right(places, key)]) for key in keys]
+    return [(before, upto - before, sums[-1] - upto) for before, upto in ends]

@@ -40,8 +40,9 @@ def check_facts(facts: Iterable[str], type_: Type, unit_weight: Fraction) -> Non
             f"there is no fact {', '.join(map(repr, unknown))}: a source can declare {', '.join(sorted(FACTS))}"
         )
     for fact in sorted(declared & {"symmetric", "simple"}):
-        if not (isinstance(type_, TupleOf) and len(type_.elements) == 2 and _alike(*type_.elements)):
-            raise PlanError(f"the fact {fact!r} is for records of two fields of one type, not for {type_}")
+        pairs = isinstance(type_, TupleOf) and len(type_.elements) == 2 and _alike(*type_.elements)
+        if not pairs or type_.nullable:
+            raise PlanError(f"the fact {fact!r} is for records of two fields of one type, never null, not for {type_}")
     if {"symmetric", "simple"} <= declared:
         raise PlanError("no edge is both symmetric and simple: declare one of the two facts")
     if "symmetric" in declared and unit_weight < 2:

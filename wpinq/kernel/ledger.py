@@ -15,14 +15,17 @@ from fractions import Fraction
 from types import TracebackType
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_history, ledger_schema
+from wpinq.kernel import ledger_history, ledger_releases, ledger_schema
 from wpinq.kernel import ledger_tables as tables
 from wpinq.kernel.accounts import AccountTerms
+from wpinq.kernel.charge import from_nano
 from wpinq.kernel.ledger_file import LedgerFile
 from wpinq.kernel.ledger_history import Entry, decimal_epsilon
+from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.ledger_tables import Account, PartsOf, Price, Pricing
+from wpinq.measure import delta_reading
 
-__all__ = ["Account", "Entry", "Ledger", "PartsOf", "Price", "Pricing"]
+__all__ = ["Account", "Entry", "Ledger", "PartsOf", "Price", "Pricing", "Terms"]
 
 
 class Ledger:
@@ -211,8 +214,29 @@ class Ledger:
             descriptions = {digest: " ".join(measurements[digest].split()) for digest in new}
             content = {"measurements": descriptions, "parts": parts}
             for name, charge in charges:
-                ledger_history.append(connection, "debit", name, charge, content)
+                releases = ledger_releases.recorded(pricing.terms, name)
+                ledger_history.append(connection, "debit", name, charge, content | releases)
             return new
+
+    def spent_at(self, name: str, delta: Fraction) -> Fraction:
+        """What an account spent, read at a δ: see `measure.delta_reading`. What is enforced is the pure sum.
+
+        Parameters
+        ----------
+        name : str
+            The account.
+        delta : Fraction
+            Between 0 and 1.
+
+        Raises
+        ------
+        LedgerError
+            When there is no such account, or an entry records what no debit can have recorded.
+        """
+        with self._file.snapshot() as connection:
+            spent = tables.get_account(connection, name).spent
+            history = ledger_history.charged(connection, name)
+        return delta_reading.spent_at(delta, history, from_nano(spent))
 
     def paid(self, measurements: Iterable[str]) -> frozenset[str]:
         """Which of these digests were paid for, ever."""

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_schema
+from wpinq.kernel import ledger_releases, ledger_schema
+from wpinq.measure.delta_reading import Charged
 
 _START = bytes(32)
 
@@ -102,6 +103,7 @@ def _carry_out(
         query = "UPDATE accounts SET budget = ? WHERE name = ? AND budget = ?"
         changed = connection.execute(query, (amount, source, content["previous"])).rowcount
     elif kind == "debit":
+        ledger_releases.read(amount, content)
         changed = connection.execute("UPDATE accounts SET spent = spent + ? WHERE name = ?", (amount, source)).rowcount
         connection.executemany(
             "INSERT INTO parts (partition, part, entry, demand) VALUES (?, ?, ?, ?)",
@@ -130,6 +132,15 @@ def page(connection: sqlite3.Connection, after: int, size: int = 500) -> list[En
     """Up to `size` entries that follow entry number `after`."""
     rows = connection.execute("SELECT * FROM entries WHERE sequence > ? ORDER BY sequence LIMIT ?", (after, size))
     return [_entry(*row) for row in rows.fetchall()]
+
+
+def charged(connection: sqlite3.Connection, account: str) -> list[Charged]:
+    """All releases at the cost of an account, or a refusal where an entry records what cannot be."""
+    query = "SELECT amount, content FROM entries WHERE kind = 'debit' AND source = ? ORDER BY sequence"
+    debits = connection.execute(query, (account,)).fetchall()
+    with contextlib.suppress(*_IMPOSSIBLE, LedgerError):
+        return list(ledger_releases.charged([(amount, json.loads(text)) for amount, text in debits]))
+    raise LedgerError(f"what is recorded of the releases from {account!r} cannot be: verify the ledger")
 
 
 def summary(measurement: str, rows: Iterable[tuple[bytes, bytes]]) -> dict[str, Any]:

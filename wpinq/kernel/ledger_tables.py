@@ -6,12 +6,13 @@ import itertools
 import sqlite3
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from wpinq.errors import BudgetExceeded, LedgerError
 from wpinq.kernel.ledger_history import decimal_epsilon
+from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.ledger_schema import LIMIT
 
 _SELECT_ACCOUNT = "SELECT name, unit, unit_weight, schema, budget, spent FROM accounts"
@@ -61,10 +62,13 @@ class Pricing:
         nothing more (a part below the maximum of its partition) with 0.
     parts : Mapping
         (partition digest, part digest) -> the new cumulative demand of that part: absolute, never below the stored.
+    terms : Mapping
+        Digest of each new measurement -> the terms on which it is released, to be kept on record.
     """
 
     charges: Mapping[str, int]
     parts: Mapping[tuple[str, str], Fraction]
+    terms: Mapping[str, Terms] = field(default_factory=dict)
 
 
 PartsOf = Callable[[str], Mapping[str, Fraction]]
@@ -120,7 +124,13 @@ def demands(connection: sqlite3.Connection, partition: str) -> dict[str, Fractio
     """Part digest -> its cumulative demand now."""
     # Beside max(), SQLite takes the other columns from the row that has the maximum.
     query = "SELECT part, demand, max(entry) FROM parts WHERE partition = ? GROUP BY part"
-    return {part: Fraction(demand) for part, demand, _ in connection.execute(query, (partition,)).fetchall()}
+    return {part: _demand(text) for part, text, _ in connection.execute(query, (partition,)).fetchall()}
+
+
+def _demand(text: str) -> Fraction:
+    if not set(text) <= set("0123456789/"):  # "1e999999999" is a Fraction too, and takes for ever
+        raise LedgerError("the ledger holds a demand that is none: it was not written by wpinq")
+    return Fraction(text)
 
 
 def raised(connection: sqlite3.Connection, parts: Mapping[tuple[str, str], Fraction]) -> list[list[str]]:

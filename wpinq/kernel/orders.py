@@ -14,6 +14,7 @@ from wpinq.errors import EpsilonError, PlanError, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
 from wpinq.kernel.ladder import as_float, draw_count
+from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
 from wpinq.kernel.selection import select, selection_scale
 from wpinq.ladders.simple_graph import simple_graph
@@ -23,7 +24,8 @@ from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_
 from wpinq.measure.subgraph_counts import COUNT, SubgraphCount
 from wpinq.plan.arithmetic import Weights
 from wpinq.plan.certify import Certificate, certify
-from wpinq.plan.demand import charges
+from wpinq.plan.demand import chain_of_parts, charges, demand
+from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
 from wpinq.plan.redeclared import with_facts
 
@@ -53,7 +55,22 @@ class Order:
     versions: tuple[tuple[str, str], ...]
     scale: float
     former: tuple[tuple[str, float], ...] = ()
-    """Digest and scale under which it may have been released when uses were billed: dearer, and as good an answer."""
+    """Digest and scale under which it may have been released when bills counted paths: dearer, and as good a promise.
+
+    What was debited so and has no answer yet, such as a key that nobody asked for, gets one of that scale: it was made
+    for a plan that moves as often as it uses its sources, and for scores of a range of 2, which covers today's.
+    """
+
+    def terms(self, scope: Callable[[Node], str]) -> Terms:
+        """The terms on which it is released, for the record: what it would cost by itself."""
+        measurement = self.measurement
+        alone = demand([measurement.asked], scope=scope)
+        declared = certify(measurement.plan).sources
+        moves: dict[str, dict[str, Fraction]] = {}
+        for name, asked in alone.sources.items():
+            moves.setdefault(declared[name].account, {})[name] = asked / measurement.epsilon
+        parts = tuple((key, alone.parts[key]) for key in chain_of_parts(measurement.plan, scope))
+        return Terms(measurement.sink.noise, self.scale, moves, charges(alone.sources, declared), parts)
 
     def as_paid(self, paid: Callable[[Iterable[str]], Collection[str]]) -> Order:
         """The order as the ledger has it: under a former scale, where it was released so and not anew."""
@@ -93,26 +110,26 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
         raise SessionError(f"{measurement.sink.name} has keys of its own: use wpinq.graphs to ask for it")
     nonce = secrets.token_bytes(16) if fresh else b""
 
-    def named(measurement: Measurement, scale: float) -> tuple[str, float]:
-        digest = digest_of("release", measurement.digest, repr(scale), repr(sorted(versions)), nonce)
+    def named(identity: bytes, scale: float) -> tuple[str, float]:
+        digest = digest_of("release", identity, repr(scale), repr(sorted(versions)), nonce)
         return digest.hex(), scale
 
-    digest, scale = named(measurement, _scale(measurement, certificate, by_uses=False))
+    digest, scale = named(measurement.digest, _scale(measurement, certificate))
     former = [] if fresh else [named(*earlier) for earlier in _earlier(measurement)]
     return Order(measurement, digest, tuple(versions), scale, tuple(pair for pair in former if pair[0] != digest))
 
 
-def _earlier(measurement: Measurement) -> Iterator[tuple[Measurement, float]]:
+def _earlier(measurement: Measurement) -> Iterator[tuple[bytes, float]]:
     """How the same may have been released before: at the scale of its uses, and from sources without `simple`.
 
-    The data were the same, and so was the mechanism: to answer from there costs nothing.
+    The data were the same, and the answer is as good: to answer from there costs nothing.
     """
     simple = any("simple" in source.facts for source in certify(measurement.plan).sources.values())
     for dropped in _DROPPED if simple else _DROPPED[:1]:
         with contextlib.suppress(EpsilonError, PlanError):  # it could not be had, so nobody has it
             plan = with_facts(measurement.plan, partial(_without, dropped)) if dropped else measurement.plan
             earlier = replace(measurement, plan=plan)
-            yield earlier, _scale(earlier, certify(plan), by_uses=True)
+            yield earlier.former_digest, _scale(earlier, certify(plan), former=True)
 
 
 _DROPPED = (frozenset[str](), frozenset({"simple"}), frozenset({"simple", "unit_weights"}))
@@ -123,8 +140,12 @@ def _without(dropped: frozenset[str], source: Source) -> frozenset[str]:
     return facts - dropped if "simple" in facts else facts
 
 
-def _scale(measurement: Measurement, certificate: Certificate, *, by_uses: bool) -> float:
-    """The certified scale of a measurement's noise, in the units that it is drawn in."""
+def _scale(measurement: Measurement, certificate: Certificate, *, former: bool = False) -> float:
+    """The certified scale of a measurement's noise, in the units that it is drawn in.
+
+    The former one is of releases from before the sharp bound, when uses were billed, and the scores of a choice were
+    taken to move by a unit each, some up and some down: a range of 2.
+    """
     if isinstance(measurement.sink, GeometricCount):
         return lattice_scale(certificate, measurement.epsilon)
     if isinstance(measurement.sink, SubgraphCount):
@@ -133,11 +154,12 @@ def _scale(measurement: Measurement, certificate: Certificate, *, by_uses: bool)
             width_scale(of_width)
         return ladder_scale(certificate, of_count)
     if not isinstance(measurement.sink, Choose):
-        return laplace_scale(measurement.epsilon, certificate.slack(by_uses=by_uses))
-    moved: Mapping[str, Fraction | int] = certificate.uses if by_uses else certificate.stability
+        return laplace_scale(measurement.epsilon, certificate.slack(by_uses=former))
+    moved: Mapping[str, Fraction | int] = certificate.uses if former else certificate.stability
     distances = charges({name: Fraction(each) for name, each in moved.items()}, certificate.sources).values()
     # a person moves all tables of an account at once
-    return selection_scale(measurement.epsilon, certificate.slack(readouts=1, by_uses=by_uses), distances)
+    score_range = Fraction(2) if former else measurement.sink.score_range
+    return selection_scale(measurement.epsilon, certificate.slack(readouts=1, by_uses=former), distances, score_range)
 
 
 def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:

@@ -1,7 +1,7 @@
 """Private selection: which of some public candidates scores best, without showing the scores.
 
 The mechanism is permute-and-flip: visit the candidates in random order, and stop at candidate i with probability
-`exp(-epsilon * (max - score_i) / 2)`. It promises what the exponential mechanism promises, and its expected
+`exp(-(max - score_i) / scale)`. It promises what the exponential mechanism promises, and its expected
 score is never lower. OpenDP runs it in exact rational arithmetic, and is imported only when first used.
 """
 
@@ -25,11 +25,11 @@ _MAX_STEPS = 16
 _features = threading.Lock()
 
 
-def selection_scale(epsilon: Fraction, slack: Fraction, distances: Iterable[Fraction]) -> float:
+def selection_scale(epsilon: Fraction, slack: Fraction, distances: Iterable[Fraction], score_range: Fraction) -> float:
     """The least scale of the flips of `select`, to a few units in the last place, that OpenDP certifies for the bill.
 
-    The search starts at `2 * (1 + slack) / epsilon`, rounded up, and takes one `nextafter` at a time until
-    for every distance d, with `d_in` the least float that is at least `d * (1 + slack)`:
+    The search starts at `score_range * (1 + slack) / epsilon`, rounded up, and takes one `nextafter` at a time until
+    for every distance d, with `d_in` the least float that is at least `score_range * d * (1 + slack)`:
     `Fraction(measurement(scale).map(d_in)) <= d * epsilon`. Arithmetic is exact but for these directed roundings.
 
     Parameters
@@ -37,10 +37,12 @@ def selection_scale(epsilon: Fraction, slack: Fraction, distances: Iterable[Frac
     epsilon : Fraction
         More than 0.
     slack : Fraction
-        The rounding slack η ≥ 0 of the scores: each moves by at most `d * (1 + slack)`.
+        The rounding slack η ≥ 0: what the scores are computed from moves by at most `d * (1 + slack)`.
     distances : iterable of Fraction
-        `uses * unit_weight` of every source: how far one unit of it moves a score in exact arithmetic. At least
-        one, each more than 0.
+        `stability * unit_weight` of every source: how far one unit of it moves the plan's output in exact arithmetic.
+        At least one, each more than 0.
+    score_range : Fraction
+        How far the moves of two scores differ, at most, where the output moves by 1; more than 0.
 
     Returns
     -------
@@ -55,24 +57,35 @@ def selection_scale(epsilon: Fraction, slack: Fraction, distances: Iterable[Frac
 
     Notes
     -----
-    A unit moves every score by at most `d * (1 + slack)`, some up and some down, hence the 2: OpenDP's map for
-    scores at L∞ distance x is `2x / scale`, rounded up. It is linear, so one unit is enough: a source that changes by
-    k ≥ 1 units moves scores by at most `k * d_in`, which loses k times the loss of one, as billed.
+    Let one unit change scores u to v, and let r be the range of the move, `max_i (v_i − u_i) − min_i (v_i − u_i)`, at
+    most `d_in`. With `c = −min_i (v_i − u_i)`, the scores v + c are at least u and at most u + r: they moved in one
+    direction, by an L∞ distance of at most r, for which OpenDP's map, of the *monotonic* metric, is `r / scale`,
+    rounded up. And v + c are chosen among as v are: the choice depends on differences of scores alone.
+
+    The same without the map: the choice is the largest `u_i + Exp(scale)`, so i is chosen with probability
+    `E min(1, exp(−(m_i − u_i) / scale))`, m_i being the largest among the others. Each `u_j − u_i` moves by at most r,
+    so `m_i − u_i` does, and the probability by a factor of at most `exp(r / scale)`.
+
+    The map is linear, so one unit is enough: a source that changes by k ≥ 1 units moves scores by a range of at most
+    `k * d_in`, which loses k times the loss of one, as billed.
 
     Privacy cost: none. Everything here is known before data is touched.
 
     Examples
     --------
-    >>> selection_scale(Fraction(1, 2), Fraction(0), [Fraction(1)])
-    4.0
+    >>> selection_scale(Fraction(1, 2), Fraction(0), [Fraction(1)], Fraction(1))
+    2.0
     """
-    billed = [exact_number(d, "uses × unit weight of a source") for d in distances]
-    scale = laplace_scale(exact_number(epsilon, "epsilon") / 2, slack)
+    billed = [exact_number(d, "stability × unit weight of a source") for d in distances]
+    if exact_number(score_range, "the range of scores") <= 0:
+        raise EpsilonError("the range of scores must be more than 0: it is 2 where scores move by 1, up and down")
+    scale = laplace_scale(exact_number(epsilon, "epsilon") / score_range, slack)
     if not billed or min(billed) <= 0:
-        raise EpsilonError("noise needs at least one source, each with uses × unit weight of more than 0")
+        raise EpsilonError("noise needs at least one source, each with stability × unit weight of more than 0")
     for d in billed:
         round_up(d * epsilon, "the billed epsilon of a source")
-    limits = [(round_up(d * (1 + slack), "uses × unit weight of a source"), d * epsilon) for d in billed]
+    moves = [score_range * d * (1 + slack) for d in billed]
+    limits = [(round_up(r, "the range of scores"), d * epsilon) for r, d in zip(moves, billed, strict=True)]
     for _ in range(_MAX_STEPS):
         measurement = _permute_and_flip(scale)
         if all(Fraction(measurement.map(d_in)) <= loss for d_in, loss in limits):
@@ -88,7 +101,8 @@ def _permute_and_flip(scale: float) -> OpenDPMeasurement:
     from opendp.measures import max_divergence
     from opendp.metrics import linf_distance
 
-    space = vector_domain(atom_domain(T="f64", nan=False)), linf_distance(T="f64")
+    # monotonic: the distance is of scores that all rise, or all fall, which is what a range comes down to
+    space = vector_domain(atom_domain(T="f64", nan=False)), linf_distance(T="f64", monotonic=True)
     with contrib():
         return make_noisy_max(*space, max_divergence(), scale=scale)
 
@@ -133,11 +147,10 @@ def select(scores: Sequence[float], scale: float) -> int:
     Parameters
     ----------
     scores : sequence of float
-        One finite score a candidate, and protected. The candidates, and so their number, are public. Each score
-        must be 1-Lipschitz in the weighted dataset that it is computed from.
+        One finite score a candidate, and protected. The candidates, and so their number, are public. Where the
+        dataset that they are computed from moves by 1, the moves of any two must differ by at most `score_range`.
     scale : float
-        `selection_scale(epsilon, slack, distances)`, where a score moves by at most
-        `uses * unit_weight * (1 + slack)`: 2 / epsilon, but for the slack.
+        `selection_scale(epsilon, slack, distances, score_range)`: score_range / epsilon, but for the slack.
 
     Returns
     -------
@@ -153,9 +166,9 @@ def select(scores: Sequence[float], scale: float) -> int:
 
     Notes
     -----
-    Privacy cost: `uses * unit_weight * epsilon` for every source, as OpenDP's privacy map certifies. The
+    Privacy cost: `stability * unit_weight * epsilon` for every source, as OpenDP's privacy map certifies. The
     distribution is that of the largest `score_i + Exp(scale)`. Against the exponential mechanism, which chooses i
-    with probability proportional to `exp(epsilon * score_i / 2)`, the loss is the same and the expected score at
+    with probability proportional to `exp(score_i / scale)`, the loss is the same and the expected score at
     least as high.
 
     Source: McKenna, Sheldon, "Permute-and-flip", NeurIPS 2020. The exponential mechanism: McSherry, Talwar,
@@ -163,7 +176,7 @@ def select(scores: Sequence[float], scale: float) -> int:
 
     Examples
     --------
-    >>> select([0.0, 10_000.0, 1.0], selection_scale(Fraction(1, 2), Fraction(0), [Fraction(1)]))
+    >>> select([0.0, 10_000.0, 1.0], selection_scale(Fraction(1, 2), Fraction(0), [Fraction(1)], Fraction(1)))
     1
     """
     if len(scores) == 0:

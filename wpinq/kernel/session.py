@@ -32,6 +32,7 @@ from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
+from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import Choose, Measurement, check_text
 from wpinq.measure.subgraph_counts import SubgraphCount
@@ -228,9 +229,26 @@ class Session:
         """The epsilon that is left of a source's budget, or of an account's that several tables share."""
         return from_nano(self._account(source).remaining)
 
-    def spent(self, source: str) -> Fraction:
-        """The epsilon that was spent on a source, ever; on all its tables, where it shares an account."""
-        return from_nano(self._account(source).spent)
+    def spent(self, source: str, *, delta: object = None) -> Fraction:
+        """The epsilon that was spent on a source, ever; on all its tables, where it shares an account.
+
+        Parameters
+        ----------
+        source : str
+            Its name, or that of an account.
+        delta : number, optional
+            Between 0 and 1: the same history, read by the noise that was released, as an epsilon at this delta.
+            Budgets are kept in the pure epsilon all the same. It is a reading, and no promise where what was released,
+            or what it was charged, was chosen by looking at answers.
+
+        Notes
+        -----
+        Privacy cost: none.
+        """
+        self._check_open()
+        if delta is None:
+            return from_nano(self._account(source).spent)
+        return self._ledger.spent_at(self._paying(source), parse_delta(delta))
 
     def _account(self, name: str) -> Account:
         self._check_open()
@@ -315,7 +333,8 @@ class Session:
             bought = [by_digest[digest].measurement for digest in by_digest if digest in new]
             asked = demand([m.asked for m in bought], parts_of, scope)
             owed = charges(asked.sources, declared)
-            return Pricing({account: to_nano(epsilon) for account, epsilon in owed.items()}, asked.parts)
+            recorded = {digest: by_digest[digest].terms(scope) for digest in by_digest if digest in new}
+            return Pricing({account: to_nano(epsilon) for account, epsilon in owed.items()}, asked.parts, recorded)
 
         return self._ledger.debit({digest: order.measurement.description for digest, order in by_digest.items()}, price)
 

@@ -96,20 +96,21 @@ class Bill(Mapping[str, Fraction]):
         it = "it" if name == source.account else name
         listed: set[bytes] = set()
         for label, measurement in zip(self.labels, self.measurements, strict=True):
-            moved = measurement.sink.uses(measurement.plan).get(name, Fraction(0))
-            if not moved:
+            stability = measurement.sink.stability(measurement.plan)
+            if name not in stability:
                 continue
             if measurement.digest in listed:
                 yield f"  {label} is released already: no cost", Fraction(0)
                 continue
             listed.add(measurement.digest)
-            cost = measurement.epsilon * moved * source.unit_weight
-            times = f"{format_epsilon(measurement.epsilon)} x {moved}"
+            cost = measurement.epsilon * stability[name] * source.unit_weight
+            times = f"{format_epsilon(measurement.epsilon)} x {stability[name]}"
             if source.unit_weight != 1:
                 times += f" x {format_epsilon(source.unit_weight)}"
-            usage, *reasons = measurement.sink.usage(measurement.plan, name, it)
+            usage, reason = measurement.sink.usage(measurement.plan, name, it)
             yield f"  {label} {usage}: {times} = {format_epsilon(cost)}", cost
-            yield from ((f"    {reason}", Fraction(0)) for reason in reasons)
+            if reason:
+                yield f"    {reason}", Fraction(0)
 
 
 def bill(measurements: Measurement | Sequence[Measurement] | Mapping[str, Measurement]) -> Bill:

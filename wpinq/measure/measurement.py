@@ -1,8 +1,8 @@
 """Measurements: what is to be released, with which epsilon, over which public keys. Pure data.
 
 NoisyCount releases weights with Laplace noise, GeometricCount weights that lie on a lattice with double-geometric
-noise; NoisySum and NoisyAverage release weights of a query made for them, with Laplace noise; Choose is the exponential
-mechanism, a noisy choice by scores that the weights determine. Counts of subgraphs are in `subgraph_counts`.
+noise; NoisySum and NoisyAverage release weights of a query made for them, with Laplace noise; Choose is a noisy choice
+by scores that the weights determine. Counts of subgraphs are in `subgraph_counts`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from wpinq.expr.values import UnfitValue, Value, canonical_bytes, check_canonica
 from wpinq.ingest.typed_columns import plain
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.laws import DoubleGeometric, half_width
+from wpinq.measure.renyi import LAPLACE
 from wpinq.measure.sink import Sink as Sink
 from wpinq.measure.sink import check_text as check_text
 from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, TriangleCount
@@ -37,6 +38,10 @@ class Laplace(Sink):
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("laplace",)
+
+    @property
+    def noise(self) -> str:
+        return LAPLACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,10 @@ class GeometricCount(Sink):
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("geometric", str(self.step))
+
+    @property
+    def noise(self) -> str:
+        return "double-geometric"
 
     @property
     def factor(self) -> Fraction:
@@ -129,10 +138,11 @@ class NoisyAverage(Clamped):
 
 @dataclass(frozen=True, slots=True)
 class Choose(Sink):
-    """The exponential mechanism (McSherry and Talwar 2007) over public candidates.
+    """A noisy choice among public candidates: of the one that has most weight, or that cuts the weight at a quantile.
 
-    `score` is "weight", for the most common candidate, `score(c) = A(c)`, or "quantile", `score(c) =
-    −|(1−q)·Σ_{x<c} A(x) − q·Σ_{x>c} A(x)|`. Either moves by at most 1 per unit of weight.
+    `score` is "weight", `score(c) = A(c)`, or "quantile", with L, M and R the weight before, at and after c, each
+    record's weight taken as 0 where it is below, `score(c) = min(0, q·(M+R) − (1−q)·L, (1−q)·(L+M) − q·R)`.
+    That is, negated, how far `q·(L+M+R)` lies from the interval [L, L+M]: 0 where c is the quantile.
     """
 
     name: ClassVar[str] = "Choose"
@@ -146,7 +156,27 @@ class Choose(Sink):
             raise PlanError("a choice is by weight, or by quantile with a Fraction q, 0 < q < 1")
 
     def identity(self) -> tuple[bytes | str, ...]:
-        return ("exponential", self.score, str(self.quantile))
+        return ("permute and flip", self.score, str(self.quantile))
+
+    def former_identity(self) -> tuple[bytes | str, ...]:
+        return ("exponential", self.score, str(self.quantile))  # twice the noise; its quantile left M out
+
+    @property
+    def score_range(self) -> Fraction:
+        """How far the moves of two scores differ, at most, per unit of weight: `max_c Δ(c) − min_c Δ(c)`.
+
+        Notes
+        -----
+        Weights are of different records, so `max Δ − min Δ ≤ ‖Δ‖`: 1. A score of a quantile is the least of 0 and two
+        linear forms of the weights, whose coefficients are ±q and ±(1−q). A unit of weight moves each form, and so the
+        least, by at most `max(q, 1−q)`, one score up and another down: `2·max(q, 1−q)`, 1 for a median. A weight that
+        is taken as 0 where it is below moves no further than it did. Both bounds are reached.
+        """
+        return Fraction(1) if self.quantile is None else 2 * max(self.quantile, 1 - self.quantile)
+
+    @property
+    def noise(self) -> str:
+        return "permute-and-flip"
 
     def scores(self, weights: Mapping[Value, float], candidates: tuple[Value, ...]) -> list[float]:
         """The score of every candidate, from the exact sums of the weights."""
@@ -154,11 +184,14 @@ class Choose(Sink):
             return [weights.get(candidate, 0.0) for candidate in candidates]
         return self.scores_of_sides(sides_of(weights, candidates))
 
-    def scores_of_sides(self, sides: Iterable[tuple[Fraction, Fraction]]) -> list[float]:
-        """The score of every candidate of a quantile, from the weight before it and the weight after it."""
+    def scores_of_sides(self, sides: Iterable[tuple[Fraction, Fraction, Fraction]]) -> list[float]:
+        """The score of every candidate of a quantile, from the weight before, at and after it: exact, rounded once."""
         q = self.quantile
         assert q is not None
-        return [-abs(float((1 - q) * left - q * right)) for left, right in sides]
+        return [
+            float(min(Fraction(0), q * (here + right) - (1 - q) * left, (1 - q) * (left + here) - q * right))
+            for left, here, right in sides
+        ]
 
     def value(self, numbers: Mapping[Value, float]) -> Value:
         return next(key for key, number in numbers.items() if number == 1.0)
@@ -218,10 +251,18 @@ class Measurement:
     @property
     def digest(self) -> bytes:
         """What identifies the noise: plan, sink and epsilon. Two domains over one release share their noise."""
+        return self._digest(self.sink.identity())
+
+    @property
+    def former_digest(self) -> bytes:
+        """What identified the noise earlier, where another mechanism stood in for the sink's."""
+        return self._digest(self.sink.former_identity())
+
+    def _digest(self, sink: tuple[bytes | str, ...]) -> bytes:
         extra: tuple[bytes | str, ...] = ()
         if isinstance(self.sink, Choose):  # a choice is made among its candidates: others, another choice
             extra = tuple(canonical_bytes(key, self.plan.type) for key in self.domain or ())
-        return digest_of("measurement", self.plan.digest, *self.sink.identity(), str(self.epsilon), *extra)
+        return digest_of("measurement", self.plan.digest, *sink, str(self.epsilon), *extra)
 
     @property
     def description(self) -> str:

@@ -35,27 +35,35 @@ class Sink(ABC):
     def identity(self) -> tuple[bytes | str, ...]:
         """What two sinks must share for a release of one to replay as the other."""
 
+    def former_identity(self) -> tuple[bytes | str, ...]:
+        """The identity of the mechanism that stood in for this one earlier: ledgers may hold releases of it."""
+        return self.identity()
+
     def check(self, plan: Node) -> None:
         """Refuse, with PlanError, a plan whose output cannot be released so."""
         return
 
-    def uses(self, plan: Node) -> Mapping[str, Fraction]:
+    def stability(self, plan: Node) -> Mapping[str, Fraction]:
         """What a unit of weight of each source is billed, as a multiple of epsilon."""
         return certify(plan).stability
 
-    def usage(self, plan: Node, source: str, it: str) -> tuple[str, ...]:
-        """How a bill says that of a source, which it calls `it`; and why it is less than the number of uses."""
+    def usage(self, plan: Node, source: str, word: str) -> tuple[str, str]:
+        """How a bill says that, with `word` for the source, and why it is less than the uses, where it is."""
         certificate = certify(plan)
-        count, moved = certificate.uses[source], certificate.stability[source]
-        often = "once" if count == 1 else f"{count} times"
-        if moved == count:
-            return (f"uses {it} {often}",)
-        reason = f"{moved} instead of {count} by: {'; '.join(certificate.rules)}"
-        return f"uses {it} {often} and moves at most {moved}", reason
+        uses, moved = certificate.uses[source], certificate.stability[source]
+        often = f"uses {word} once" if uses == 1 else f"uses {word} {uses} times"
+        if moved == uses:
+            return often, ""
+        return f"{often} and moves at most {moved}", f"{moved} instead of {uses} by: {'; '.join(certificate.rules)}"
 
     def asked(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
         """The root from which a demand flows down to the sources, and how much of it."""
         return plan, epsilon
+
+    @property
+    def noise(self) -> str:
+        """The kind of its noise, for the record: where `measure.renyi` has no curve of it, its worst case counts."""
+        return self.name
 
     @property
     def factor(self) -> Fraction:

@@ -22,6 +22,7 @@ from wpinq.ladders.simple_graph import SimpleGraph
 from wpinq.measure.edge_plans import edge_source, uses_of_an_edge
 from wpinq.measure.ladder_interval import WIDTH_SHARE, distance
 from wpinq.measure.laws import DoubleGeometric
+from wpinq.measure.renyi import BOUNDED_RANGE
 from wpinq.measure.scales import LEAST_LADDER_SCALE
 from wpinq.measure.sink import Sink
 from wpinq.plan.node import Node
@@ -75,21 +76,26 @@ class SubgraphCount(Sink):
     def identity(self) -> tuple[bytes | str, ...]:
         return ("ladder", self.name, str(self.interval_share))
 
+    @property
+    def noise(self) -> str:
+        # of a count alone the logarithm of the likelihood ratio lies in an interval of length epsilon
+        return self.name if self.interval_share is not None else BOUNDED_RANGE
+
     def check(self, plan: Node) -> None:
         self.__post_init__()  # unpickling leaves it out
         edge_source(plan, self.name)
 
-    def uses(self, plan: Node) -> Mapping[str, Fraction]:
+    def stability(self, plan: Node) -> Mapping[str, Fraction]:
         source = edge_source(plan, self.name).operator
         assert isinstance(source, Source)
         return {source.source: uses_of_an_edge(source)}
 
-    def usage(self, plan: Node, source: str, it: str) -> tuple[str, ...]:
-        times = self.uses(plan)[source]
-        return ("changes by one edge " + ("a record" if times == 1 else "for the two records of one"),)
+    def usage(self, plan: Node, source: str, word: str) -> tuple[str, str]:
+        whole = self.stability(plan)[source] == 1
+        return "changes by one edge " + ("a record" if whole else "for the two records of one"), ""
 
     def asked(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
-        ((_, share),) = self.uses(plan).items()
+        ((_, share),) = self.stability(plan).items()
         return edge_source(plan, self.name), epsilon * share
 
     def epsilons(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:

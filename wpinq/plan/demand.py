@@ -87,12 +87,45 @@ def demand(
             by_source[operator.source] = by_source.get(operator.source, Fraction(0)) + asked_here
         else:
             assert isinstance(operator, Partition)
-            (split,) = node.inputs
-            partition = digest_of("partition", scope(split), split.digest, operator.key.digest).hex()
-            asked = waiting.setdefault(split.digest, {}).setdefault(partition, {})
-            part = operator.part.digest.hex()
+            partition, part = _part_key(node, operator, scope)
+            asked = waiting.setdefault(node.inputs[0].digest, {}).setdefault(partition, {})
             asked[part] = asked.get(part, Fraction(0)) + asked_here
     return Demand(by_source, parts)
+
+
+def chain_of_parts(root: Node, scope: Callable[[Node], str] = lambda split: "") -> tuple[PartKey, ...]:
+    """The parts that a plan reads nothing beside, each within the one before; none where it reads anything else.
+
+    What such a plan loses by a unit of change is in proportion to the share of it that falls to the innermost part.
+
+    Parameters
+    ----------
+    root : Node
+        The plan.
+    scope : callable
+        As in `demand`.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> people = wp.source("people", region=str, age=int)
+    >>> north, south = people.partition(lambda p: p.region, ["north", "south"]).values()
+    >>> [len(chain_of_parts(query.plan)) for query in (north, north.concat(south), people)]
+    [1, 0, 0]
+    """
+    found: list[PartKey] = []
+    while True:
+        cut, *others = stability(root)
+        if others or not isinstance(cut.operator, Partition):
+            return tuple(reversed(found))
+        found.append(_part_key(cut, cut.operator, scope))
+        (root,) = cut.inputs
+
+
+def _part_key(node: Node, operator: Partition, scope: Callable[[Node], str]) -> PartKey:
+    (split,) = node.inputs
+    partition = digest_of("partition", scope(split), split.digest, operator.key.digest)
+    return partition.hex(), operator.part.digest.hex()
 
 
 def charges(asked: Mapping[str, Fraction], declared: Mapping[str, Source]) -> dict[str, Fraction]:

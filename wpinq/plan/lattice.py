@@ -108,7 +108,8 @@ def _values(expr: Expr) -> set[Fraction] | None:
         yes, no = _values(expr.arguments[1]), _values(expr.arguments[2])
         return None if yes is None or no is None else yes | no
     if isinstance(expr, Call) and expr.name == "to_float":
-        return _values(expr.arguments[0])
+        found = _values(expr.arguments[0])
+        return None if found is None else {Fraction(float(value)) for value in found}  # rounded beyond 2⁵³
     return None
 
 

@@ -143,14 +143,15 @@ SIDES: list[tuple[wp.Query, list[Any]]] = [
 
 
 @pytest.mark.parametrize(("query", "records"), SIDES, ids=["int", "float", "text", "records"])
-def test_the_weight_on_either_side_is_exact(database: SparkDatabase, query: wp.Query, records: list[Any]) -> None:
+def test_the_weight_before_at_and_after_is_exact(database: SparkDatabase, query: wp.Query, records: list[Any]) -> None:
     rng = Random("sides")
     data = {"given": {x: rng.choice([1, -1]) * rng.random() * 2.0 ** rng.randrange(-1074, 20) for x in records}}
-    output = [(order_key(x), Fraction(w)) for x, w in evaluate(query.plan, data).items() if x is not None]
-    candidates = records[::-2]
-    expected = []
+    weights = evaluate(query.plan, data)
+    output = [(order_key(x), Fraction(w)) for x, w in weights.items() if x is not None and w > 0]
+    candidates, expected = records[::-2], []
     for place in map(order_key, candidates):
-        expected.append((sum(w for x, w in output if x < place), sum(w for x, w in output if x > place)))
+        here = sum(w for x, w in output if x == place)
+        expected.append((sum(w for x, w in output if x < place), here, sum(w for x, w in output if x > place)))
     assert database.sides(query.plan, data, candidates) == expected
 
 

@@ -246,7 +246,7 @@ def spend(wanted: Mapping[str, Measurement], epsilon: object, shares: Mapping[st
         if len(declared) != 1:
             raise PlanError(f"the query {name!r} is over {len(declared)} sources; a method measures one, the edges")
         ((used, declaration),) = declared.items()
-        moved = measurement.sink.uses(measurement.plan)[used]
+        moved = measurement.sink.stability(measurement.plan)[used]
         price = _down(whole * parts[name] / total / (moved * declaration.unit_weight), _GRAIN)
         if price <= 0:
             raise EpsilonError(f"the share of {name!r} leaves it an epsilon of less than 1e-12; raise its share")

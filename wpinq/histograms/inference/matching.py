@@ -17,7 +17,9 @@ from wpinq.histograms.inference.tree import Tree, check_tree
 def match_sizes(parent: Any, children: Sequence[Any]) -> tuple[list[Integers], float]:
     """The cheapest one-to-one matching of a node's groups with its children's groups.
 
-    Minimises `Σ |parent size − child size|`: the smallest unmatched goes with the smallest unmatched.
+    Minimises `Σ |parent size − child size|`: the smallest unmatched goes with the smallest unmatched. Where several
+    children have groups of one size, any order of these costs the same. They are spread evenly, each child's over all
+    of them, so that every child gets its share of the larger partners and of the smaller ones.
 
     Parameters
     ----------
@@ -35,24 +37,41 @@ def match_sizes(parent: Any, children: Sequence[Any]) -> tuple[list[Integers], f
 
     Notes
     -----
-    Time `O(G log G)`. Source: Kuo et al. 2018, section 5.2.
+    Of n groups of one size in a child, the j-th, from 0, stands at `(j + 1/2)/n`, and partners are given out in this
+    order; what stands at one place, in the order of the children. Time `O(G log G)`.
+
+    Source: Kuo et al. 2018, section 5.2.
 
     Examples
     --------
     >>> partners, cost = match_sizes([1, 1, 2, 4], [[1, 4], [1, 3]])
     >>> [p.tolist() for p in partners], cost
     ([[0, 3], [1, 2]], 1.0)
+    >>> partners, _ = match_sizes([1, 1, 1, 2, 2, 2], [[1, 1, 1, 1], [1, 1]])
+    >>> [p.tolist() for p in partners]
+    [[0, 2, 3, 5], [1, 4]]
     """
     above = vector(parent, "sizes of the node")
     parts = [vector(child, "sizes of a child") for child in sequence_of(children, "the children")]
     below = np.concatenate(parts) if parts else np.zeros(0)
     if len(above) != len(below):
         raise AnswersError(f"a node of {len(above)} groups cannot be matched with children of {len(below)} groups")
-    down, up = np.argsort(below, kind="stable"), np.argsort(above, kind="stable")
+    places = np.concatenate([_places(part) for part in parts]) if parts else np.zeros(0)
+    down, up = np.lexsort((places, below)), np.argsort(above, kind="stable")
     partner = np.empty(len(below), dtype=np.int64)
     partner[down] = up
     cost = float(np.abs(above[up] - below[down]).sum())
     return np.split(partner, np.cumsum([len(part) for part in parts])[:-1]), cost
+
+
+def _places(child: Floats) -> Floats:
+    """Where each group stands among those of its size in a child: evenly spread, between 0 and 1."""
+    order = np.argsort(child, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(child[order])) + 1, len(child))
+    counts = np.diff(ends, prepend=0)
+    places = np.empty(len(child))
+    places[order] = (np.arange(len(child)) - np.repeat(ends - counts, counts) + 0.5) / np.repeat(counts, counts)
+    return places
 
 
 def merge_estimates(first: Any, first_variance: Any, second: Any, second_variance: Any) -> tuple[Floats, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,23 +10,24 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.checks import MOST_RECORDS, count_of, vector
+from wpinq.histograms.inference.checks import MOST_RECORDS, count_of, number, vector
 from wpinq.histograms.inference.tree import Tree, as_levels
 
 _CLOSE = 1e-6
 
 
-def round_to_total(values: Any, total: int) -> Integers:
+def round_to_total(values: Any, total: float) -> Integers:
     """Non-negative integers with a given sum, each within 1 of the value: the largest fractions are rounded up.
 
-    `r = total − Σ ⌊x_i⌋`; the r values with the largest fractional parts go up, the others down.
+    The total is rounded to the nearest integer t first, as the root of a tree is, of two the even one. With
+    `r = t − Σ ⌊x_i⌋`, the r values with the largest fractional parts go up, the others down.
 
     Parameters
     ----------
     values : array-like
-        Non-negative, with the sum `total` up to rounding: `project_to_total` gives such.
-    total : int
-        The sum, at least 0.
+        Non-negative, of a sum that is within 1/2 of t: `project_to_total` gives such.
+    total : float
+        The sum, at least 0. An estimate need not be whole.
 
     Notes
     -----
@@ -35,15 +37,19 @@ def round_to_total(values: Any, total: int) -> Integers:
     --------
     >>> round_to_total([0.25, 1.5, 1.25], 3)
     array([0, 2, 1])
+    >>> round_to_total([0.25, 1.5, 1.5], 3.25)
+    array([0, 2, 1])
     """
     numbers = vector(values, "values")
-    total = count_of(int(total) if isinstance(total, np.integer) else total, "a total", 0)
-    close = _CLOSE * max(1.0, abs(total))
-    if (numbers < 0).any() or abs(float(numbers.sum()) - total) > close:
+    given = number(total, "a total")
+    if isinstance(total, bool) or not math.isfinite(given):
+        raise AnswersError("a total must be a finite number")
+    whole = count_of(round(given), "a total", 0)
+    if (numbers < 0).any() or abs(float(numbers.sum()) - whole) > 0.5 + _CLOSE * max(1.0, whole):
         raise AnswersError("values must be at least 0 and have the total as their sum: project_to_total makes them so")
     if not len(numbers):
         return np.zeros(0, dtype=np.int64)
-    return _down(Tree([[len(numbers)]]), 0, np.array([total], dtype=np.int64), numbers)
+    return _down(Tree([[len(numbers)]]), 0, np.array([whole], dtype=np.int64), numbers)
 
 
 def round_tree(tree: Tree, levels: Sequence[Floats]) -> list[Integers]:

@@ -60,6 +60,14 @@ class Term:
             yield path, term
             waiting += [((*path, place), part) for place, part in enumerate(term.fields)]
 
+    def leaves(self) -> Iterator[Term]:
+        """Every field that is no record itself: what tells two records apart, all of it."""
+        if self.fields:
+            for part in self.fields:
+                yield from part.leaves()
+        else:
+            yield self
+
 
 UNKNOWN = Term(digest_of("unknown"), known=False)
 

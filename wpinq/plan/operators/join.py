@@ -123,7 +123,7 @@ class Join(Keyed):
         if limit is None:
             return Ceiling()
         shown = {term: path for path, term in reversed(list(self._record(self._any_key()).paths()))}
-        leaves = [part for _, part in self._any_key().paths() if not part.fields]
+        leaves = list(self._any_key().leaves())
         if not all(part in shown for part in leaves):
             return Ceiling()
         return Ceiling(limit, {frozenset(shown[part] for part in leaves): limit})

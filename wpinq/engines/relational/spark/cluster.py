@@ -154,7 +154,7 @@ class SparkDatabase(RelationalEngine):
         candidates: Sequence[Value],
         on_step: Callable[[str], None] | None = None,
     ) -> Sides:
-        """The weight of the output before and after some records; added up in the cluster."""
+        """The weight of the output before, at and after some records; added up in the cluster."""
         return self._fetched(root, data, on_step, partial(fetch_sides, candidates=candidates))
 
     def adopt(self, data: object) -> object:

@@ -1,4 +1,4 @@
-"""What comes from Spark to the driver: an output, its weights at some keys, or its weight on either side of some."""
+"""What comes from Spark to the driver: an output, its weights at some keys, or before, at and after some."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _read(spark: Any, type_: Type, query: str) -> Weights:
 
 
 def fetch_sides(spark: Any, compiled: Compiled, candidates: Sequence[Value]) -> Sides:
-    """The weight of the records before, and of those after, each candidate, without rounding; null is in neither.
+    """The weight of the records before, at and after each candidate, without rounding: not of null, nor below 0.
 
     Spark adds up the weights at each candidate and between neighbours, and no record leaves the cluster. Sums are
     exact: a weight is an integer of at most 55 bits, scaled by a power of two that its size tells, and integers are
@@ -58,7 +58,8 @@ def fetch_sides(spark: Any, compiled: Compiled, candidates: Sequence[Value]) -> 
     before = [Fraction(0), *accumulate(sums)]
     slots = {order_key(place): 2 * number + 1 for number, place in enumerate(places)}
     at = [slots.get(order_key(candidate), -1) for candidate in candidates]  # null comes before all
-    return [(before[max(slot, 0)], before[-1] - before[slot + 1]) for slot in at]
+    ends = [(before[max(slot, 0)], before[slot + 1]) for slot in at]
+    return [(low, upto - low, before[-1] - upto) for low, upto in ends]
 
 
 def _sums(compiled: Compiled, places: Sequence[Value]) -> str:
@@ -73,9 +74,9 @@ def _sums(compiled: Compiled, places: Sequence[Value]) -> str:
     steps = ", ".join(str(2**bit) for bit in reversed(range(len(places).bit_length() or 1)))
     there = "c0" if isinstance(plain(compiled.type), TupleOf) else "c0 IS NOT NULL"
     present = there if compiled.type.nullable else "TRUE"
-    keyed = f"SELECT w, named_struct({key}) AS k FROM ({compiled.query}) WHERE w <> 0 AND {present}"
+    keyed = f"SELECT w, named_struct({key}) AS k FROM ({compiled.query}) WHERE w > 0 AND {present}"
     placed = (
-        f"SELECT w, k, 53 - CAST(floor(log2(abs(w))) AS INT) AS up, aggregate(array({steps}), 0, "
+        f"SELECT w, k, 53 - CAST(floor(log2(w)) AS INT) AS up, aggregate(array({steps}), 0, "
         f"(p, s) -> CASE WHEN get({table}, p + s - 1) < k THEN p + s ELSE p END) AS place FROM ({keyed})"
     )
     scaled = "w * pow(2D, up div 2) * pow(2D, up - up div 2)"  # in two steps, for 2^up may be no float

@@ -1,0 +1,70 @@
+"""Deep plans: the bound is found in as many looks as there are steps, in short numbers, and never above the paths."""
+
+from fractions import Fraction
+
+import pytest
+
+import wpinq as wp
+from tests.support.mutants import forget
+from wpinq.plan import stability
+from wpinq.plan.node import topological
+from wpinq.query import Query
+
+DEPTH = 200
+
+edges = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
+asked = wp.source("asked", k=int, facts=["nonnegative"])
+others = wp.source("others", src=int, dst=int, facts=["nonnegative"])
+
+
+def joined(query: Query) -> Query:
+    """A join with itself, at one key."""
+    return query.join(query, lambda x: x.src, lambda y: y.src, lambda x, y: wp.record(src=x.src, dst=y.dst))
+
+
+def of_values(query: Query) -> Query:
+    """Joins at keys that nobody knows, of records of which half is known."""
+    held = query.group_by(lambda x: x.src, lambda group: wp.count(group))
+    met = held.join(asked, lambda x: x.val, lambda a: a.k, lambda x, a: wp.record(src=x.key, dst=a.k))
+    return met.concat(others)
+
+
+def added(query: Query) -> Query:
+    """Sums with other edges, the other way round each time."""
+    return query.select(lambda x: wp.record(src=x.dst, dst=x.src)).concat(edges)
+
+
+def grown(step: object, depth: int) -> Query:
+    query = edges
+    for _ in range(depth):
+        query = step(query)  # type: ignore[operator]
+    return query
+
+
+@pytest.mark.parametrize("step", [joined, of_values, added])
+def test_deep_plans_take_one_look_a_step(step: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = grown(step, DEPTH)
+    steps = len(list(topological([query.plan])))
+    looks = 0
+    whole = stability._at
+
+    def counting(*arguments: object) -> object:
+        nonlocal looks
+        looks += 1
+        return whole(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(stability, "_at", counting)
+    forget()
+    found = stability.stability(query.plan)
+    assert looks <= steps * len(found)
+    for cut in found.values():
+        assert 0 < cut.bound <= cut.paths
+        assert cut.bound.denominator.bit_length() <= 100
+
+
+def test_a_rounded_bound_is_never_below_the_exact_one() -> None:
+    """Of joins of joins: 3/2, 9/4, … are sums of ever longer fractions; they are rounded up."""
+    bounds = [grown(joined, depth).stability()["edges"] for depth in range(1, 40)]
+    assert bounds[0] == Fraction(3, 2)
+    assert bounds == sorted(bounds)
+    assert all(bound <= 2**depth for depth, bound in enumerate(bounds, 1))

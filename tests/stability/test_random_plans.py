@@ -1,0 +1,57 @@
+"""Random plans on random neighbours, in exact arithmetic: no step moves further than is said of it.
+
+20,000 pairs; `python -m tests.stability` tries as many as it is told to.
+"""
+
+from fractions import Fraction
+
+import pytest
+
+from tests.support import nasty
+from tests.support.nasty import attack
+from wpinq.plan.certify import certify
+from wpinq.plan.node import sources, topological
+from wpinq.plan.operator import REGISTRY
+from wpinq.plan.operators import Partition
+
+CHUNKS, CASES = 10, 2_000
+MOST_VACUOUS, LEAST_SHARP = 0.4, 0.25
+RULES = 5
+
+
+@pytest.mark.parametrize("seed", range(CHUNKS))
+def test_no_step_moves_further_than_is_said(seed: int) -> None:
+    found = attack(seed, CASES)
+    assert found.cases >= CASES
+    assert not found.faults
+    assert found.vacuous <= MOST_VACUOUS * CASES
+    assert found.sharp >= LEAST_SHARP * CASES
+    assert len(found.ratio) >= RULES - 1  # each is at work, and most are reached
+    assert sum(ratio >= Fraction(9, 10) for ratio in found.ratio.values()) >= RULES - 2
+
+
+def test_the_plans_hold_every_operator_and_every_kind_of_source() -> None:
+    plans = list(nasty.plans(1, 400))
+    operators = {node.operator.name for plan in plans for node in topological([plan])}
+    assert operators >= set(REGISTRY)
+    declared = [source for plan in plans for source in sources([plan]).values()]
+    assert {fact for source in declared for fact in source.facts} == {
+        "nonnegative",
+        "unit_weights",
+        "simple",
+        "symmetric",
+    }
+    people = [source.person for source in declared if source.person is not None]
+    assert {person.nested for person in people} == {False, True}
+    assert sum(len(sources([plan])) > 1 for plan in plans) >= len(plans) / 20
+    inside = [n for plan in plans for n in topological([plan]) if isinstance(n.operator, Partition) and n != plan]
+    assert len(inside) >= len(plans) / 20
+
+
+def test_nothing_is_billed_beyond_the_paths() -> None:
+    for plan in nasty.plans(2, 2_000):
+        found = certify(plan)
+        assert set(found.stability) == set(found.uses)
+        for name, moved in found.stability.items():
+            assert 0 < moved <= found.uses[name]
+            assert moved.denominator.bit_length() <= 100

@@ -1,0 +1,116 @@
+"""What the graph recipes are billed, and that no small graph moves them further; the worst graphs reach the bounds."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from tests.support.graph_queries import (
+    DIRECTED,
+    RECIPES,
+    Measured,
+    block_graph,
+    directed_graphs,
+    simple_graphs,
+    source,
+)
+
+UNDIRECTED = {
+    "paths": (4, "3", "3"),
+    "joint degrees": (8, "4", "5"),
+    "triangles by intersect": (8, "4", "4"),
+    "triangles by degree": (18, "6", "9"),
+    "squares by degree": (24, "8", "12"),
+    "closed wedges by tag": (4, "8/3", "8/3"),
+    "closed wedges by tag, 2 copies": (5, "11/3", "11/3"),
+    "joint degrees by tag": (3, "5/2", "5/2"),
+    "edges in paths": (5, "4", "4"),
+    "paths over half-edges": (2, "3/2", "3/2"),
+    "degrees": (2, "2", "2"),
+    "degree sequence": (2, "2", "2"),
+    "degree ccdf": (2, "2", "2"),
+    "nodes": (2, "2", "2"),
+}
+"""What paths count, the bound for simple edges, and for edges that may be loops or stand in both directions."""
+
+ONE_WAY = {
+    "paths": (2, "2"),
+    "joint degrees": (4, "2"),
+    "triangles by intersect": (4, "4"),
+    "triangles by degree": (9, "171/32"),
+    "squares by degree": (12, "57/8"),
+}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_one_undirected_edge(name: str) -> None:
+    paths, simple, any_edges = UNDIRECTED[name]
+    for facts, bound in (
+        (("unit_weights", "simple"), simple),
+        (("unit_weights",), any_edges),
+        (("nonnegative",), any_edges),
+    ):
+        query = RECIPES[name](source(*facts))
+        assert query.stability() == {"edges": Fraction(bound)}
+        assert query.uses() == {"edges": paths}
+
+
+@pytest.mark.parametrize("name", DIRECTED)
+def test_one_directed_edge(name: str) -> None:
+    paths, bound = ONE_WAY[name]
+    query = DIRECTED[name](source("unit_weights"))
+    assert query.stability() == {"edges": Fraction(bound)}
+    assert query.uses() == {"edges": paths}
+
+
+@pytest.mark.parametrize("name", DIRECTED)
+def test_a_symmetric_source_is_billed_as_one_that_is_made_symmetric(name: str) -> None:
+    query = DIRECTED[name](source("unit_weights", "symmetric"))
+    assert 2 * query.stability()["edges"] == Fraction(UNDIRECTED[name][1])
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_no_simple_graph_of_up_to_5_nodes_moves_further(name: str) -> None:
+    measured = Measured(RECIPES[name](source("unit_weights", "simple")))
+    assert max(measured.moved(graph, [edge]) for graph, edge in simple_graphs(5)) <= measured.bound
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_no_graph_of_3_nodes_with_loops_and_both_directions_moves_further(name: str) -> None:
+    measured = Measured(RECIPES[name](source("unit_weights")))
+    assert max(measured.moved(graph, [edge]) for graph, edge in directed_graphs(3)) <= measured.bound
+
+
+@pytest.mark.parametrize("name", DIRECTED)
+def test_no_directed_graph_of_3_nodes_moves_further(name: str) -> None:
+    measured = Measured(DIRECTED[name](source("unit_weights")))
+    assert max(measured.moved(graph, [edge]) for graph, edge in directed_graphs(3)) <= measured.bound
+
+
+@pytest.mark.parametrize("name", DIRECTED)
+def test_no_symmetric_graph_of_3_nodes_with_loops_moves_further(name: str) -> None:
+    measured = Measured(DIRECTED[name](source("unit_weights", "symmetric")))
+    graphs = [(graph, edge) for graph, edge in directed_graphs(3) if all(e[::-1] in graph for e in graph)]
+    assert max(measured.moved(graph, {edge, edge[::-1]}) for graph, edge in graphs) <= measured.bound
+
+
+STAR = block_graph(0, 80, 80)
+CLIQUE = block_graph(26, 0, 0, clique=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "graph"),
+    [
+        ("paths", STAR),
+        ("joint degrees", STAR),
+        ("paths over half-edges", STAR),
+        ("edges in paths", CLIQUE),
+        ("degrees", STAR),
+        ("degree ccdf", STAR),
+    ],
+)
+def test_the_worst_graphs_reach_nine_tenths(name: str, graph: set[tuple[int, int]]) -> None:
+    """Two stars that are joined at their centres, and a clique but for one edge."""
+    measured = Measured(RECIPES[name](source("unit_weights", "simple")))
+    assert Fraction(9, 10) * measured.bound <= measured.moved(graph, [(0, 1)]) <= measured.bound

@@ -1,0 +1,261 @@
+"""Data on which a careless rule bills less than what moves: what it would bill, what is billed, what moves, exactly.
+
+Random plans do not easily find these: each is built for its rule. The last was a fault of the code once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from tests.support import mutants
+from tests.support.mutants import Mutant, planted
+from tests.support.neighbours import Neighbours
+from wpinq.errors import PlanError
+from wpinq.expr.trace import trace
+from wpinq.expr.types import INT, TupleOf
+from wpinq.plan.moves.terms import UNKNOWN, applied, leaf, record
+
+
+@dataclass(frozen=True)
+class Trap:
+    """Two neighbours, and what is made of them.
+
+    Attributes
+    ----------
+    rule : Mutant
+        The careless rule.
+    wrong, billed : Fraction
+        What it bills for a unit of weight, and what is billed.
+    least : Fraction
+        What a unit moves at least, more than `wrong`.
+    """
+
+    rule: Mutant
+    data: Neighbours
+    wrong: Fraction
+    billed: Fraction
+    least: Fraction
+
+
+HUGE = 10**8
+
+
+def sorted_keys() -> Trap:
+    """The numbers of a piece differ on the two sides; sorted with the unit's own field they are two keys."""
+    rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])
+    left = rows.shave(lambda r: [wp.where(r.y == 0, 1.0, 1e8), 1e8])
+    right = rows.shave(lambda r: [wp.where(r.y == 0, 1e8, 0.01), 1e8])
+
+    def key(piece: Any) -> Any:
+        return wp.sort([piece.index, piece.record.x])
+
+    joined = left.join(right, key, key, lambda one, other: (one.record, other.record))
+    return Trap(
+        mutants.UNKNOWN_BELOW,
+        Neighbours(
+            joined,
+            {(0, 0): 1, (0, 1): 10**4},
+            {(0, 0): 1},
+            {},
+        ),
+        Fraction(3, 2),
+        Fraction(2),
+        Fraction("1.99"),
+    )
+
+
+INNER = TupleOf(("k",), (INT.with_nullable(),), nullable=True)
+HOLDER = TupleOf(("n", "i"), (INNER, INT))
+
+
+def nullable_fields() -> Trap:
+    """At the key `n.k = null` the left shows the unit's `n = null`, the right its partner's `n = (null)`."""
+    rows, one, other, below, above = (
+        wp.source(name, HOLDER, facts=["nonnegative"]) for name in ("rows", "one", "other", "below", "above")
+    )
+    left = rows.join(one, lambda x: x.n.k, lambda y: y.n.k, lambda x, y: wp.record(n=x.n, i=y.i)).concat(below)
+    right = rows.join(other, lambda x: x.n.k, lambda y: y.n.k, lambda x, y: wp.record(n=y.n, i=x.i)).concat(above)
+    joined = left.join(right, lambda x: x.n, lambda y: y.n, lambda x, y: (x.n, y.n, x.i, y.i))
+    null, held = (None, 0), ((None,), 0)
+    return Trap(
+        mutants.NULLABLE_PATH,
+        Neighbours(
+            joined,
+            {null: 1},
+            {null: 1},
+            {"one": {held: HUGE}, "other": {held: HUGE}, "below": {held: HUGE}, "above": {null: HUGE}},
+        ),
+        Fraction(3, 2),
+        Fraction(2),
+        Fraction("1.99"),
+    )
+
+
+def cut_lists() -> Trap:
+    """`[x, y]` cut to its first element: all of it falls on x, and the other side moves at y."""
+    rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])
+    first = rows.select_many(lambda r: [r.x, r.y], limit=1)
+    joined = first.join(rows, lambda x: x, lambda r: r.y, lambda x, r: (x, r))
+    return Trap(
+        mutants.LIMIT_IGNORED,
+        Neighbours(
+            joined,
+            {(0, 1): 1, (1, 2): 10**4, (2, 0): 10**4},
+            {(0, 1): 1},
+            {},
+        ),
+        Fraction(5, 3),
+        Fraction(2),
+        Fraction("1.995"),
+    )
+
+
+PAIR = {"x": int, "y": int}
+
+
+def other_pairs() -> Trap:
+    """At an unknown key the unit gains its own pairs, and takes from those of others: not all of it is its own."""
+    rows, asked, more, beside = (
+        wp.source(name, schema, facts=["nonnegative"])
+        for name, schema in (("rows", PAIR), ("asked", int), ("more", PAIR), ("beside", PAIR))
+    )
+    pieces = rows.shave(1e8)
+    own = pieces.join(asked, lambda p: p.index, lambda a: a, lambda p, a: p.record).concat(beside)
+    joined = own.join(rows.concat(more), lambda one: one.x, lambda r: r.x, lambda one, r: (one.x, one.y, r.y))
+    return Trap(
+        mutants.RECORD_KEPT,
+        Neighbours(
+            joined,
+            {(0, 0): 1, (1, 0): 140},
+            {(0, 1): Fraction(1, 10**6)},
+            {"asked": {0: 866}, "more": {(1, 0): HUGE}, "beside": {(0, 0): Fraction(3, 10)}},
+        ),
+        Fraction(3, 2),
+        Fraction(2),
+        Fraction("1.517"),
+    )
+
+
+def many_keys() -> Trap:
+    """Node 0 goes from degree 1, where the scale gives to others, to degree 2, where it finds partners."""
+    rows = wp.source("rows", src=int, dst=int, facts=["unit_weights"])
+    asked = wp.source("asked", int, facts=["nonnegative"])
+    degrees = rows.group_by(lambda e: e.src, lambda group: wp.count(group))
+    joined = degrees.join(asked, lambda d: d.val, lambda a: a, lambda d, a: wp.record(node=d.key, degree=d.val))
+    kept = joined.where(lambda x: ~((x.node == 0) & (x.degree == 1))).select(lambda x: "all")
+    return Trap(
+        mutants.ONE_UNKNOWN_KEY,
+        Neighbours(
+            kept,
+            {(i, 0): 1 for i in range(1000)},
+            {(0, 1): 1},
+            {"asked": {1: 500, 2: HUGE}},
+        ),
+        Fraction(1, 2),
+        Fraction(5, 8),
+        Fraction("0.6247"),
+    )
+
+
+def twice() -> Trap:
+    """An edge list and itself weighs 2, however simple its edges are."""
+    rows = wp.source("rows", src=int, dst=int, facts=["unit_weights", "simple"])
+    asked = wp.source("asked", int, facts=["nonnegative"])
+    nodes = rows.concat(rows).group_by(lambda e: e.src, lambda group: wp.count(group)).select(lambda d: d.key)
+    joined = nodes.join(asked, lambda node: node, lambda a: a, lambda node, a: node)
+    return Trap(
+        mutants.SAME_EDGES_APART,
+        Neighbours(
+            joined,
+            {},
+            {(0, 1): 1},
+            {"asked": {0: 999}},
+        ),
+        Fraction(1, 2),
+        Fraction(1),
+        Fraction("0.998"),
+    )
+
+
+WIDTH = 64
+
+
+def wide_keys() -> Trap:
+    """Of a key of 64 fields a join shows 63, at which it may weigh as much as the source holds."""
+    rows = wp.source(
+        "rows", TupleOf((*(f"f{i}" for i in range(WIDTH)), "to"), (INT,) * (WIDTH + 1)), facts=["unit_weights"]
+    )
+
+    def fields(row: Any, count: int) -> Any:
+        return tuple(row[i] for i in range(count))
+
+    degrees = rows.group_by(lambda r: fields(r, WIDTH), lambda group: wp.count(group))
+    held = degrees.join(rows, lambda d: d.key, lambda r: fields(r, WIDTH), lambda d, r: (*fields(r, WIDTH - 1), d.val))
+    joined = held.join(
+        rows,
+        lambda x: fields(x, WIDTH - 1),
+        lambda r: fields(r, WIDTH - 1),
+        lambda x, r: (x[WIDTH - 1], r[WIDTH - 1], r.to),
+    )
+
+    def row(last: int, to: int) -> tuple[int, ...]:
+        return (0,) * (WIDTH - 1) + (last, to)
+
+    return Trap(
+        mutants.WIDE_KEY,
+        Neighbours(
+            joined,
+            {row(i, 0): 1 for i in range(1, 150)} | {row(0, j): 1 for j in range(15)},
+            {row(0, 15): 1},
+            {},
+        ),
+        Fraction(1),
+        Fraction(5, 4),
+        Fraction("1.15"),
+    )
+
+
+TRAPS: tuple[Callable[[], Trap], ...] = (
+    sorted_keys,
+    nullable_fields,
+    cut_lists,
+    other_pairs,
+    many_keys,
+    twice,
+    wide_keys,
+)
+
+
+@pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.__name__)
+def test_a_careless_rule_bills_less_than_what_moves(trap: Callable[[], Trap]) -> None:
+    found = trap()
+    assert found.wrong < found.least <= found.data.moves <= found.data.bound == found.billed
+    assert not found.data.broken()
+    with planted(found.rule):
+        assert found.data.bound == found.wrong
+        assert found.data.broken()
+
+
+def test_a_closure_over_something_unknown_is_unknown() -> None:
+    rows = TupleOf(("l", "v"), (wp.source("s", list[int]).plan.type, INT))
+    function = trace(lambda r: wp.map([r.v, 1], lambda item: item + r.v), (rows,))
+    known = applied(function, [record([leaf("l"), leaf("v")])])
+    assert known.known
+    assert known != applied(function, [record([leaf("l"), leaf("w")])])
+    both = trace(lambda one, other: wp.map([one.v, 1], lambda item: item + other.v), (rows, rows))
+    assert not applied(both, [record([leaf("l"), leaf("v")]), UNKNOWN]).known
+    with planted(mutants.CLOSURE_IS_BODY):
+        assert applied(both, [record([leaf("l"), leaf("v")]), UNKNOWN]).known
+
+
+@pytest.mark.parametrize("fact", ["symmetric", "simple"])
+def test_pairs_that_may_be_null_are_refused_for_facts_of_pairs(fact: str) -> None:
+    """Null has no ends: the two directions of an edge could not be told."""
+    with pytest.raises(PlanError, match="never null"):
+        wp.source("edges", TupleOf(("a", "b"), (INT, INT), nullable=True), facts=[fact], unit_weight=2)

@@ -1,0 +1,273 @@
+"""Errors planted in the rules of the sharp bound: each a change of a line or two in the real code.
+
+A line that is no longer in the code fails, and the plant must be written anew.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from wpinq.plan import stability
+from wpinq.plan.certify import certify
+from wpinq.plan.moves import ceiling, change, joining, terms
+from wpinq.plan.operator import Combination
+from wpinq.plan.operators import Concat, GroupBy, Intersect, Join, Select, Shave, Source, select_many
+from wpinq.plan.operators.extreme import Extreme
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """An error: where it is, and the changes of the text there."""
+
+    name: str
+    owner: Any
+    function: str
+    changes: tuple[tuple[str, str], ...]
+    also: Mutant | None = None
+    """A second change that it takes, where two lines guard against the error."""
+
+
+LISTED_WHOLE = ("items = body.arguments[: self.bound]", "items = body.arguments")
+ANY_FIELD = ("if body.type.nullable or not isinstance(place, int):", "if not isinstance(place, int):")
+KNOWN_ANYWAY = (
+    "if not all(argument.known for argument in arguments):",
+    'if expression.name != "list" and not all(argument.known for argument in arguments):',
+)
+KEPT_AS_IT_CAME = (
+    "atoms += [(self._record(key), move) for move in moves]",
+    "atoms += [(applied(self.result, [t, matching(self.right_key, key)]), m) for t, m in left.change.atoms.items() "
+    "if _key_of(self.left_key, t) == key] + [(self._record(key), moves[1])]",
+)
+ONE_SCALE = (
+    ("gain = max(gained + lost / 4 for gained, lost in _corners(move))", "gain = move.increase"),
+    ("loss = max(lost + gained / 4 for gained, lost in _corners(move))", "loss = move.decrease"),
+)
+TWICE_IS_ONCE = ("left.oriented == (right.oriented[0], not right.oriented[1])", "left.oriented[0] == right.oriented[0]")
+ABOVE_A_PART = (
+    "type(NO_CEILING)(Fraction(1)) if isinstance(node.operator, Partition) else "
+    "node.operator.ceiling(*(moved.ceiling for moved in below))"
+)
+FIRST_FIELDS = ("list(self._any_key().leaves())", "[part for _, part in self._any_key().paths() if not part.fields]")
+
+UNKNOWN_BELOW = Mutant("a list of something unknown is known", terms, "_of_expression", (KNOWN_ANYWAY,))
+NULLABLE_INSIDE = Mutant("", terms, "_with", ((" and not type_.nullable:", ":"),))
+NULLABLE_PATH = Mutant("a key says what is in a record that may be null", terms, "_path", (ANY_FIELD,), NULLABLE_INSIDE)
+CLOSURE_IS_BODY = Mutant(
+    "a closure is its body",
+    terms,
+    "_closure",
+    (("if not all(term.known for term in taken):", "if False:"), (", *(term.digest for term in taken))", ")")),
+)
+LIMIT_IGNORED = Mutant("shares of a list as if it were not cut", select_many.SelectMany, "_shares", (LISTED_WHOLE,))
+RECORD_KEPT = Mutant("a join's records are those that changed", Join, "change", (KEPT_AS_IT_CAME,))
+ONE_UNKNOWN_KEY = Mutant("an unknown key is one key", joining, "at_unknown_keys", ONE_SCALE)
+SAME_EDGES_APART = Mutant("edges twice weigh what edges weigh", Concat, "ceiling", (TWICE_IS_ONCE,))
+WIDE_KEY = Mutant("a key's first fields are the key", Join, "ceiling", (FIRST_FIELDS,))
+
+MUTANTS = (
+    UNKNOWN_BELOW,
+    NULLABLE_PATH,
+    LIMIT_IGNORED,
+    RECORD_KEPT,
+    ONE_UNKNOWN_KEY,
+    SAME_EDGES_APART,
+    Mutant(
+        "half of a GroupBy is forgotten", GroupBy, "change", (("half, half, move.total)", "half, half * 0, half)"),)
+    ),
+    Mutant(
+        "a GroupBy only gains", GroupBy, "change", (("half, half, move.total)", "move.total, half * 0, move.total)"),)
+    ),
+    Mutant("a reducer's value is known", GroupBy, "change", (("record_of((key, UNKNOWN))", "record_of((key, key))"),)),
+    Mutant("weights of 1 without the fact", Source, "exact", (('"unit_weights" in self.facts', "True"),)),
+    Mutant(
+        "bounds on weights above a part",
+        stability,
+        "_at",
+        (
+            ("if exact and nonnegative and not isinstance(node.operator, Partition):", "if nonnegative:"),
+            ("node.operator.ceiling(*(moved.ceiling for moved in below))", ABOVE_A_PART),
+        ),
+    ),
+    Mutant(
+        "edges are simple without the fact",
+        Source,
+        "ceiling",
+        (('if "simple" in self.facts else None', "if True else None"),),
+    ),
+    Mutant(
+        "an edge in both directions is never a loop",
+        Source,
+        "steps",
+        (
+            (
+                "return (pair, Fraction(2)), (added([(record((one, one)), ONE)]), Fraction(1))",
+                "return ((pair, Fraction(2)),)",
+            ),
+        ),
+    ),
+    Mutant(
+        "a symmetric edge is one record",
+        Source,
+        "steps",
+        (("record((other, one)), ONE)])", "record((other, one)), ONE * Fraction(0))])"),),
+    ),
+    Mutant("what is taken away is added", Combination, "change", (("side if sign > 0 else", "side if sign else"),)),
+    Mutant("what falls on records of one form falls on one", change, "added", (("if term.known and", "if"),)),
+    Mutant("an unknown key is a known one", Join, "change", (("if not key.known:", "if False:"),)),
+    Mutant(
+        "weights below zero join as others do",
+        Join,
+        "change",
+        (("signed = not (left.nonnegative and right.nonnegative)", "signed = False"),),
+    ),
+    Mutant("a scale stands still", joining, "at_one_key", (("abs(drift)", "abs(drift) * 0"),)),
+    Mutant("a scale takes nothing away", joining, "at_one_key", (("max(_ZERO, drift)", "_ZERO"),)),
+    Mutant("a scale gives nothing back", joining, "at_one_key", (("max(_ZERO, -drift)", "_ZERO"),)),
+    Mutant(
+        "of two sides of any sign the larger",
+        joining,
+        "at_one_key_of_any_sign",
+        (("left + right - left * right / (left + right)", "max(left, right)"),),
+    ),
+    Mutant(
+        "negative shares",
+        select_many,
+        "_element",
+        (("if size >= 0 else None", ""), ("element, size)", "element, abs(size))")),
+    ),
+    Mutant(
+        "weights of the record are 1",
+        select_many,
+        "_element",
+        (
+            (
+                "return None\n    size = Fraction(float(weight.value or 0))",
+                "return element, Fraction(1)\n    size = Fraction(float(weight.value or 0))",
+            ),
+        ),
+    ),
+    Mutant(
+        "a norm below 1 is made 1",
+        select_many.SelectMany,
+        "_shares",
+        (("max(Fraction(1), sum((weight for _, weight in whole), Fraction(0)))", "max(1, len(whole))"),),
+    ),
+    Mutant(
+        "elements of weights that are not known keep apart what is gained and lost",
+        select_many.SelectMany,
+        "change",
+        (("signed = self.weighted and shares is None", "signed = False"),),
+    ),
+    Mutant(
+        "two bounds a key: the smaller",
+        Concat,
+        "ceiling",
+        (("left.a_key[fields] + right.a_key[fields]", "min(left.a_key[fields], right.a_key[fields])"),),
+    ),
+    Mutant(
+        "two weights: the larger",
+        Concat,
+        "ceiling",
+        (
+            (
+                "max(left.largest, right.largest) if apart else left.largest + right.largest",
+                "max(left.largest, right.largest)",
+            ),
+        ),
+    ),
+    Mutant("what merges keeps its weight", Select, "ceiling", (("if injective(before, after) else None", ""),)),
+    Mutant(
+        "a bound outlives its key",
+        ceiling,
+        "following",
+        (
+            (
+                "if all(term in shown for term in terms):",
+                "terms = [term for term in terms if term in shown]\n        if True:",
+            ),
+        ),
+    ),
+    Mutant("both sides at records of one form: the larger", Extreme, "change", (("if term.known and", "if"),)),
+    Mutant(
+        "an Intersect moves as one side does",
+        Extreme,
+        "change",
+        (("for side in (left, right) for", "for side in (left,) for"),),
+    ),
+    Mutant("a piece has a known number", Shave, "change", (("record((term, UNKNOWN))", "record((term, term))"),)),
+    Mutant(
+        "what is static in a call is no part of it",
+        terms,
+        "_of_expression",
+        (
+            (
+                "static = [expression.name, repr(expression.attributes), signature(expression.type)]",
+                "static = [expression.name]",
+            ),
+        ),
+    ),
+    Mutant("a constant is its type", terms, "constant", (("return leaf(value.digest)", "return leaf(str(type_))"),)),
+    Mutant("both pieces of a pair hold its first", terms, "any_record", (("path=(*path, place))", "path=path)"),)),
+    Mutant("a null key is a record", terms, "any_record", (("and not type_.nullable]", "]"),)),
+    Mutant("paths alone, counted once", stability, "_paths", (("counts.get(child.digest, 0) + counts", "counts"),)),
+    Mutant("half a way", stability, "_from_cut", (("moved.total / weight)", "moved.total / (2 * weight))"),)),
+    Mutant(
+        "of two bounds the larger would do",
+        Intersect,
+        "ceiling",
+        (("least([left.largest, right.largest])", "left.largest and left.largest / 2"),),
+    ),
+)
+
+
+@contextmanager
+def planted(mutant: Mutant) -> Iterator[None]:
+    """The rules with an error, until the end of the block."""
+    if mutant.also is not None:
+        with planted(mutant.also), planted(replace(mutant, also=None)):
+            yield
+        return
+    original = inspect.getattr_static(mutant.owner, mutant.function)
+    is_property = isinstance(original, property)
+    function: Any = inspect.unwrap(original.fget if is_property else original)
+    text = textwrap.dedent(inspect.getsource(function)).removeprefix("@property\n")
+    for old, new in mutant.changes:
+        assert old in text, f"the code has changed: write the plant anew ({old!r})"
+        text = text.replace(old, new)
+    defined: dict[str, Any] = {}
+    exec(compile("from __future__ import annotations\n" + text, "planted", "exec"), function.__globals__, defined)
+    error = property(defined[mutant.function]) if is_property else defined[mutant.function]
+    with pytest.MonkeyPatch.context() as patch:
+        if inspect.ismodule(mutant.owner):
+            for module in [m for name, m in sys.modules.items() if name.startswith("wpinq.plan")]:
+                for name, held in list(vars(module).items()):
+                    if held is original:
+                        patch.setattr(module, name, error)
+        else:
+            patch.setattr(mutant.owner, mutant.function, error)
+        forget()
+        try:
+            yield
+        finally:
+            forget()
+
+
+def forget() -> None:
+    """Nothing found before is remembered."""
+    stability._KNOWN.clear()
+    for remembered in (
+        stability.stability,
+        certify,
+        joining.at_one_key,
+        joining.at_one_key_of_any_sign,
+        joining.at_unknown_keys,
+    ):
+        getattr(remembered, "cache_clear", lambda: None)()
