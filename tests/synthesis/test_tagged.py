@@ -315,6 +315,12 @@ def test_the_count_has_a_say_where_it_is_near() -> None:
         assert least <= changed / none <= most
 
 
+def test_another_number_is_no_count_of_triangles() -> None:
+    answers = simulated(4)
+    with pytest.raises(AnswersError, match="triangle_count is to be a count of triangles"):
+        Tagged().estimate({**answers, "triangle_count": answers["degree_mass"]})
+
+
 def test_estimates_follow_from_what_files_hold_of_the_answers(tmp_path: Path) -> None:
     """Nothing but released numbers, their scales and epsilons has a say: no data, no session."""
     answers = simulated(8)

@@ -34,7 +34,7 @@ from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Estimates, Me
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.subgraph_counts import COUNT as COUNTED
-from wpinq.measure.subgraph_counts import SubgraphCount
+from wpinq.measure.subgraph_counts import TriangleCount
 from wpinq.query import Query
 from wpinq.synthesis.target import Target
 from wpinq.synthesis.walks import Swaps
@@ -234,7 +234,8 @@ def _count(answers: Answers, largest: int) -> tuple[float, float]:
     no more of them than the largest degree, of which there is an estimate.
     """
     sink = answers.measurement.sink
-    assert isinstance(sink, SubgraphCount)
+    if not isinstance(sink, TriangleCount):
+        raise AnswersError(f"{COUNT} is to be a count of triangles, as graphs.triangle_count asks for it")
     return float(answers[COUNTED]), sink.reach(answers.epsilon, largest, _WITHIN)
 
 
