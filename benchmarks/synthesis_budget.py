@@ -32,8 +32,12 @@ import wpinq as wp
 from wpinq.engines.incremental.compiled import CannotCompile, Goal, SwapWalk
 from wpinq.graphs.synthesis import find_method, graph_statistics, synthesize
 from wpinq.graphs.synthesis.method import Method
+from wpinq.kernel.ladder import draw_count
+from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
+from wpinq.measure.scales import ladder_scale
+from wpinq.measure.subgraph_counts import COUNT, SubgraphCount
 from wpinq.plan.certify import certify
 from wpinq.query import Query
 from wpinq.synthesis import Settings
@@ -44,7 +48,7 @@ METHODS = ["tags", "tbi", "tbi+jdd", "tbd"]
 STATISTICS = ("triangles", "assortativity", "average_clustering")
 GENERATED = ["small-world", "geometric", "forest-fire", "power-law-cluster", "communities"]
 Edges = npt.NDArray[np.int64]
-Weights = dict[Any, float]
+Weights = dict[Any, Any]
 
 
 def read(name: str, data: Path) -> Edges:
@@ -78,7 +82,9 @@ def generated(name: str) -> list[tuple[int, int]]:
 
 
 def weights(measurement: Measurement, edges: Edges, symmetric: bool) -> Weights:
-    """The output of a query on a public graph."""
+    """The output of a query on a public graph; of a count its ladder, under the key of the count."""
+    if isinstance(measurement.sink, SubgraphCount):
+        return {COUNT: measurement.sink.ladder(simple_graph([(a, b) for a, b in edges.tolist()]))}
     query = Query(measurement.plan)
     try:
         walk = SwapWalk([Goal(measurement.plan, 1.0, {})], "edges", edges, symmetric=symmetric)
@@ -95,6 +101,11 @@ def simulated(
     """Answers with simulated noise, over the keys that the method asks for."""
     answers: dict[str, Answers] = {}
     for name, measurement in measurements.items():
+        if isinstance(measurement.sink, SubgraphCount):
+            scale = ladder_scale(certify(measurement.plan), measurement.epsilon)
+            drawn = draw_count(truth[name][COUNT], scale, rng.bytes)
+            answers[name] = Answers(measurement, scale, np.array([float(drawn)]), simulated=True)
+            continue
         scale = float((1 + certify(measurement.plan).slack()) / measurement.epsilon)
         values: Weights = {}
 

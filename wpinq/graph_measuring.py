@@ -16,6 +16,7 @@ from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.measurement import Choose, Measurement
+from wpinq.measure.subgraph_counts import SubgraphCount
 
 
 def measure_graph(
@@ -109,14 +110,20 @@ def measure_graph(
             source, _records(graph, method, node), budget=epsilon if budget is None else budget, version=version
         )
         # Paid for together and evaluated one by one: without its keys, a measurement waits to be asked for them.
-        waiting = [m if isinstance(m.sink, Choose) else replace(m, domain=None) for m in measurements.values()]
+        waiting = [replace(m, domain=None) if _takes_keys(m) else m for m in measurements.values()]
+        found = dict(zip(measurements, session.release(waiting), strict=True))
         answers: dict[str, Answers] = {}
-        for (name, measurement), found in zip(measurements.items(), session.release(waiting), strict=True):
-            for table in _as_they_come(name, measurement, found, method, answers, bounds):
+        for name in sorted(found, key=lambda name: isinstance(found[name], Release)):  # what is there already first
+            for table in _as_they_come(name, measurements[name], found[name], method, answers, bounds):
                 answers[name] = table
                 if on_answers is not None:
                     on_answers(name, table)
-        return answers
+        return {name: answers[name] for name in measurements}
+
+
+def _takes_keys(measurement: Measurement) -> bool:
+    """Whether it can be asked for keys one by one: neither a choice nor a count of subgraphs, which come whole."""
+    return not isinstance(measurement.sink, (Choose, SubgraphCount))
 
 
 def _records(graph: object, method: Method, node: type) -> list[tuple[Any, Any]]:

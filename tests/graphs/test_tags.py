@@ -35,6 +35,7 @@ RECIPES: dict[str, tuple[Callable[[wp.Query], wp.Query], int]] = {
     "mass": (lambda e: degree_mass_by_tag(e, LIMITS), 1),
     "closed": (lambda e: closed_wedges_by_tag(e, LIMITS), 4),
     "closed twice": (lambda e: closed_wedges_by_tag(e, LIMITS, copies=2), 5),
+    "closed with room": (lambda e: closed_wedges_by_tag(e, LIMITS, 2, [6, 3, 2]), 5),
     "joint": (lambda e: joint_degrees_by_tag(e, LIMITS), 3),
 }
 
@@ -94,6 +95,18 @@ def test_closed_wedges(seed: int, copies: int) -> None:
     assert found == {tag: weight for tag, weight in expected.items() if weight}
 
 
+def test_the_room_of_an_edge_is_divided_as_told() -> None:
+    """Six nodes of degree 3 in common, 1/12 of tag 0 each, in a room of 5/7 and of 2/7."""
+    edges = [(0, 1), *((end, middle) for end in (0, 1) for middle in range(2, 8)), *((m, m + 6) for m in range(2, 8))]
+    near = neighbours(edges)
+    weight = {node: 2 * tag_shares(len(far))[0] / Fraction(len(far) * (3 * len(far) - 1)) for node, far in near.items()}
+    pairs = [sum((weight[b] for b in near[a] & near[c]), Fraction(0)) for a, c in edges]
+    assert max(pairs) == Fraction(1, 2)
+    for room in ([5, 1, 1], [2, 3, 2]):
+        found = evaluated(closed_wedges_by_tag(SOURCE, LIMITS, room=room), edges)
+        assert found[0] == sum(min(pair, Fraction(room[0], 7)) for pair in pairs)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_joint_degrees(seed: int) -> None:
     edges = graph(seed)
@@ -144,6 +157,12 @@ def test_limits_that_do_not_rise_are_refused(limits: list[int]) -> None:
 def test_no_room_is_refused(copies: int) -> None:
     with pytest.raises(PlanError, match="copies"):
         closed_wedges_by_tag(SOURCE, LIMITS, copies)
+
+
+@pytest.mark.parametrize("room", [[1, 1], [1, 1, 1, 1], [1, 0, 1], [1, 1.5, 1], [True, 1, 1]])
+def test_a_room_that_does_not_fit_the_tags_is_refused(room: list[int]) -> None:
+    with pytest.raises(PlanError, match="room"):
+        closed_wedges_by_tag(SOURCE, LIMITS, room=room)
 
 
 def test_cliques_are_left_whole() -> None:

@@ -19,7 +19,7 @@ from wpinq.cli import main
 from wpinq.graph_measuring import measure_graph
 from wpinq.graphs import read_edges
 from wpinq.graphs.synthesis import find_method, synthesize
-from wpinq.graphs.synthesis.folder import FittingOptions, load_run, save_run
+from wpinq.graphs.synthesis.folder import FittingOptions, load_run, prepare_folder, save_run
 from wpinq.synthesis import CheckpointError, Settings
 
 ROOT = Path(__file__).parents[2]
@@ -171,6 +171,18 @@ def test_a_run_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
         load_run(tmp_path / "answers")
 
 
+def test_a_run_of_before_triangles_were_counted_goes_on(tmp_path: Path) -> None:
+    folder, out = tmp_path / "g.txt.run", tmp_path / "g.txt"
+    answers = measure_graph(GRAPH, find_method("tags"), 8)
+    del answers["triangle_count"]
+    settings = Settings(2000, seed=3)
+    prepare_folder(folder)
+    save_run(folder, FittingOptions("tags", 20, None, settings), answers)
+    assert command("--resume", "--out", out, "--quiet", graph=None) == 0
+    assert read_edges(out) == [tuple(edge) for edge in synthesize(answers, "tags", settings).edges.tolist()]
+    assert "triangle_count" not in json.loads((tmp_path / "g.txt.json").read_text())["measurements"]
+
+
 @pytest.mark.parametrize(("query", "steps"), [("tags", 100_000), ("tbi", 2_000_000)])
 def test_a_run_killed_with_signal_9_ends_as_if_it_had_not_been(query: str, steps: int, tmp_path: Path) -> None:
     answers = measure_graph(GRAPH, find_method(query), 8)
@@ -296,6 +308,21 @@ def test_a_damaged_note_of_what_is_measured_is_said(
     capsys.readouterr()
     assert command("--resume", "--out", out, graph=None) == 1
     assert "cannot be read: it is damaged" in capsys.readouterr().err
+
+
+def test_measuring_of_a_version_that_measured_something_else_does_not_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing of it would replay, so that all would be paid for again."""
+    out, ledger = tmp_path / "g.txt", tmp_path / "l.db"
+    paid = ("--ledger", ledger, "--budget", 8, "--data-version", "1")
+    killed_while_measuring("--epsilon", 4, "--query", "tbi", "--steps", 100, "--out", out, *paid)
+    note = tmp_path / "g.txt.run" / "measuring.json"
+    note.write_text(json.dumps({**json.loads(note.read_text()), "version": 1}))
+    assert command("--resume", "--out", out, graph=None) == 1
+    assert "of another version" in capsys.readouterr().err
+    assert main(["budget", str(ledger)]) == 0
+    assert "edges: spent 4 of 8" in capsys.readouterr().out
 
 
 def interrupt(*args: object, **kwargs: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from fractions import Fraction
 from itertools import combinations
@@ -259,9 +260,77 @@ def test_the_bill() -> None:
     method = Tagged()
     measurements = method.measurements(method.source(), 1)
     assert {name: float(m.epsilon) for name, m in measurements.items()} == pytest.approx(
-        {"degree_mass": 0.05, "degree_ccdf": 0.2, "closed_wedges": 0.08, "joint_degrees": 7 / 60}
+        {
+            "degree_mass": 0.08,
+            "degree_ccdf": 0.12,
+            "closed_wedges": 0.38 * 3 / 11,
+            "joint_degrees": 0.38 * 2 / 5,
+            "triangle_count": 0.04,
+        }
     )
-    assert 1 - wp.bill(measurements)["edges"] < Fraction(1, 10**9)
+    bill = wp.bill(measurements)
+    assert 0 <= 1 - bill["edges"] < Fraction(1, 10**9)
+    assert "  triangle_count: TriangleCount(0.04) changes by one edge a record: 0.04 x 1 = 0.04" in str(bill).split(
+        "\n"
+    )
+
+
+def test_shares_without_one_for_the_count_leave_it_out() -> None:
+    method = Tagged()
+    split = {name: share for name, share in method.shares.items() if name != "triangle_count"}
+    measurements = method.measurements(method.source(), 1, split)
+    assert set(measurements) == set(split)
+    assert float(measurements["degree_mass"].epsilon) == pytest.approx(0.08 / 0.96)
+    assert 0 <= 1 - wp.bill(measurements)["edges"] < Fraction(1, 10**9)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 8, 30, 100, 500, 8192, 40_000])
+def test_cliques_have_room_under_any_bound(degree: int) -> None:
+    """Nearly: of no tag is more cut from a clique than of its share of 1/4 a seventeenth."""
+    tags = len(coarse_limits(degree)) - 1
+    room, copies = tagged._room(tags), -(-(tags + 1) // 4)
+    assert len(room) == tags
+    limits = coarse_limits(degree)
+    for tag in range(min(tags, 5)):
+        widest = (limits[tag + 1] - limits[tag]) / max(limits[tag + 1], 3) / 3
+        assert copies * room[tag] / sum(room) >= widest * 16 / 17 - 1e-9
+
+
+def triangles_asked(answers: dict[str, Answers]) -> float:
+    """The triangles that the targets of closed wedges stand for, all in a tag taken to have the tag's mean degree."""
+    closed, _ = Tagged().estimate(answers).targets
+    return sum(weight * 4.0**tag for tag, weight in closed.values.items())
+
+
+def test_the_count_has_a_say_where_it_is_near() -> None:
+    """Half as many triangles, counted at a large epsilon, take the estimates down; at a small one they do not."""
+    answers = simulated(4)
+    count = answers["triangle_count"]
+    for epsilon, least, most in ((100, 0, 0.8), (Fraction(1, 1000), 0.97, 1.03)):
+        halved = Answers(
+            dataclasses.replace(count.measurement, epsilon=Fraction(epsilon)), count.scale, np.array([count.value / 2])
+        )
+        changed = triangles_asked({**answers, "triangle_count": halved})
+        none = triangles_asked({name: table for name, table in answers.items() if name != "triangle_count"})
+        assert least <= changed / none <= most
+
+
+def test_another_number_is_no_count_of_triangles() -> None:
+    answers = simulated(4)
+    with pytest.raises(AnswersError, match="triangle_count is to be a count of triangles"):
+        Tagged().estimate({**answers, "triangle_count": answers["degree_mass"]})
+
+
+def test_estimates_follow_from_what_files_hold_of_the_answers(tmp_path: Path) -> None:
+    """Nothing but released numbers, their scales and epsilons has a say: no data, no session."""
+    answers = simulated(8)
+    for name, table in answers.items():
+        table.save(tmp_path / f"{name}.json")
+    read_back = {name: Answers.load(tmp_path / f"{name}.json") for name in answers}
+    first, again = Tagged().estimate(answers), Tagged().estimate(read_back)
+    assert [target.values for target in first.targets] == [target.values for target in again.targets]
+    drawn = [made.seed(np.random.default_rng(1)).tolist() for made in (first, again)]
+    assert drawn[0] == drawn[1]
 
 
 def test_keys_of_the_ccdf_reach_twice_beyond_the_tags_that_stand_out() -> None:

@@ -27,7 +27,9 @@ from wpinq.measure.bill import Bill
 from wpinq.synthesis.checkpoint import CheckpointError
 from wpinq.synthesis.settings import MOST_STEPS, STEPS_AN_EDGE, Settings
 
-FORMAT = "wpinq synthesis measuring"
+FORMAT, FORMAT_VERSION = "wpinq synthesis measuring", 2
+"""The version rises when methods come to measure something else for the same words: what a ledger holds of the former
+would not replay, and going on would pay anew."""
 _NOTE = "measuring.json"
 _NODES: dict[str, type] = {"int": int, "str": str}
 
@@ -79,7 +81,7 @@ def measure(measuring: MeasuringOptions, fitting: FittingOptions, folder: Path, 
     """
     fitting.find()
     prepare_folder(folder)
-    save_note(folder / _NOTE, FORMAT, {"asked": asdict(measuring), "told": fitting.to_json()})
+    save_note(folder / _NOTE, FORMAT, {"asked": asdict(measuring), "told": fitting.to_json()}, FORMAT_VERSION)
     paid: set[str] = set()
     try:
         return _measure(measuring, fitting, folder, paid, notice)
@@ -97,7 +99,7 @@ def go_on_measuring(folder: Path) -> tuple[FittingOptions, dict[str, Answers]]:
     CheckpointError
         When no ledger can do that, or the note cannot be read.
     """
-    with loaded_note(folder / _NOTE, FORMAT) as known:
+    with loaded_note(folder / _NOTE, FORMAT, FORMAT_VERSION) as known:
         measuring, fitting = MeasuringOptions.from_json(known["asked"]), FittingOptions.from_json(known["told"])
     if measuring.ledger is None or measuring.version is None:
         raise CheckpointError(

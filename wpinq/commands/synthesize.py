@@ -50,7 +50,12 @@ def add_parser(commands: Any) -> None:
     known = f"{', '.join(method_names())}, or several of the last with + (default {DEFAULT_METHOD})"
     measured("--query", metavar="NAME", default=DEFAULT_METHOD, help=known)
     measured("--bucket", type=int, metavar="K", default=20, help="of degrees in tbd (default 20)")
-    measured("--share", action="append", metavar="NAME=SHARE", help="of epsilon; give all measurements or none")
+    measured(
+        "--share",
+        action="append",
+        metavar="NAME=SHARE",
+        help="of epsilon; give all or none (with tags, triangle_count may be left out)",
+    )
     measured("--max-nodes", type=int, metavar="N", help="a public bound, of use to all but tags")
     measured("--max-degree", type=int, metavar="D", help="a public bound; without, from released degrees")
     ends = "of a csv or parquet file that hold an edge"

@@ -130,39 +130,43 @@ def degree_mass_by_tag(edges: Query, limits: Sequence[int]) -> Query:
     return mass.read_as("record i weighs half the degree that nodes have between limits i and i + 1")
 
 
-def closed_wedges_by_tag(edges: Query, limits: Sequence[int], copies: int = 1) -> Query:
+def closed_wedges_by_tag(
+    edges: Query, limits: Sequence[int], copies: int = 1, room: Sequence[int] | None = None
+) -> Query:
     """Closed wedges, by the degree tags of their middle nodes.
 
     A wedge a–b–c gives its ends `w_i(d_b) = 2·t_i(d_b) / (d_b·(3·d_b − 1))` under tag i. With `P_i(a, c)` the sum over
     the common neighbours b of an edge {a, c},
 
-    `out(i) = Σ_{edges {a, c}} min(P_i(a, c), r_i)`, `r_0 = 2·copies / (tags + 1)`, others half of that,
+    `out(i) = Σ_{edges {a, c}} min(P_i(a, c), r_i)`, `r_i = copies · room_i / Σ_j room_j`,
 
     where the last limit is no less than any degree; else `w_i(d) = t_i(d) / (d·((d − 1)/2 + 2·Σ_j t_j(d)))`.
 
     Parameters
     ----------
     copies : int
-        How often the edges are used to close wedges, at least 1: what an edge has room for.
+        How often the edges are used to close wedges, at least 1: what an edge has room for, over all tags.
+    room : sequence of int, optional
+        How that is divided among the tags, each at least 1: 2, 1, 1, … unless told.
 
     Returns
     -------
     Query
-        Records 0, 1, …, one a tag. Uses: 3 + copies.
+        Records 0, 1, …, one a tag. Uses: 3 + copies. One edge moves it by 5/3 + copies at most.
 
     Raises
     ------
     PlanError
-        When copies is no integer of at least 1.
+        When copies, or a room, is no integer of at least 1, or there is not one room a tag.
 
     Notes
     -----
     Wedges (2 uses, weight `1/(4·d_b)` in each direction) are joined with the tags of their middle nodes (1 use) and
     intersected with the edges, spread over all tags. In a clique without other edges, `P_i` is at most a third of a
     tag's share of the degree. With limits that grow four-fold that is 1/4, so that `copies ≥ (tags + 1)/4` leaves
-    cliques untouched; the lowest tag has twice the room, for pairs with several neighbours of low degree. So the output
-    is all but linear in closed wedges. A Join instead of the Intersect divides by `1 + Σ_j P_j`: 0.77 to 0.93 of the
-    weight is left, by how closed wedges are spread over edges, which nobody knows.
+    cliques untouched; the lowest tag has twice the room unless told, for pairs with several neighbours of low degree.
+    So the output is all but linear in closed wedges. A Join instead of the Intersect divides by `1 + Σ_j P_j`: 0.77 to
+    0.93 of the weight is left, by how closed wedges are spread over edges, which nobody knows.
 
     Examples
     --------
@@ -172,10 +176,13 @@ def closed_wedges_by_tag(edges: Query, limits: Sequence[int], copies: int = 1) -
     >>> wp.evaluate(closed_wedges_by_tag(edges, [0, 2, 8]), triangle, exact=True)  # 3 pairs of 1/5
     WeightedDataset({0: Fraction(3, 5)})
     """
-    if isinstance(copies, bool) or not isinstance(copies, int) or copies < 1:
-        raise PlanError("copies is an integer of at least 1")
     half, tags = half_edges(edges), len(checked_limits(limits)) - 1
-    room = [0, *range(tags)]
+    rooms = [2, *[1] * (tags - 1)] if room is None else list(room)
+    if any(isinstance(number, bool) or not isinstance(number, int) or number < 1 for number in (copies, *rooms)):
+        raise PlanError("copies and each room of a tag are integers of at least 1")
+    if len(rooms) != tags:
+        raise PlanError(f"there are {tags} tags between these limits: give {tags} rooms, not {len(rooms)}")
+    places = [tag for tag, often in enumerate(rooms) for _ in range(often)]
     wedges = half.join(half, lambda x: x.dst, lambda y: y.src, lambda x, y: wp.record(a=x.src, b=x.dst, c=y.dst)).where(
         lambda wedge: wedge.a != wedge.c
     )
@@ -188,7 +195,7 @@ def closed_wedges_by_tag(edges: Query, limits: Sequence[int], copies: int = 1) -
     closing = edges
     for _ in range(copies - 1):
         closing = closing.concat(edges)
-    spread = closing.select_many(lambda e: [wp.record(ends=wp.sort((e[0], e[1])), tag=tag) for tag in room])
+    spread = closing.select_many(lambda e: [wp.record(ends=wp.sort((e[0], e[1])), tag=tag) for tag in places])
     closed = tagged.intersect(spread).select(lambda pair: pair.tag)
     return closed.read_as("record i weighs the closed wedges in tag i of their middle nodes, about 1/(3d) each")
 

@@ -93,18 +93,18 @@ def save_run(folder: Path, fitting: FittingOptions, answers: Mapping[str, Answer
     save_note(folder / _RUN, FORMAT, {"answers": list(answers), "told": fitting.to_json()})
 
 
-def save_note(path: Path, kind: str, content: Mapping[str, Any]) -> None:
+def save_note(path: Path, kind: str, content: Mapping[str, Any], version: int = FORMAT_VERSION) -> None:
     """Write a JSON file that says what it is."""
-    known = {"format": kind, "version": FORMAT_VERSION, **content}
+    known = {"format": kind, "version": version, **content}
     write_atomically(path, json.dumps(known, indent=1).encode())
 
 
 @contextmanager
-def loaded_note(path: Path, kind: str) -> Iterator[dict[str, Any]]:
+def loaded_note(path: Path, kind: str, version: int = FORMAT_VERSION) -> Iterator[dict[str, Any]]:
     """What `save_note` wrote. Whatever fails while it is read, here or where it is used, is a CheckpointError."""
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
-        if (known["format"], known["version"]) != (kind, FORMAT_VERSION):
+        if (known["format"], known["version"]) != (kind, version):
             raise CheckpointError("another version")
         yield known
     except (OSError, ValueError, KeyError, TypeError, AttributeError, WpinqError):

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -202,19 +201,17 @@ def edge_source(symmetric: bool, node: type = int) -> Query:
     return source(SOURCE, src=node, dst=node, unit="one undirected edge", unit_weight=weight, facts=facts)
 
 
-def spend(
-    queries: Mapping[str, tuple[Query, Iterable[Any] | None]], epsilon: object, shares: Mapping[str, object]
-) -> dict[str, Measurement]:
-    """Noisy counts of queries that together cost epsilon, each its share.
+def spend(wanted: Mapping[str, Measurement], epsilon: object, shares: Mapping[str, object]) -> dict[str, Measurement]:
+    """Measurements that together cost epsilon, each its share.
 
-    The epsilon of a query is `share · epsilon / (uses · unit_weight)`. Ledgers charge whole nano-epsilon, rounded up:
-    so epsilon is rounded down to a multiple of 1e-9 first, and the epsilon of a query to one of 1e-12. The charge of
-    all is never more than epsilon.
+    The epsilon of a measurement is `share · epsilon / (distance · unit_weight)`, the distance being how far one unit
+    moves its query (`Query.stability`). Ledgers charge whole nano-epsilon, rounded up: so epsilon is rounded down to a
+    multiple of 1e-9 first, and that of a measurement to one of 1e-12. The charge of all is never more than epsilon.
 
     Parameters
     ----------
-    queries : mapping
-        Name to query of one source, with its public keys or None.
+    wanted : mapping
+        Name to measurement over one source, of whatever epsilon.
     epsilon : number
         The cost of all to one protected unit.
     shares : mapping
@@ -223,7 +220,7 @@ def spend(
     Raises
     ------
     PlanError
-        When the shares are not those of the queries, or a query is not of one source.
+        When the shares are not those of the measurements, or one is not over one source.
     EpsilonError
         When a share is not more than 0 or the epsilon less than 1e-9, or a share comes to less than 1e-12.
 
@@ -231,28 +228,29 @@ def spend(
     --------
     >>> edges = edge_source(symmetric=True)
     >>> ends = edges.select(lambda e: e.src)
-    >>> made = spend({"ends": (ends, None), "edges": (edges, [(0, 1)])}, 1, {"ends": 0.3, "edges": 0.7})
+    >>> wanted = {"ends": ends.noisy_count(1), "edges": edges.noisy_count(1, [(0, 1)])}
+    >>> made = spend(wanted, 1, {"ends": 0.3, "edges": 0.7})
     >>> {name: float(measurement.epsilon) for name, measurement in made.items()}
     {'ends': 0.15, 'edges': 0.35}
     """
-    if set(shares) != set(queries):
-        raise PlanError(f"give a share for each of {', '.join(queries)}, and for nothing else")
+    if set(shares) != set(wanted):
+        raise PlanError(f"give a share for each of {', '.join(wanted)}, and for nothing else")
     whole = _down(parse_epsilon(epsilon), NANO)
     if not whole:
         raise EpsilonError("ledgers charge whole nano-epsilon: give an epsilon of at least 1e-9")
-    parts = {name: parse_epsilon(shares[name]) for name in queries}
+    parts = {name: parse_epsilon(shares[name]) for name in wanted}
     total = sum(parts.values())
     made = {}
-    for name, (query, keys) in queries.items():
-        declared = sources([query.plan])
+    for name, measurement in wanted.items():
+        declared = sources([measurement.plan])
         if len(declared) != 1:
             raise PlanError(f"the query {name!r} is over {len(declared)} sources; a method measures one, the edges")
         ((used, declaration),) = declared.items()
-        exact = whole * parts[name] / total / (query.stability()[used] * declaration.unit_weight)
-        price = _down(exact, _GRAIN)
+        moved = measurement.sink.stability(measurement.plan)[used]
+        price = _down(whole * parts[name] / total / (moved * declaration.unit_weight), _GRAIN)
         if price <= 0:
             raise EpsilonError(f"the share of {name!r} leaves it an epsilon of less than 1e-12; raise its share")
-        made[name] = query.noisy_count(price, keys)
+        made[name] = replace(measurement, epsilon=price)
     return made
 
 

@@ -77,11 +77,12 @@ class DegreesThen(Method):
     def measurements(
         self, source: Query, epsilon: object, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
     ) -> dict[str, Measurement]:
-        wanted: dict[str, tuple[Query, Iterable[Value] | None]] = {
-            CCDF: (degree_ccdf(source), None if bounds.degree is None else range(bounds.degree)),
-            SEQUENCE: (degree_sequence(source), None if bounds.nodes is None else range(bounds.nodes)),
+        degrees = None if bounds.degree is None else range(bounds.degree)
+        wanted = {
+            CCDF: degree_ccdf(source).noisy_count(1, degrees),
+            SEQUENCE: degree_sequence(source).noisy_count(1, None if bounds.nodes is None else range(bounds.nodes)),
         }
-        wanted |= {name: (fit.recipe(source), None) for name, fit in self.fits.items()}
+        wanted |= {name: fit.recipe(source).noisy_count(1) for name, fit in self.fits.items()}
         made = spend(wanted, epsilon, self.shares if split is None else split)
         for name, fit in self.fits.items():
             if fit.keys is None and made[name].domain is None:

@@ -3,7 +3,8 @@
 Everything that the figures of a graph need of it follows from three curves: how many nodes have a degree, how clustered
 they are, and how degrees mix along edges. Each has a measurement that carries a large signal for its uses (see
 `wpinq.graphs.tags`), an estimate under a smooth prior (see `estimates`), and a part in the graph that the walk begins
-from (see `cliques`). The walk then fits the closed wedges and the joint degrees that the estimates give.
+from (see `cliques`). One number more, the count of triangles, has a say in the clustering where it is near. The walk
+then fits the closed wedges and the joint degrees that the estimates give.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from wpinq.arrays import Floats
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
 from wpinq.graphs import tags
+from wpinq.graphs.counts import triangle_count
 from wpinq.graphs.limits import tag_weights, wedge_weights
 from wpinq.graphs.synthesis.cliques import clique_graph
 from wpinq.graphs.synthesis.degrees import graphical
@@ -31,17 +33,23 @@ from wpinq.graphs.synthesis.estimates.threads import one_blas_thread
 from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Estimates, Method, answered, spend
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
+from wpinq.measure.subgraph_counts import COUNT as COUNTED
+from wpinq.measure.subgraph_counts import TriangleCount
 from wpinq.query import Query
 from wpinq.synthesis.target import Target
 from wpinq.synthesis.walks import Swaps
 
 MASS, CCDF, CLOSED, JOINT = "degree_mass", "degree_ccdf", "closed_wedges", "joint_degrees"
+COUNT = "triangle_count"
 LARGEST = 2**13
 """Degrees beyond this public number are cut off in tags, unless a bound is given."""
+_PERCENT = {MASS: 8, CCDF: 12, CLOSED: 38, JOINT: 38, COUNT: 4}
 _STANDS_OUT, _LEAST_REACH = 5.0, 20.0
 _JOINT_PRICE = 0.5
 _TAGS_A_COPY = 4
 """Because the limits of coarse tags grow four-fold (see `closed_wedges_by_tag`)."""
+_WITHIN = 0.68
+"""The share of normal noise that is within one standard deviation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,26 +116,29 @@ class Tagged(Method):
 
     @property
     def shares(self) -> dict[str, Fraction]:  # type: ignore[override]
-        """Of the whole epsilon: a quarter for degrees, a fifth of it for their mass by tag; the rest about evenly."""
-        return {MASS: Fraction(1, 20), CCDF: Fraction(1, 5), CLOSED: Fraction(2, 5), JOINT: Fraction(7, 20)}
+        """Of the whole epsilon: a fifth for degrees, a twenty-fifth for the count of triangles; the rest evenly."""
+        return {name: Fraction(percent, 100) for name, percent in _PERCENT.items()}
 
     def measurements(
         self, source: Query, epsilon: object, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
     ) -> dict[str, Measurement]:
+        """As `Method.measurements`. A split without a share for the count of triangles leaves it out."""
         largest = LARGEST if bounds.degree is None else bounds.degree
         fine, coarse = fine_limits(largest), coarse_limits(largest)
-        copies = -(-len(coarse) // _TAGS_A_COPY)  # one tag less than limits, and one more for the lowest
+        places = len(coarse) - 1
+        copies = -(-(places + 1) // _TAGS_A_COPY)  # a place more than there are tags: the lowest takes two
+        closed = tags.closed_wedges_by_tag(source, coarse, copies, _room(places))
         pairs = combinations_with_replacement(range(len(fine) - 1), 2)
-        return spend(
-            {
-                MASS: (tags.degree_mass_by_tag(source, fine), range(len(fine) - 1)),
-                CCDF: (tags.half_degree_ccdf(source), None if bounds.degree is None else range(bounds.degree)),
-                CLOSED: (tags.closed_wedges_by_tag(source, coarse, copies), range(len(coarse) - 1)),
-                JOINT: (tags.joint_degrees_by_tag(source, fine), list(pairs)),
-            },
-            epsilon,
-            self.shares if split is None else split,
-        )
+        degrees = None if bounds.degree is None else range(bounds.degree)
+        wanted = {
+            MASS: tags.degree_mass_by_tag(source, fine).noisy_count(1, range(len(fine) - 1)),
+            CCDF: tags.half_degree_ccdf(source).noisy_count(1, degrees),
+            CLOSED: closed.noisy_count(1, range(places)),
+            JOINT: tags.joint_degrees_by_tag(source, fine).noisy_count(1, pairs),
+        }
+        if split is None or COUNT in split:
+            wanted[COUNT] = triangle_count(source, 1)
+        return spend(wanted, epsilon, self.shares if split is None else split)
 
     def keys(self, name: str, answers: Mapping[str, Answers], bounds: Bounds = UNBOUNDED) -> Iterable[Value]:
         """As `Method.keys`: of the CCDF, up to twice the limit of the highest tag whose mass stands out of noise."""
@@ -141,6 +152,8 @@ class Tagged(Method):
 
     def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
         """As `Method.estimate`: degrees first, then how clustered nodes of a degree are and how degrees mix.
+
+        The count of triangles is not needed: answers of before there was one are estimated without.
 
         The targets are what the last two make of the answers. The answers themselves are noise where there is little
         to count, and a walk that fits them undoes the start. Within the scale of the noise it is the square of a
@@ -161,7 +174,8 @@ class Tagged(Method):
         closed, joint = answered(answers, CLOSED), answered(answers, JOINT)
         largest = int(degrees.max())
         wedges = wedge_weights(coarse_limits(4 ** len(closed) // 2), largest)
-        clustering = estimate_clustering(classes.degrees, wedges, _values(closed), closed.scale)
+        counted = _count(answers[COUNT], largest) if COUNT in answers else None
+        clustering = estimate_clustering(classes.degrees, wedges, _values(closed), closed.scale, counted)
         tagged = tag_weights(fine_limits(2 ** (1 + max(int(j) for _, j in joint.keys))), largest)
         shares = classes.stub_mean(tagged / np.maximum(np.arange(largest + 1), 1)[:, None])
         weights = np.zeros((shares.shape[1],) * 2)
@@ -200,6 +214,29 @@ def coarse_limits(largest: int) -> list[int]:
     while found[-1] < largest:
         found.append(4 * found[-1])
     return found
+
+
+def _room(places: int) -> list[int]:
+    """How the room for closed wedges is divided among so many tags.
+
+    Many pairs have several neighbours of low degree in common, few have many of a degree above 512. Cliques are left
+    untouched by a quarter of a copy, which with three tags or fewer, and one copy, leaves only twice that for the
+    lowest.
+    """
+    low, top = ([4, 2] if places <= _TAGS_A_COPY - 1 else [6, 3]), 5
+    return [*low, *[2] * (top - 2), *[1] * max(0, places - top)][:places]
+
+
+def _count(answers: Answers, largest: int) -> tuple[float, float]:
+    """The released number of triangles, and a deviation that is not too small.
+
+    How much noise there is depends on the most neighbours that two nodes have in common, which nobody bought. There are
+    no more of them than the largest degree, of which there is an estimate.
+    """
+    sink = answers.measurement.sink
+    if not isinstance(sink, TriangleCount):
+        raise AnswersError(f"{COUNT} is to be a count of triangles, as graphs.triangle_count asks for it")
+    return float(answers[COUNTED]), sink.reach(answers.epsilon, largest, _WITHIN)
 
 
 def _values(answers: Answers) -> Floats:

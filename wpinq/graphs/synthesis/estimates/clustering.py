@@ -10,7 +10,9 @@ from wpinq.graphs.synthesis.estimates.splines import curve_basis, evidence_mean,
 _BENDS, _SLOPE, _ITERATIONS = (4.0, 2.0, 1.0, 0.5, 0.25), -0.35, 300
 
 
-def estimate_clustering(degrees: Integers, weights: Floats, closed: Floats, scale: float) -> Floats:
+def estimate_clustering(
+    degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: tuple[float, float] | None = None
+) -> Floats:
     """The share of closed wedges at nodes of each degree that noisy weights of closed wedges make most likely.
 
     The logit of the share is a curve over log2 of the degree. At degree 2 it is 0 give or take 2; its slope there
@@ -29,6 +31,9 @@ def estimate_clustering(degrees: Integers, weights: Floats, closed: Floats, scal
         Weights of closed wedges by tag, plus noise.
     scale : float
         The scale of the noise.
+    triangles : (float, float), optional
+        The number of triangles plus noise, and the standard deviation of that. It counts as one more weight, to which
+        a closed wedge of any degree adds a third.
 
     Returns
     -------
@@ -48,13 +53,17 @@ def estimate_clustering(degrees: Integers, weights: Floats, closed: Floats, scal
     there = there[there > 1]
     if not len(there):
         return found
-    adds = (nodes[there] * there * (there - 1) / 2)[:, None] * weights[there]
-    fits = [fit_curve(np.log2(there), adds, closed, np.sqrt(2) * scale, bend) for bend in _BENDS]
+    wedges = (nodes[there] * there * (there - 1) / 2)[:, None]
+    adds, deviation = wedges * weights[there], np.full(len(closed), np.sqrt(2) * scale)
+    if triangles is not None:
+        count, off = triangles
+        adds, closed, deviation = np.hstack([adds, wedges / 3]), np.append(closed, count), np.append(deviation, off)
+    fits = [fit_curve(np.log2(there), adds, closed, deviation, bend) for bend in _BENDS]
     found[there] = evidence_mean([share for share, _ in fits], [evidence for _, evidence in fits])
     return found
 
 
-def fit_curve(octave: Floats, adds: Floats, closed: Floats, deviation: float, bend: float) -> tuple[Floats, float]:
+def fit_curve(octave: Floats, adds: Floats, closed: Floats, deviation: Floats, bend: float) -> tuple[Floats, float]:
     """The most likely share at each octave, and the logarithm of the evidence: of the chance of `closed`, by Laplace.
 
     `adds`, of shape (octaves, tags), is what a share of 1 would add to each tag.
