@@ -68,3 +68,11 @@ def test_a_rounded_bound_is_never_below_the_exact_one() -> None:
     assert bounds[0] == Fraction(3, 2)
     assert bounds == sorted(bounds)
     assert all(bound <= 2**depth for depth, bound in enumerate(bounds, 1))
+
+
+def test_more_atoms_than_are_told_apart_become_one_that_is_anywhere() -> None:
+    spread = edges.select_many(lambda e: [wp.record(src=e.src + i, dst=e.dst) for i in range(20)])
+    twice = spread.select_many(lambda e: [wp.record(src=e.src, dst=e.dst + i) for i in range(20)])
+    kept, lost = (query.join(query, lambda x: x, lambda y: y, lambda x, y: x) for query in (spread, twice))
+    assert kept.stability()["edges"] == 1  # 20 known records, each a twentieth
+    assert lost.stability()["edges"] == 2  # 400 are too many: keys that nobody knows

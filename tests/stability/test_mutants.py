@@ -18,7 +18,7 @@ def found_out(seed: int) -> bool:
     traps = (trap().data for trap in TRAPS if trap.__name__ != "wide_keys")  # which takes its time
     try:
         return (
-            bool(attack(seed, 500, first=True).faults)
+            bool(attack(seed, 1_000, first=True).faults)
             or any(data.broken() for data in chain(built, traps))
             or bool(attack(seed + 1, CASES, first=True).faults)
         )

@@ -90,7 +90,22 @@ BOUND_OF_ANY_SIGN = Mutant(
 )
 WIDE_KEY = Mutant("a key's first fields are the key", Join, "ceiling", (FIRST_FIELDS,))
 
+DEMAND = sys.modules["wpinq.plan.demand"]
+"""The module, whose name its function takes."""
+
 MUTANTS = (
+    Mutant(
+        "one part pays for all of its batch",
+        DEMAND,
+        "demand",
+        (("owed += max(held.values()) - largest", "owed = max(owed, max(held.values()) - largest)"),),
+    ),
+    Mutant(
+        "what is above a part moves half as far",
+        DEMAND,
+        "demand",
+        (("rate(found)", "rate(found) / (1 if isinstance(cut.operator, Source) else 2)"),),
+    ),
     UNKNOWN_BELOW,
     NULLABLE_PATH,
     LIMIT_IGNORED,
@@ -250,6 +265,10 @@ MUTANTS = (
 )
 
 
+PATCHED = ("wpinq.plan", "tests.support")
+"""Modules that may have taken a function by its name."""
+
+
 @contextmanager
 def planted(mutant: Mutant) -> Iterator[None]:
     """The rules with an error, until the end of the block."""
@@ -269,7 +288,7 @@ def planted(mutant: Mutant) -> Iterator[None]:
     error = property(defined[mutant.function]) if is_property else defined[mutant.function]
     with pytest.MonkeyPatch.context() as patch:
         if inspect.ismodule(mutant.owner):
-            for module in [m for name, m in sys.modules.items() if name.startswith("wpinq.plan")]:
+            for module in [m for name, m in sys.modules.items() if name.startswith(PATCHED)]:
                 for name, held in list(vars(module).items()):
                     if held is original:
                         patch.setattr(module, name, error)
