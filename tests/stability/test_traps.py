@@ -183,6 +183,92 @@ def twice() -> Trap:
     )
 
 
+def either_side() -> Trap:
+    """Two records of one key, one from each side of a Union, weigh as much together as both sides may."""
+    rows = wp.source("rows", src=int, dst=int, facts=["unit_weights"])
+    asked = wp.source("asked", int, facts=["nonnegative"])
+    one = rows.group_by(lambda e: e.src, lambda group: wp.count(group))
+    other = rows.group_by(lambda e: e.src, lambda group: 0 - wp.count(group))
+    joined = one.union(other).join(asked, lambda d: d.key, lambda a: a, lambda d, a: d)
+    return Trap(
+        mutants.LARGER_OF_KEYS,
+        Neighbours(
+            joined,
+            {(0, 0): 1},
+            {(0, 1): 1},
+            {"asked": {0: 999}},
+        ),
+        Fraction(1),
+        Fraction(2),
+        Fraction("1.99"),
+    )
+
+
+def both_directions() -> Trap:
+    """A simple source with its reverse has no direction: with the reverse once more, an edge weighs 2."""
+    rows = wp.source("rows", src=int, dst=int, facts=["unit_weights", "simple"])
+    back = rows.select(lambda e: wp.record(src=e.dst, dst=e.src))
+    twice = rows.union(back).concat(back)
+    nodes = twice.group_by(lambda e: e.src, lambda group: wp.count(group)).select(lambda d: d.key)
+    return Trap(
+        mutants.EITHER_DIRECTION,
+        Neighbours(
+            nodes,
+            {},
+            {(0, 1): 1},
+            {},
+        ),
+        Fraction(1),
+        Fraction(3, 2),
+        Fraction(3, 2),
+    )
+
+
+def part_of_a_key() -> Trap:
+    """A join that weighs 1/2 at each pair of values weighs more at the first of them alone."""
+    rows = wp.source("rows", a=int, b=int, facts=["unit_weights"])
+    asked = wp.source("asked", int, facts=["nonnegative"])
+    pairs = rows.group_by(lambda r: (r.a, r.b), lambda group: wp.count(group))
+    near, far = (rows.select(lambda r, step=step: wp.record(a=r.a, b=r.b + step)) for step in (1, 10))
+    held = pairs.join(near.concat(far), lambda d: d.key, lambda r: (r.a, r.b), lambda d, r: r)
+    joined = held.join(asked, lambda r: r.a, lambda a: a, lambda r, a: a)
+    return Trap(
+        mutants.PART_OF_A_KEY,
+        Neighbours(
+            joined,
+            {(0, 1): 1, (0, 10): 1},
+            {(0, 0): 1},
+            {"asked": {0: HUGE}},
+        ),
+        Fraction(1, 2),
+        Fraction(3, 2),
+        Fraction("0.666"),
+    )
+
+
+def below_zero() -> Trap:
+    """A join with what is below zero goes from nearly -1/2 to nearly 1/2, though it never weighs 1/2."""
+    rows = wp.source("rows", a=int, b=int, facts=["unit_weights"])
+    debts = wp.source("debts", int)
+    nodes = rows.group_by(lambda r: r.a, lambda group: wp.count(group)).select(lambda d: d.key)
+    ends = rows.select(lambda r: r.a)
+    twice = ends.concat(ends)
+    many = twice.concat(twice).concat(twice)
+    joined = nodes.join(many.concat(debts), lambda node: node, lambda a: a, lambda node, a: node)
+    return Trap(
+        mutants.BOUND_OF_ANY_SIGN,
+        Neighbours(
+            joined,
+            {(0, 0): 1},
+            {(0, 1): 1},
+            {"debts": {0: -9}},
+        ),
+        Fraction(1, 2),
+        Fraction(157, 26),
+        Fraction(6, 7),
+    )
+
+
 WIDTH = 64
 
 
@@ -228,6 +314,10 @@ TRAPS: tuple[Callable[[], Trap], ...] = (
     other_pairs,
     many_keys,
     twice,
+    either_side,
+    both_directions,
+    part_of_a_key,
+    below_zero,
     wide_keys,
 )
 

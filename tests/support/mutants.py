@@ -19,7 +19,7 @@ from wpinq.plan import stability
 from wpinq.plan.certify import certify
 from wpinq.plan.moves import ceiling, change, joining, terms
 from wpinq.plan.operator import Combination
-from wpinq.plan.operators import Concat, GroupBy, Intersect, Join, Select, Shave, Source, select_many
+from wpinq.plan.operators import Concat, GroupBy, Intersect, Join, Select, Shave, Source, Union, select_many
 from wpinq.plan.operators.extreme import Extreme
 
 
@@ -70,6 +70,24 @@ LIMIT_IGNORED = Mutant("shares of a list as if it were not cut", select_many.Sel
 RECORD_KEPT = Mutant("a join's records are those that changed", Join, "change", (KEPT_AS_IT_CAME,))
 ONE_UNKNOWN_KEY = Mutant("an unknown key is one key", joining, "at_unknown_keys", ONE_SCALE)
 SAME_EDGES_APART = Mutant("edges twice weigh what edges weigh", Concat, "ceiling", (TWICE_IS_ONCE,))
+LARGER_OF_KEYS = Mutant(
+    "of two sides a key weighs what the heavier does",
+    Union,
+    "ceiling",
+    (("left.a_key[fields] + right.a_key[fields]", "max(left.a_key[fields], right.a_key[fields])"),),
+)
+EITHER_DIRECTION = Mutant(
+    "edges and their reverse are edges", Union, "ceiling", ((" if left.oriented == right.oriented else None", ""),)
+)
+PART_OF_A_KEY = Mutant(
+    "a key is known by one of its fields",
+    ceiling.Ceiling,
+    "at_key",
+    (("if all(record.at(path).known", "if any(record.at(path).known"),),
+)
+BOUND_OF_ANY_SIGN = Mutant(
+    "bounds on weights that may be negative", Join, "change", (("limit = None if signed else self", "limit = self"),)
+)
 WIDE_KEY = Mutant("a key's first fields are the key", Join, "ceiling", (FIRST_FIELDS,))
 
 DEMAND = sys.modules["wpinq.plan.demand"]
@@ -94,6 +112,10 @@ MUTANTS = (
     RECORD_KEPT,
     ONE_UNKNOWN_KEY,
     SAME_EDGES_APART,
+    LARGER_OF_KEYS,
+    EITHER_DIRECTION,
+    PART_OF_A_KEY,
+    BOUND_OF_ANY_SIGN,
     Mutant(
         "half of a GroupBy is forgotten", GroupBy, "change", (("half, half, move.total)", "half, half * 0, half)"),)
     ),
