@@ -73,6 +73,7 @@ CERTIFY = sys.modules["wpinq.plan.certify"]
 """The module, whose name its function takes."""
 
 STABILITY = sys.modules["wpinq.plan.stability"]
+DEMAND = sys.modules["wpinq.plan.demand"]
 
 PATHS = "counts[child.digest] = counts.get(child.digest, 0) + counts[node.digest]"
 
@@ -382,8 +383,8 @@ PLANTS = (
     ),
     Plant(
         "partitions by different keys taken for one",
-        CERTIFY,
-        "demand",
+        DEMAND,
+        "_part_key",
         (("split.digest, operator.key.digest)", "split.digest)"),),
         ("bounds", "stability"),
         ("Concat", "Except"),

@@ -30,6 +30,8 @@ SOURCE = "edges"
 LOST = "the answers tell of fewer than two edges, so the graph is lost in their noise: it takes more epsilon"
 
 _GRAIN = 10**12
+_PLAIN = 10**6
+"""Denominators that people can read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +249,8 @@ def spend(wanted: Mapping[str, Measurement], epsilon: object, shares: Mapping[st
             raise PlanError(f"the query {name!r} is over {len(declared)} sources; a method measures one, the edges")
         ((used, declaration),) = declared.items()
         moved = measurement.sink.stability(measurement.plan)[used]
-        price = _down(whole * parts[name] / total / (moved * declaration.unit_weight), _GRAIN)
+        price = whole * parts[name] / total / (moved * declaration.unit_weight)
+        price = price if price.denominator <= _PLAIN else _down(price, _GRAIN)  # so that bills add up to what was asked
         if price <= 0:
             raise EpsilonError(f"the share of {name!r} leaves it an epsilon of less than 1e-12; raise its share")
         made[name] = replace(measurement, epsilon=price)
