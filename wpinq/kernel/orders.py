@@ -64,13 +64,16 @@ class Order:
     def terms(self, scope: Callable[[Node], str]) -> Terms:
         """The terms on which it is released, for the record: what it would cost by itself."""
         measurement = self.measurement
-        alone = demand([measurement.asked], scope=scope)
-        declared = certify(measurement.plan).sources
+        certificate, stability = certify(measurement.plan), measurement.sink.stability(measurement.plan)
+        declared = certificate.sources
         moves: dict[str, dict[str, Fraction]] = {}
-        for name, asked in alone.sources.items():
-            moves.setdefault(declared[name].account, {})[name] = asked / measurement.epsilon
-        parts = tuple((key, alone.parts[key]) for key in chain_of_parts(measurement.plan, scope))
-        return Terms(measurement.sink.noise, self.scale, moves, charges(alone.sources, declared), parts)
+        for name, moved in stability.items():
+            moves.setdefault(declared[name].account, {})[name] = moved
+        owed = charges({name: moved * measurement.epsilon for name, moved in stability.items()}, declared)
+        chain = chain_of_parts(measurement.plan, scope) if certificate.output.splits else ()
+        asked = demand([measurement.asked], scope=scope).parts if chain else {}
+        parts = tuple((key, asked[key]) for key in chain)
+        return Terms(measurement.sink.noise, self.scale, moves, owed, parts)
 
     def as_paid(self, paid: Callable[[Iterable[str]], Collection[str]]) -> Order:
         """The order as the ledger has it: under a former scale, where it was released so and not anew."""

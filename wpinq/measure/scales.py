@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from wpinq.errors import EpsilonError
 from wpinq.plan.certify import Certificate
@@ -37,6 +38,7 @@ def round_up(number: Fraction, what: str) -> float:
     return rounded if rounded >= number else math.nextafter(rounded, math.inf)
 
 
+@lru_cache(maxsize=1024, typed=True)  # a float that equals a Fraction is refused all the same
 def laplace_scale(epsilon: Fraction, slack: Fraction) -> float:
     """The scale of Laplace noise for a query: the least float that is at least `(1 + slack) / epsilon`.
 

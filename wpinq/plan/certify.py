@@ -155,6 +155,16 @@ class Certificate:
         `1 + η' = (1 + H) · max(1, 2ⁿ⁺¹ η / H)`: rounding then takes no more than a share H of what is paid, whatever
         the parts. `docs/privacy.md` has the proof.
         """
+        known = self._slacks.get((readouts, exact, by_uses))
+        if known is None:
+            known = self._slacks[readouts, exact, by_uses] = self._slack(readouts, exact, by_uses)
+        return known
+
+    @cached_property
+    def _slacks(self) -> dict[tuple[int, bool, bool], Fraction]:
+        return {}
+
+    def _slack(self, readouts: int, exact: bool, by_uses: bool) -> Fraction:
         moved = self.uses if by_uses else self.stability
         least = min(source.unit_weight * min(1, moved[name]) for name, source in self.sources.items())
         readout_error = readouts * SUM_ROUNDOFFS * UNIT_ROUNDOFF * self.output.mass
