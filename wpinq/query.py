@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from numbers import Integral, Number
-from typing import Any
+from typing import Any, overload
 
 from wpinq.display.explanation import explain_plan
 from wpinq.engines.contract import DEFAULT_ENGINE
@@ -25,6 +25,7 @@ from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import (
     Choose,
     GeometricCount,
+    ListedMeasurement,
     Measurement,
     NoisyAverage,
     NoisyCount,
@@ -161,7 +162,7 @@ def _person(name: str, told: Mapping[str, Any]) -> Person | None:
     return Person(told["person"], at_most, told.get("nested", False), told.get("account", ""))
 
 
-def rows_a_person(source: Query, epsilon: object, quantile: object = "0.95") -> Measurement:
+def rows_a_person(source: Query, epsilon: object, quantile: object = "0.95") -> ListedMeasurement:
     """A quantile of how many rows a person has, to choose `at_most` by: bought, never looked up.
 
     Parameters
@@ -312,6 +313,12 @@ class Query(Planned):
 
     # --- sinks ------------------------------------------------------------------------------------------------------
 
+    @overload
+    def noisy_count(self, epsilon: object, over: Iterable[object]) -> ListedMeasurement: ...
+
+    @overload
+    def noisy_count(self, epsilon: object, over: None = None) -> Measurement: ...
+
     def noisy_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
         """Every weight plus Laplace noise of scale 1/ε.
 
@@ -332,6 +339,12 @@ class Query(Planned):
         """
         domain = certify(self.plan).domain if over is None else check_domain(over, self.plan.type)
         return Measurement(self.plan, NoisyCount(), parse_epsilon(epsilon), domain, self.reading)
+
+    @overload
+    def geometric_count(self, epsilon: object, over: Iterable[object]) -> ListedMeasurement: ...
+
+    @overload
+    def geometric_count(self, epsilon: object, over: None = None) -> Measurement: ...
 
     def geometric_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
         """Every weight plus double-geometric noise, where the plan proves that all weights lie on a lattice.
@@ -367,7 +380,7 @@ class Query(Planned):
         sink = GeometricCount(certify(self.plan).require_lattice())
         return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
-    def noisy_sum(self, epsilon: object, value: UserFunction, lower: float, upper: float) -> Measurement:
+    def noisy_sum(self, epsilon: object, value: UserFunction, lower: float, upper: float) -> ListedMeasurement:
         """The sum over records of weight times clamped value, plus noise.
 
         `Σ_x A(x) · min(upper, max(lower, value(x))) + Lap(max(|lower|, |upper|)/ε)`; a null value adds 0.
@@ -383,9 +396,9 @@ class Query(Planned):
         """
         low, high = check_range(lower, upper)
         plan = self.select_many(sum_elements(value, low, high)).plan
-        return Measurement(plan, NoisySum(low, high), parse_epsilon(epsilon), ("sum",), self.reading)
+        return ListedMeasurement(plan, NoisySum(low, high), parse_epsilon(epsilon), ("sum",), self.reading)
 
-    def noisy_average(self, epsilon: object, value: UserFunction, lower: float, upper: float) -> Measurement:
+    def noisy_average(self, epsilon: object, value: UserFunction, lower: float, upper: float) -> ListedMeasurement:
         """The average of clamped values, each record counting by its weight.
 
         A noisy sum about the middle of the range over a noisy count, both from one query whose records give half
@@ -404,9 +417,9 @@ class Query(Planned):
         if low == high:
             raise PlanError("noisy_average needs lower < upper")
         plan = self.select_many(average_elements(value, low, high)).plan
-        return Measurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
+        return ListedMeasurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
 
-    def most_common(self, epsilon: object, candidates: Iterable[object]) -> Measurement:
+    def most_common(self, epsilon: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The heaviest of public candidates, as far as noise lets it be told, with the weight as score.
 
         Parameters
@@ -419,7 +432,7 @@ class Query(Planned):
         """
         return self._choose(epsilon, candidates, Choose("weight"))
 
-    def quantile(self, epsilon: object, q: object, candidates: Iterable[object]) -> Measurement:
+    def quantile(self, epsilon: object, q: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The candidate that best cuts the weight at quantile q, as far as noise lets it be told.
 
         `score(c) = min(0, q·(M+R) − (1−q)·L, (1−q)·(L+M) − q·R)`, with L, M and R the weight before, at and after c.
@@ -443,15 +456,15 @@ class Query(Planned):
             raise PlanError(f"a quantile lies between 0 and 1, not {q!r}")
         return self._choose(epsilon, candidates, Choose("quantile", exact))
 
-    def median(self, epsilon: object, candidates: Iterable[object]) -> Measurement:
+    def median(self, epsilon: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The candidate that best halves the weight: `quantile` at 1/2."""
         return self.quantile(epsilon, Fraction(1, 2), candidates)
 
-    def _choose(self, epsilon: object, candidates: Iterable[object], sink: Sink) -> Measurement:
+    def _choose(self, epsilon: object, candidates: Iterable[object], sink: Sink) -> ListedMeasurement:
         domain = check_domain(candidates, self.plan.type)
         if not domain:
             raise PlanError("a choice needs at least one candidate")
-        return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
+        return ListedMeasurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
     # --- cost and explanation -----------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ Noise comes from the operating system, so these tests cannot be seeded. Each sta
 chance with a probability of at most 1e-9; sample sizes are fixed.
 """
 
+import io
 import math
 import random
 import sys
@@ -491,8 +492,9 @@ def test_an_exponential_coin_of_any_exponent_is_exact_at_its_ties() -> None:
     expected = coin.leading(2 * WORD)
     words = [expected >> WORD, expected & 2**WORD - 1]
     for last, heads in ((words[1] - 1, True), (words[1] + 1, False)):
-        drawn = iter([words[0], last, 0])  # exp(-2.5): heads of exp(-2), decided by its second word, then of exp(-0.5)
-        assert exponential_coin(Fraction(5, 2), lambda count: next(drawn).to_bytes(count, "little")) == heads
+        # exp(-2.5): heads of exp(-2), decided by its second word, then of exp(-0.5)
+        tape = io.BytesIO(b"".join(word.to_bytes(4, "little") for word in (words[0], last, 0)))
+        assert exponential_coin(Fraction(5, 2), tape.read) == heads
 
 
 def test_selection_edges() -> None:

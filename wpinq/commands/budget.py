@@ -12,6 +12,7 @@ from wpinq.kernel.charge import budget_to_nano, from_nano
 from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.ledger_history import Entry
 from wpinq.kernel.ledger_tables import Account
+from wpinq.kernel.statement import Balance, Event
 from wpinq.measure.delta_reading import NO_PROMISE, parse_delta
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 
@@ -51,22 +52,13 @@ def run(options: argparse.Namespace) -> None:
     if not accounts:
         print("no source has a budget in this ledger: nothing was protected yet, and nothing is spent")
     for account in accounts:
-        payer, _, table = account.name.partition("/")
-        if table:
-            print(f"{account.name}: paid by {payer}; protects {account.unit}")
-            continue
-        print(
-            f"{account.name}: spent {format_epsilon(from_nano(account.spent))} of "
-            f"{format_epsilon(from_nano(account.budget))}, {format_epsilon(from_nano(account.remaining))} remaining; "
-            f"protects {account.unit}"
-        )
-        if delta is not None:
+        print(Balance.of(account))
+        if account.name in readings and delta is not None:
             print(f"  read at delta {format_epsilon(delta)}: {format_epsilon(readings[account.name])}")
     if readings:
         print(NO_PROMISE)
     for entry in history:
-        amount = format_epsilon(from_nano(entry.amount))
-        print(f"  {entry.sequence} {entry.time} {entry.kind} {entry.source} {amount} {entry.description}".rstrip())
+        print(f"  {Event.of(entry)}")
     if options.verify:
         print("The ledger is whole: its hash chain and its sums hold.")
 
@@ -77,5 +69,5 @@ def _account(account: Account) -> dict[str, str]:
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
-    known = {name: getattr(entry, name) for name in ("sequence", "time", "kind", "source")}
-    return {**known, "amount": str(from_nano(entry.amount)), "description": entry.description}
+    known = {name: getattr(entry, name) for name in ("sequence", "time", "kind", "source", "description", "label")}
+    return {**known, "amount": str(from_nano(entry.amount))}

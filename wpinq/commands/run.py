@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from wpinq.commands.arguments import add_engine, add_parameters, column_names, is_new, load_program, pairs
-from wpinq.commands.exits import NotSaved, UsageError
+from wpinq.commands.exits import NotSaved, UsageError, check_stdout, tell, unwritten
 from wpinq.display.table import answers_table
 from wpinq.engines.contract import find_engine
+from wpinq.errors import WpinqError
 from wpinq.ingest import EdgeList
 from wpinq.ingest.files import format_of
 from wpinq.kernel.charge import budget_to_nano
@@ -25,6 +26,8 @@ from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
+from wpinq.measure.labels import check_label
+from wpinq.measure.measurement import ListedMeasurement, Measurement
 from wpinq.plan.node import sources
 
 _EDGE_OPTIONS: dict[str, dict[str, Any]] = {
@@ -61,11 +64,15 @@ def add_parser(commands: Any) -> None:
     made.add_argument("--rows", type=int, default=20, metavar="N", help=printed)
     named = "name the steps on stderr, with times, which tell of the data"
     made.add_argument("--progress", action="store_true", help=named)
+    noted = "written beside the debit, in clear: at most 200 characters, and nothing from the data"
+    made.add_argument("--label", metavar="TEXT", help=noted)
     made.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """The command."""
+    check_stdout()
+    label = check_label(options.label)
     if options.rows < 0:
         raise UsageError("--rows is at least 0, which prints all")
     program = load_program(options)
@@ -104,18 +111,25 @@ def run(options: argparse.Namespace) -> None:
     if options.save is not None:
         _prepare_folder(options.save)
     if not options.json:
-        print(f"The bill:\n{bill}\n\nEngine: {options.engine}.\n")
+        print(
+            f"The bill:\n{bill}\n\nEngine: {options.engine}.\n", flush=True
+        )  # if it cannot be written, nothing is spent
     limits = {"memory_limit": options.memory_limit, "threads": options.threads}
     with Session(options.ledger, engine=options.engine, on_step=_named_steps(options), **limits) as session:
         if new:
-            print(f"new ledger: {options.ledger}", file=sys.stderr)
+            tell(f"new ledger: {options.ledger}")
         for name, source in bill.sources.items():
             budget = budgets[source.account]
             session.protect(program.sources[name], data[name], budget=budget, version=versions.get(name))
-        released = session.release(list(measurements.values()))
-        remaining = {name: session.remaining(name) for name in bill}
-    # every measurement has a domain, so that none of them is a Release, which waits for keys
-    answers = dict(zip(measurements, cast("list[Answers]", released), strict=True))
+        try:
+            answers = session.release({name: _listed(each) for name, each in measurements.items()}, label=label)
+            remaining = {name: session.remaining(name) for name in bill}
+        except (WpinqError, KeyboardInterrupt):
+            if spent := _spent(session.debited):
+                tell(f"wpinq: this run spent {spent}")
+            raise
+        spent = _spent(session.debited) or "nothing"
+    replayed = all(name in versions for name in bill.sources)
     try:
         if options.json:
             tables = {name: table.to_json() for name, table in answers.items()}
@@ -123,9 +137,45 @@ def run(options: argparse.Namespace) -> None:
             print(json.dumps({"bill": costs, "answers": tables, "remaining": left}, indent=1), flush=True)
         else:
             _print_answers(answers, remaining, budgets, options.rows)
-    finally:  # also when the reader of the output went away: the answers are paid for
-        if options.save is not None:
-            _save(answers, options.save)
+    except (OSError, KeyboardInterrupt) as error:  # paid for, so they are kept, whatever became of the output
+        consequence = f"this run spent {spent}. {_kept(answers, options, replayed)}"
+        if isinstance(error, OSError):
+            raise unwritten(error, consequence) from None
+        tell(f"wpinq: {consequence}")
+        raise
+    if options.save is not None and (unsaved := _save(answers, options.save)):
+        raise NotSaved(
+            f"cannot write to {options.save}, so not saved: {', '.join(unsaved)}; this run spent {spent}. "
+            f"{_AGAIN if replayed else 'Keep what was printed'}"
+        )
+
+
+_AGAIN = "The same command gives the same answers again, for nothing"
+
+
+def _listed(measurement: Measurement) -> ListedMeasurement:
+    return cast("ListedMeasurement", measurement)  # all have public keys: it was checked
+
+
+def _spent(debited: Mapping[str, Fraction]) -> str:
+    return ", ".join(f"{format_epsilon(epsilon)} of {name}" for name, epsilon in debited.items() if epsilon)
+
+
+def _kept(answers: Mapping[str, Answers], options: argparse.Namespace, replayed: bool) -> str:
+    """How to have answers that could not be printed: from the folder for them, from the ledger, or from beside it."""
+    folder: Path = options.save or options.ledger.with_name(options.ledger.name + ".unprinted")
+    if replayed and options.save is None:
+        return _AGAIN
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        if not _save(answers, folder):
+            return f"The answers are saved in {folder}"
+    if replayed:
+        return _AGAIN
+    return (
+        f"The answers could not be saved in {folder} either, and are lost. With --data-version the same command gives "
+        "the same answers again, for nothing"
+    )
 
 
 def _prepare_folder(folder: Path) -> None:
@@ -147,22 +197,22 @@ def _print_answers(
         print(f"Remaining budget of {name}: {format_epsilon(left)} of {budgets[name]}", flush=True)
 
 
-def _save(answers: Mapping[str, Answers], folder: Path) -> None:
+def _save(answers: Mapping[str, Answers], folder: Path) -> list[str]:
+    """Save answers, each to its file; the names of those that could not be."""
     unsaved = []
     for name, table in answers.items():
         try:
             table.save(folder / f"{name}.json")
         except OSError:
             unsaved.append(name)
-    if unsaved:
-        raise NotSaved(f"cannot write to {folder}, so not saved: {', '.join(unsaved)}; keep what was printed")
+    return unsaved
 
 
 def _named_steps(options: argparse.Namespace) -> Callable[[str], None] | None:
     if not options.progress:
         return None
     start = time.monotonic()
-    return lambda step: print(f"[{time.monotonic() - start:7.1f} s] {step}", file=sys.stderr)
+    return lambda step: tell(f"[{time.monotonic() - start:7.1f} s] {step}")
 
 
 def _data(name: str, file: str, options: str | None, columns: str | None) -> object:

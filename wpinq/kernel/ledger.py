@@ -178,7 +178,7 @@ class Ledger:
         with self._file.reading() as connection:
             return tables.all_accounts(connection)
 
-    def debit(self, measurements: Mapping[str, str], price: Price) -> frozenset[str]:
+    def debit(self, measurements: Mapping[str, str], price: Price, label: str = "") -> frozenset[str]:
         """Pay, in one transaction, for the measurements that were never paid for.
 
         Parameters
@@ -188,6 +188,8 @@ class Ledger:
         price : callable
             Called at most once, with the digests that are new and a function that gives the stored demands of a
             partition; it must be quick, and must not use the ledger. Other writers wait for it.
+        label : str
+            What to write beside the debit; nothing depends on it.
 
         Returns
         -------
@@ -212,7 +214,7 @@ class Ledger:
             charges = tables.affordable(connection, pricing.charges)
             parts = tables.raised(connection, pricing.parts)
             descriptions = {digest: " ".join(measurements[digest].split()) for digest in new}
-            content = {"measurements": descriptions, "parts": parts}
+            content = {"measurements": descriptions, "parts": parts, **({"label": label} if label else {})}
             for name, charge in charges:
                 releases = ledger_releases.recorded(pricing.terms, name)
                 ledger_history.append(connection, "debit", name, charge, content | releases)

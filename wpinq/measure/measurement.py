@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from wpinq.engines.contract import sides_of
 from wpinq.errors import AnswersError, PlanError
@@ -271,6 +271,17 @@ class Measurement:
 
     def __reduce__(self) -> Any:
         return _unpickle, (plan_to_json(self.plan), self.sink, self.epsilon, self.domain, self.reading)
+
+
+if TYPE_CHECKING:
+
+    class ListedMeasurement(Measurement):
+        """A measurement that has its public keys, so that a session gives Answers: for type checkers alone."""
+
+        domain: tuple[Value, ...]
+
+else:
+    ListedMeasurement = Measurement
 
 
 def _unpickle(plan: Mapping[str, Any], *rest: Any) -> Measurement:
