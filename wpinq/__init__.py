@@ -37,6 +37,8 @@ from wpinq.measure.bill import bill as bill
 from wpinq.measure.bill import fit_to_budget as fit_to_budget
 from wpinq.measure.measurement import ListedMeasurement as ListedMeasurement
 from wpinq.measure.measurement import Measurement as Measurement
+from wpinq.measure.statement import Balance as Balance
+from wpinq.measure.statement import Event as Event
 from wpinq.public import evaluate as evaluate
 from wpinq.public import simulate as simulate
 from wpinq.query import Query as Query

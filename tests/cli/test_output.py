@@ -132,7 +132,9 @@ def test_a_failed_evaluation_says_what_it_cost(
 
 def test_signs_that_the_terminal_lacks_cost_no_answers(tmp_path: Path) -> None:
     program, words = tmp_path / "p.wpq", tmp_path / "w.csv"
-    program.write_text('source w(t: str) with unit = "Ä";\nvar n = w.Select(r => r.t).NoisyCount(1, over: ["ä"]);\n', encoding="utf-8")
+    program.write_text(
+        'source w(t: str) with unit = "Ä";\nvar n = w.Select(r => r.t).NoisyCount(1, over: ["ä"]);\n', encoding="utf-8"
+    )
     words.write_text("t\nä\n", encoding="utf-8")
     arguments = ["run", str(program), "--source", f"w={words}", "--budget", "w=1", "--ledger", "l.db"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}

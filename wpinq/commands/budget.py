@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.commands.arguments import pairs
-from wpinq.kernel.charge import budget_to_nano, from_nano
+from wpinq.kernel.charge import budget_to_nano
 from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.ledger_history import Entry
-from wpinq.kernel.ledger_tables import Account
-from wpinq.kernel.statement import Balance, Event
 from wpinq.measure.delta_reading import NO_PROMISE, parse_delta
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
+from wpinq.measure.statement import Balance, Event
 
 
 def add_parser(commands: Any) -> None:
@@ -38,12 +36,12 @@ def run(options: argparse.Namespace) -> None:
             ledger.verify()
         for name, budget in budgets.items():
             ledger.set_budget(name, budget)
-        accounts = ledger.accounts()
-        payers = [account.name for account in accounts if "/" not in account.name]
+        accounts = ledger.balances()
+        payers = [each.account for each in accounts if "/" not in each.account]
         readings = {} if delta is None else {name: ledger.spent_at(name, delta) for name in payers}
-        history = [entry for entry in ledger.entries() if entry.kind != "answers"] if options.history else []
+        history = ledger.events() if options.history else ()
     if options.json:
-        shown: dict[str, Any] = {"accounts": list(map(_account, accounts)), "history": list(map(_entry, history))}
+        shown: dict[str, Any] = {"accounts": list(map(_account, accounts)), "history": list(map(_event, history))}
         if delta is not None:
             spent = {name: str(epsilon) for name, epsilon in readings.items()}
             shown["reading"] = {"delta": str(delta), "spent": spent, "note": NO_PROMISE}
@@ -51,23 +49,23 @@ def run(options: argparse.Namespace) -> None:
         return
     if not accounts:
         print("no source has a budget in this ledger: nothing was protected yet, and nothing is spent")
-    for account in accounts:
-        print(Balance.of(account))
-        if account.name in readings and delta is not None:
-            print(f"  read at delta {format_epsilon(delta)}: {format_epsilon(readings[account.name])}")
+    for each in accounts:
+        print(each)
+        if each.account in readings and delta is not None:
+            print(f"  read at delta {format_epsilon(delta)}: {format_epsilon(readings[each.account])}")
     if readings:
         print(NO_PROMISE)
     for entry in history:
-        print(f"  {Event.of(entry)}")
+        print(f"  {entry}")
     if options.verify:
         print("The ledger is whole: its hash chain and its sums hold.")
 
 
-def _account(account: Account) -> dict[str, str]:
-    numbers = {name: str(from_nano(getattr(account, name))) for name in ("budget", "spent", "remaining")}
-    return {"source": account.name, "unit": account.unit, "unit_weight": str(account.unit_weight), **numbers}
+def _account(balance: Balance) -> dict[str, str]:
+    numbers = {name: str(getattr(balance, name)) for name in ("unit_weight", "budget", "spent", "remaining")}
+    return {"source": balance.account, "unit": balance.unit, **numbers}
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
-    known = {name: getattr(entry, name) for name in ("sequence", "time", "kind", "source", "description", "label")}
-    return {**known, "amount": str(from_nano(entry.amount))}
+def _event(event: Event) -> dict[str, Any]:
+    known = {name: getattr(event, name) for name in ("sequence", "time", "kind", "description", "label")}
+    return {**known, "source": event.account, "amount": str(event.amount)}

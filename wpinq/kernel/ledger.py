@@ -24,6 +24,7 @@ from wpinq.kernel.ledger_history import Entry, decimal_epsilon
 from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.ledger_tables import Account, PartsOf, Price, Pricing
 from wpinq.measure import delta_reading
+from wpinq.measure.statement import Balance, Event
 
 __all__ = ["Account", "Entry", "Ledger", "PartsOf", "Price", "Pricing", "Terms"]
 
@@ -323,6 +324,23 @@ class Ledger:
                 return
             yield from page
             after = page[-1].sequence
+
+    def balances(self) -> tuple[Balance, ...]:
+        """How the budgets of all accounts stand, by name, in epsilon."""
+        return tuple(
+            Balance(each.name, each.unit, each.unit_weight, from_nano(each.budget), from_nano(each.spent))
+            for each in self.accounts()
+        )
+
+    def events(self) -> tuple[Event, ...]:
+        """The history in epsilon: all entries but those that store answers."""
+        return tuple(
+            Event(
+                each.sequence, each.time, each.kind, each.source, from_nano(each.amount), each.description, each.label
+            )
+            for each in self.entries()
+            if each.kind != "answers"
+        )
 
     def verify(self) -> None:
         """Compute the hash chain again, and check every account, demand and answer against the entries.

@@ -30,13 +30,13 @@ from wpinq.kernel.ledger import Account, Ledger, Pricing
 from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, chosen, counted, noisy, prepare
 from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
-from wpinq.kernel.statement import Balance, Event
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.labels import check_label
 from wpinq.measure.measurement import Choose, ListedMeasurement, Measurement, check_text
+from wpinq.measure.statement import Balance, Event
 from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.arithmetic import FLOAT, Weights
 from wpinq.plan.demand import charges, demand
@@ -270,12 +270,12 @@ class Session:
         2 ... debit words 0.25 NoisyCount(0.25)  "a first look"
         """
         self._check_open()
-        return tuple(map(Balance.of, self._ledger.accounts()))
+        return self._ledger.balances()
 
     def history(self) -> tuple[Event, ...]:
         """What happened to the accounts of the ledger, ever: opened, set to another budget, debited."""
         self._check_open()
-        return tuple(Event.of(entry) for entry in self._ledger.entries() if entry.kind != "answers")
+        return self._ledger.events()
 
     @property
     def debited(self) -> dict[str, Fraction]:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wpinq.kernel.charge import from_nano
-from wpinq.kernel.ledger_history import Entry
-from wpinq.kernel.ledger_tables import Account
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.labels import escaped
 
@@ -33,12 +30,6 @@ class Balance:
     unit_weight: Fraction
     budget: Fraction
     spent: Fraction
-
-    @staticmethod
-    def of(account: Account) -> Balance:
-        """That of an account in the ledger."""
-        amounts = from_nano(account.budget), from_nano(account.spent)
-        return Balance(account.name, account.unit, account.unit_weight, *amounts)
 
     @property
     def remaining(self) -> Fraction:
@@ -84,12 +75,6 @@ class Event:
     amount: Fraction
     description: str
     label: str
-
-    @staticmethod
-    def of(entry: Entry) -> Event:
-        """That of an entry of the ledger."""
-        amount = from_nano(entry.amount)
-        return Event(entry.sequence, entry.time, entry.kind, entry.source, amount, entry.description, entry.label)
 
     def __repr__(self) -> str:
         line = (
