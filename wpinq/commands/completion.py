@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-SHELLS = ("bash", "zsh", "tcsh")
+SHELLS = ("bash", "zsh")
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
