@@ -314,7 +314,7 @@ def test_answers_are_printed_when_they_cannot_be_saved(
     assert run(program, tmp_path / "l.db", "--save", str(tmp_path / "saved")) == 8
     captured = capsys.readouterr()
     assert "Remaining budget of edges: 4 of 5" in captured.out
-    assert captured.err.splitlines()[1].endswith("not saved: nodes; this run spent 1 of edges. Keep what was printed")
+    assert captured.err.splitlines()[1].endswith("saved/nodes.json; this run spent 1 of edges. Keep what was printed")
     assert (tmp_path / "saved" / "parity.json").exists()
 
 

@@ -142,3 +142,75 @@ def test_signs_that_the_terminal_lacks_cost_no_answers(tmp_path: Path) -> None:
     done = subprocess.run(words_, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     assert "\\u00e4" in done.stdout and "protects \\xc4" in done.stdout
+
+
+# --- rows in files ---
+
+
+TABLE = """
+source sales(city: str, year: int) with facts = [unit_weights];
+var rows = sales.Select(s => new { city = s.city, year = s.year })
+    .NoisyCount(0.5, over: [("York, or \\"so\\"", 1), ("Ulm", 2)]);
+var years = sales.Select(s => s.year).Quantile(0.5, 0.5, over: range(0, 3));
+"""
+
+
+def sales(folder: Path, *more: str) -> int:
+    (folder / "t.wpq").write_text(TABLE)
+    (folder / "s.csv").write_text("city,year\nUlm,2\nBonn,1\n")
+    told = ["--source", f"sales={folder / 's.csv'}", "--budget", "sales=9", "--ledger", str(folder / "s.db")]
+    return main(["run", str(folder / "t.wpq"), *told, *more])
+
+
+def test_rows_in_csv_and_parquet_are_those_of_the_data_frame(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    files = [("rows", "r.csv"), ("rows", "r.parquet"), ("years", "y.csv"), ("years", "y.parquet")]
+    for name, file in files:
+        version = ["--data-version", "sales=1", "--save", str(tmp_path / "saved")]
+        assert sales(tmp_path, *version, "--output", f"{name}={tmp_path / file}") == 0
+        read = pandas.read_csv if file.endswith("csv") else pandas.read_parquet
+        frame = wp.Answers.load(tmp_path / "saved" / f"{name}.json").to_pandas()
+        keys = ["city", "year"] if name == "rows" else []
+        assert list(frame) == [*keys, "estimate", "low", "high", "kind"]
+        written = read(tmp_path / file)
+        assert written.astype(object).where(written.notna(), None).values.tolist() == frame.values.tolist()
+
+
+def test_one_release_needs_no_name(command: list[str], tmp_path: Path) -> None:
+    assert main([*command, "--output", str(tmp_path / "n.csv")]) == 0
+    assert len((tmp_path / "n.csv").read_text().splitlines()) == 3001
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("r.csv", "--output rows=FILE.csv; it has rows, years"),
+        ("cities=r.csv", "so name one"),
+        ("rows=r.xlsx", "name a .csv or a .parquet file"),
+        ("rows=no/such/r.csv", "cannot write no/such/r.csv"),
+    ],
+)
+def test_an_output_that_cannot_be_is_found_first(
+    given: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sales(tmp_path, "--output", given) == 2
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "s.db").exists()
+
+
+@full
+def test_an_output_on_a_full_disk_costs_no_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "r.csv").mkdir()  # put in the way after the check
+    assert sales(tmp_path, "--output", f"rows={tmp_path / 'r.csv'}") == 2
+    (tmp_path / "r.csv").rmdir()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(
+            "wpinq.synthesis.checkpoint.os.fsync", lambda _: os.write(os.open("/dev/full", os.O_WRONLY), b"x")
+        )
+        patched.setattr("wpinq.kernel.ledger_file.os.fsync", os.fsync)
+        assert sales(tmp_path, "--output", f"rows={tmp_path / 'r.csv'}") == 8
+    said = capsys.readouterr()
+    assert "Remaining budget of sales" in said.out
+    assert "r.csv; this run spent 1 of sales. Keep what was printed" in said.err
+    assert sorted(path.name for path in tmp_path.iterdir() if "r.csv" in path.name) == []

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from wpinq.commands.arguments import add_engine, add_parameters, column_names, is_new, load_program, pairs
 from wpinq.commands.exits import NotSaved, UsageError, check_stdout, tell, unwritten
+from wpinq.commands.output import output_files, write_answers
 from wpinq.display.table import answers_table
 from wpinq.engines.contract import find_engine
 from wpinq.errors import WpinqError
@@ -60,6 +61,10 @@ def add_parser(commands: Any) -> None:
     made.add_argument("--threads", type=int, metavar="N", help="of duckdb; all there are unless given")
     made.add_argument("--json", action="store_true", help="print answers, bill and budgets as JSON")
     made.add_argument("--save", type=Path, metavar="FOLDER", help="save the answers of each measurement there")
+    by_file = (
+        "write the rows of a release there: fields of the key, estimate, low, high, kind; NAME= where there are several"
+    )
+    by_name("--output", metavar="[NAME=]FILE.csv|.parquet", help=by_file)
     printed = "rows of a table to print, 0 for all (default 20)"
     made.add_argument("--rows", type=int, default=20, metavar="N", help=printed)
     named = "name the steps on stderr, with times, which tell of the data"
@@ -107,6 +112,7 @@ def run(options: argparse.Namespace) -> None:
     bill = Bill(measurements)
     for measurement in measurements.values():
         find_engine(options.engine).check(measurement.plan)
+    outputs = output_files(options.output, measurements)
     new = is_new(options.ledger)
     if options.save is not None:
         _prepare_folder(options.save)
@@ -143,11 +149,15 @@ def run(options: argparse.Namespace) -> None:
             raise unwritten(error, consequence) from None
         tell(f"wpinq: {consequence}")
         raise
-    if options.save is not None and (unsaved := _save(answers, options.save)):
-        raise NotSaved(
-            f"cannot write to {options.save}, so not saved: {', '.join(unsaved)}; this run spent {spent}. "
-            f"{_AGAIN if replayed else 'Keep what was printed'}"
-        )
+    unsaved = [] if options.save is None else [str(options.save / f"{n}.json") for n in _save(answers, options.save)]
+    for name, path in outputs.items():
+        try:
+            write_answers(answers[name], path)
+        except OSError:
+            unsaved.append(str(path))
+    if unsaved:
+        again = _AGAIN if replayed else "Keep what was printed"
+        raise NotSaved(f"not written: {', '.join(unsaved)}; this run spent {spent}. {again}")
 
 
 _AGAIN = "The same command gives the same answers again, for nothing"
