@@ -208,7 +208,6 @@ def test_an_output_on_a_full_disk_costs_no_answers(tmp_path: Path, capsys: pytes
         patched.setattr(
             "wpinq.synthesis.checkpoint.os.fsync", lambda _: os.write(os.open("/dev/full", os.O_WRONLY), b"x")
         )
-        patched.setattr("wpinq.kernel.ledger_file.os.fsync", os.fsync)
         assert sales(tmp_path, "--output", f"rows={tmp_path / 'r.csv'}") == 8
     said = capsys.readouterr()
     assert "Remaining budget of sales" in said.out

@@ -61,9 +61,7 @@ def add_parser(commands: Any) -> None:
     made.add_argument("--threads", type=int, metavar="N", help="of duckdb; all there are unless given")
     made.add_argument("--json", action="store_true", help="print answers, bill and budgets as JSON")
     made.add_argument("--save", type=Path, metavar="FOLDER", help="save the answers of each measurement there")
-    by_file = (
-        "write the rows of a release there: fields of the key, estimate, low, high, kind; NAME= where there are several"
-    )
+    by_file = "write the rows of a release there: fields of the key, estimate, low, high, kind"
     by_name("--output", metavar="[NAME=]FILE.csv|.parquet", help=by_file)
     printed = "rows of a table to print, 0 for all (default 20)"
     made.add_argument("--rows", type=int, default=20, metavar="N", help=printed)
