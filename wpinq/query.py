@@ -11,7 +11,7 @@ from typing import Any, overload
 from wpinq.display.explanation import explain_plan
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError
-from wpinq.expr.facts import check_facts
+from wpinq.expr.facts import check_facts, check_listed
 from wpinq.expr.library import count
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
@@ -19,6 +19,7 @@ from wpinq.expr.person import Person
 from wpinq.expr.trace import UserFunction, lift, trace
 from wpinq.expr.types import CategoryOf, Type, type_from_annotation
 from wpinq.expr.values import Value
+from wpinq.habits import QUERY_CALLS, NoTable, methods_told, told
 from wpinq.measure.bill import Bill
 from wpinq.measure.clamped import average_elements, check_range, sum_elements
 from wpinq.measure.epsilon import parse_epsilon
@@ -62,6 +63,7 @@ DEFAULT_UNIT, DEFAULT_PERSON = "one record", "one person"
 _OF_PERSONS = ("person", "at_most", "nested", "account")
 
 
+@told('source("people", city=str, age=int)')
 def source(
     name: str,
     schema: object = None,
@@ -138,7 +140,7 @@ def source(
     implied = Fraction(1 if person is None else person.weight)
     weight = implied if unit_weight is None else parse_epsilon(unit_weight)
     words = unit if unit is not None else DEFAULT_UNIT if person is None else DEFAULT_PERSON
-    declared = tuple(sorted(set(facts)))
+    declared = tuple(sorted(set(check_listed(facts))))
     try:
         check_facts(declared, record, weight)
     except PlanError as error:
@@ -207,10 +209,11 @@ def rows_a_person(source: Query, epsilon: object, quantile: object = "0.95") -> 
             "and for at_most a public bound that hardly anybody exceeds"
         )
     rows = source.select(lambda rows: count(rows))
-    return rows.quantile(epsilon, quantile, range(1, person.at_most + 1))
+    return rows.quantile(epsilon=epsilon, q=quantile, candidates=range(1, person.at_most + 1))
 
 
-class Query(Planned):
+@methods_told(QUERY_CALLS)
+class Query(NoTable, Planned):
     """A plan under construction. Every method gives a new query; nothing is evaluated, nothing is spent.
 
     Queries are equal when their plans are, whichever notation they were written in.
@@ -242,7 +245,10 @@ class Query(Planned):
     def _then(self, operator: type[Operator], *others: Query, **arguments: Any) -> Query:
         for other in others:
             if not isinstance(other, Query):
-                raise PlanError(f"{operator.name} needs another query, not {type(other).__name__}")
+                raise PlanError(
+                    f"{operator.name} needs another query, not {type(other).__name__}: write a.{operator.method}(b, ...), and "
+                    "once more for a third"
+                )
         inputs = (self.plan, *(other.plan for other in others))
         return Query(construct(operator, inputs, arguments, _convert))
 
@@ -432,7 +438,7 @@ class Query(Planned):
         """
         return self._choose(epsilon, candidates, Choose("weight"))
 
-    def quantile(self, epsilon: object, q: object, candidates: Iterable[object]) -> ListedMeasurement:
+    def quantile(self, *, epsilon: object, q: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The candidate that best cuts the weight at quantile q, as far as noise lets it be told.
 
         `score(c) = min(0, q·(M+R) − (1−q)·L, (1−q)·(L+M) − q·R)`, with L, M and R the weight before, at and after c.
@@ -453,12 +459,12 @@ class Query(Planned):
             )
         exact = parse_epsilon(q)
         if not exact < 1:
-            raise PlanError(f"a quantile lies between 0 and 1, not {q!r}")
+            raise PlanError(f"a quantile lies between 0 and 1, not {q!r}: write q=0.9 for nine in ten")
         return self._choose(epsilon, candidates, Choose("quantile", exact))
 
     def median(self, epsilon: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The candidate that best halves the weight: `quantile` at 1/2."""
-        return self.quantile(epsilon, Fraction(1, 2), candidates)
+        return self.quantile(epsilon=epsilon, q=Fraction(1, 2), candidates=candidates)
 
     def _choose(self, epsilon: object, candidates: Iterable[object], sink: Sink) -> ListedMeasurement:
         domain = check_domain(candidates, self.plan.type)

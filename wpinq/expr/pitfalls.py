@@ -11,11 +11,10 @@ import functools
 import inspect
 import re
 import textwrap
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from wpinq.errors import WpinqWarning
+from wpinq.errors import warn
 
 SOURCE_LIMIT = 1000
 """How many characters of a lambda are searched; beyond it the warning is a general one."""
@@ -35,7 +34,7 @@ def warn_about(function: Callable[..., Any]) -> None:
         return
     found = dict.fromkeys(message for tree in _sources(function) for message in _traps_in(tree))
     for message in found or (_GENERAL,):
-        warnings.warn(message, WpinqWarning, stacklevel=4)
+        warn(message)
 
 
 def _mentions_trap(code: Any) -> bool:

@@ -97,7 +97,10 @@ for _python, _name in _REFLECTED_TOO.items():
 _REFUSED = {
     "setattr delattr setitem": ("cannot be changed", "build a record with wp.record(...)"),
     "call": ("is not a function", "the functions of a query are those of wp, such as wp.lower(text)"),
-    "bool": ("has no truth value while the query is written", "use & | ~ and wp.where(condition, a, b)"),
+    "bool": (
+        "has no truth value while the query is written",
+        "use & | ~ and wp.where(condition, a, b), and (x == a) | (x == b) instead of x in [a, b]",
+    ),
     "iter": ("cannot be looped over or unpacked", "use [0], [1], … or wp.map(list, function)"),
     "len": ("has no len()", "use wp.count(x) or wp.length(x)"),
     "contains": ("cannot be searched with `in`", "use wp.contains(text, part), or == on each field"),

@@ -22,6 +22,7 @@ from wpinq.dataset import EngineDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
 from wpinq.expr.values import Value, canonical_bytes
+from wpinq.habits import SESSION_CALLS, methods_told
 from wpinq.ingest import read_source
 from wpinq.interrupts import interruptible
 from wpinq.kernel.accounts import accounts_of, check_single
@@ -51,6 +52,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+@methods_told(SESSION_CALLS)
 class Session:
     """Holds protected data, spends their budgets, and releases noisy answers.
 
@@ -485,7 +487,9 @@ class Session:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise SessionError("this session is closed")
+            raise SessionError(
+                "this session is closed: open another with wp.Session(ledger), and protect the data again"
+            )
 
 
 def _batch(measurements: Measurement | Iterable[Measurement] | Mapping[str, Measurement]) -> list[Measurement]:

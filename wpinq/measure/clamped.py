@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -27,8 +28,17 @@ def check_range(lower: object, upper: object) -> tuple[float, float]:
     return low, high
 
 
+def check_value(value: object) -> None:
+    """Refuse what is no function of a record."""
+    if not callable(value):
+        raise PlanError(
+            f"what is summed is a function of a record, such as `lambda r: r.salary`, not {reprlib.repr(value)}"
+        )
+
+
 def sum_elements(value: UserFunction, low: float, high: float) -> UserFunction:
     """For SelectMany: one record, "sum", of weight `clamp(value) / max(|low|, |high|)`."""
+    check_value(value)
     magnitude = max(abs(low), abs(high))
 
     def elements(record: Symbol) -> Any:
@@ -39,6 +49,7 @@ def sum_elements(value: UserFunction, low: float, high: float) -> UserFunction:
 
 def average_elements(value: UserFunction, low: float, high: float) -> UserFunction:
     """For SelectMany: "sum" with half the offset from the middle over half the range, "count" with a half."""
+    check_value(value)
     middle, half = (low + high) / 2, (high - low) / 2
 
     def elements(record: Symbol) -> Any:
