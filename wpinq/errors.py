@@ -82,4 +82,4 @@ def warn(message: str) -> None:
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "wpinq":
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, WpinqWarning, stacklevel=level - 1)
+    warnings.warn(message, WpinqWarning, stacklevel=level)

@@ -19,7 +19,7 @@ class UnknownMethod(PlanError, AttributeError):
 
 
 def told(how: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A function whose call, where arguments are missing, unknown or in the wrong place, is answered by `how` to write it.
+    """A function that answers a call whose arguments are missing, unknown or in the wrong place by `how` to write it.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def told(how: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
             function.__globals__,
             name,
             None,
-            checked.__closure__,  # type: ignore[attr-defined]
+            checked.__closure__,
         )
         return functools.update_wrapper(at_home, function)
 
@@ -119,7 +119,7 @@ _INSTEAD = {
 }
 """A method of other libraries -> what is written here."""
 
-_CLOSED = f"a query shows no records: measure it with .{_COUNT} and session.release(...)"
+_MEASURE = f"measure it with .{_COUNT} and session.release(...)"
 
 
 class NoTable:
@@ -135,7 +135,7 @@ class NoTable:
         if name in _fields(self):
             raise UnknownMethod(f"a query has no columns at hand: write .select(lambda r: r.{name})")
         raise UnknownMethod(
-            f"a query has no .{name}. Where that would show records: {_CLOSED}; else see help(wp.Query)"
+            f"a query has no .{name}, and shows no records: {_MEASURE}. help(wp.Query) lists what it has"
         )
 
     def __getitem__(self, key: object) -> NoReturn:
@@ -145,7 +145,7 @@ class NoTable:
         )
 
     def _refuse(self, *_: object) -> NoReturn:
-        raise PlanError(_CLOSED)
+        raise PlanError(f"a query shows no records: {_MEASURE}")
 
     __len__ = __iter__ = __contains__ = _refuse
 

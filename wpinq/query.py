@@ -10,7 +10,7 @@ from typing import Any, overload
 
 from wpinq.display.explanation import explain_plan
 from wpinq.engines.contract import DEFAULT_ENGINE
-from wpinq.errors import PlanError
+from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.facts import check_facts, check_listed
 from wpinq.expr.library import count
 from wpinq.expr.logical_values import presenter
@@ -135,10 +135,10 @@ def source(
     if (schema is None) == (not fields):
         raise PlanError(f"source {name!r}: give a schema or fields such as src=int, dst=int, one of the two")
     record = type_from_annotation(fields if schema is None else schema)
-    person, bound = _person(name, told), parse_epsilon(cap)
+    person, bound = _person(name, told), _positive(cap, f"source {name!r}: cap")
     record = record if person is None else person.record(record)
     implied = Fraction(1 if person is None else person.weight)
-    weight = implied if unit_weight is None else parse_epsilon(unit_weight)
+    weight = implied if unit_weight is None else _positive(unit_weight, f"source {name!r}: unit_weight")
     words = unit if unit is not None else DEFAULT_UNIT if person is None else DEFAULT_PERSON
     declared = tuple(sorted(set(check_listed(facts))))
     try:
@@ -148,6 +148,13 @@ def source(
     declaration = Source(name, record, repr(record), words, weight, bound, declared, person)
     declaration.check_size()
     return Query(Node(declaration))
+
+
+def _positive(number: object, what: str) -> Fraction:
+    try:
+        return parse_epsilon(number)
+    except EpsilonError:
+        raise PlanError(f'{what} is a number of more than 0, such as 1 or "1/2", not {number!r}') from None
 
 
 def _person(name: str, told: Mapping[str, Any]) -> Person | None:
@@ -246,8 +253,8 @@ class Query(NoTable, Planned):
         for other in others:
             if not isinstance(other, Query):
                 raise PlanError(
-                    f"{operator.name} needs another query, not {type(other).__name__}: write a.{operator.method}(b, ...), and "
-                    "once more for a third"
+                    f"{operator.name} needs another query, not {type(other).__name__}: write a.{operator.method}(b), "
+                    "and once more for a third"
                 )
         inputs = (self.plan, *(other.plan for other in others))
         return Query(construct(operator, inputs, arguments, _convert))

@@ -1,6 +1,6 @@
 """Mistakes that users of pandas, polars, networkx and SQL make here, each with the words of the message that mend it.
 
-Each runs in a folder of its own with the names of `desk`. What mends it is "" where there is nothing to say but what is wrong.
+Each runs with the names of `desk`. What mends it is "" where there is nothing to say but what is wrong.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("networkx", "graphs.degrees(nx.path_graph(3))", "wp.source"),
     ("networkx", "graphs.triangle_count(edges, 0.1)", "facts="),
     ("networkx", "graphs.motif(edges, 'triangle')", "pattern"),
-    ("networkx", "session.protect(edges, nx.Graph([('a', 'b')]), budget=1)", "edges"),
-    ("networkx", "session.protect(edges, 'edges.gml', budget=1)", "edges.gml"),
+    ("networkx", "session.protect(edges, nx.Graph([('a', 'b')]), budget=1)", "convert_node_labels_to_integers"),
+    ("networkx", "session.protect(edges, 'edges.gml', budget=1)", ".edges"),
     ("networkx", "wp.EdgeList('edges.txt', loops='remove')", "drop"),
     ("networkx", "graphs.synthesize({})", "measure_graph"),
     # --- public data and text programs

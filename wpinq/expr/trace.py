@@ -8,6 +8,7 @@ name after a dot is a field.
 from __future__ import annotations
 
 import inspect
+import reprlib
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, NoReturn
@@ -205,7 +206,10 @@ def trace(function: UserFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
     if isinstance(function, Lambda):
         return function
     if not callable(function):
-        raise ExpressionError(f"expected a function of a record, such as `lambda e: e.src`, not {function!r}")
+        known = isinstance(function, (str, int, float))
+        such = f"lambda r: r.{function}" if isinstance(function, str) and function.isidentifier() else "lambda e: e.src"
+        what = reprlib.repr(function) if known else f"a {type(function).__name__}"
+        raise ExpressionError(f"expected a function of a record, such as `{such}`, not {what}")
     warn_about(function)
     names = _parameter_names(function)
     level = _level.get()

@@ -169,7 +169,7 @@ class LedgerFile:
         try:
             yield
         except sqlite3.Error as error:
-            raise LedgerError(f"{self.name}: {self._explain(error)}") from error
+            raise LedgerError(f"{self.name}: {self._explain(error)}") from None
 
     def _explain(self, error: sqlite3.Error) -> str:
         code = _primary_code(error)

@@ -135,16 +135,16 @@ def bill(measurements: Measurement | Sequence[Measurement] | Mapping[str, Measur
     -----
     Privacy cost: none; nothing but plans is looked at.
     """
-    return Bill(measurements if isinstance(measurements, Mapping) else several(measurements))
+    return Bill(measurements if isinstance(measurements, Mapping) else list(several(measurements)))
 
 
-def several(measurements: object) -> list[Measurement]:
-    """One measurement or several as a list; PlanError for what is none, such as a query."""
-    alone = isinstance(measurements, (Measurement, Planned)) or not isinstance(measurements, Iterable)
-    listed = [measurements] if alone else list(measurements)  # type: ignore[call-overload]
-    if not all(isinstance(each, Measurement) for each in listed):
-        raise PlanError("bills are of measurements: end the query with .noisy_count(epsilon=...) or another sink")
-    return listed
+def several(measurements: object) -> Iterator[Measurement]:
+    """One measurement or several; PlanError for what is none, such as a query."""
+    listed = isinstance(measurements, Iterable) and not isinstance(measurements, Planned)
+    for each in measurements if listed and isinstance(measurements, Iterable) else [measurements]:
+        if not isinstance(each, Measurement):
+            raise PlanError("bills are of measurements: end the query with .noisy_count(epsilon=...) or another sink")
+        yield each
 
 
 @overload

@@ -24,7 +24,7 @@ def check_range(lower: object, upper: object) -> tuple[float, float]:
     except (OverflowError, ValueError):  # beyond floats, or a nan of Decimal's that signals
         low = high = math.nan
     if not (math.isfinite(low) and math.isfinite(high) and low <= high and (low, high) != (0.0, 0.0)):
-        raise PlanError("the range needs finite numbers lower <= upper, not both 0")
+        raise PlanError(f"the range needs finite numbers lower <= upper, not both 0: not {lower!r} to {upper!r}")
     return low, high
 
 
