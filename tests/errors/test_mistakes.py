@@ -25,7 +25,9 @@ SNAPSHOT = Path(__file__).with_name("messages.txt")
 def said(mistake: str, names: dict[str, Any]) -> BaseException:
     """What a mistake raises."""
     try:
-        exec(compile(mistake, "<user>", "exec"), dict(names))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", wp.WpinqWarning)
+            exec(compile(mistake, "<user>", "exec"), dict(names))
     except BaseException as error:
         return error
     raise AssertionError("this is no mistake")

@@ -11,6 +11,7 @@ from typing import Any
 from wpinq.errors import PlanError
 from wpinq.expr import build, catalogue, infix
 from wpinq.expr.nodes import Constant, Expr
+from wpinq.expr.pitfalls import warn_about
 from wpinq.expr.trace import Symbol, UserFunction, lift
 from wpinq.expr.types import FLOAT, INT, DecimalOf
 
@@ -29,11 +30,12 @@ def check_range(lower: object, upper: object) -> tuple[float, float]:
 
 
 def check_value(value: object) -> None:
-    """Refuse what is no function of a record."""
+    """Refuse what is no function of a record, and warn of what tracing cannot see in one."""
     if not callable(value):
         raise PlanError(
             f"what is summed is a function of a record, such as `lambda r: r.salary`, not {reprlib.repr(value)}"
         )
+    warn_about(value)
 
 
 def sum_elements(value: UserFunction, low: float, high: float) -> UserFunction:
