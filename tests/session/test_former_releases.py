@@ -135,7 +135,7 @@ def test_a_former_choice_that_was_paid_for_and_never_made_is_made_now_at_its_sca
         return scores.index(max(scores))
 
     monkeypatch.setattr(sessions, "chosen", chosen)
-    asked = AGES.quantile(Fraction(1, 4), "0.75", range(20, 80, 5))
+    asked = AGES.quantile(epsilon=Fraction(1, 4), q="0.75", candidates=range(20, 80, 5))
     with opened(path) as session:
         order = prepare(asked, session._protected, False)
         digest, scale = order.former[0]

@@ -183,8 +183,8 @@ def test_choices_find_what_stands_out() -> None:
         session.protect(source, data, budget=100)
         assert session.release(source.most_common(1, [10, 20, 40, 60])).value == 40
         assert session.release(source.median(1, [0, 20, 40, 60])).value == 40
-        assert session.release(source.quantile(1, "0.05", [0, 20, 40, 60])).value == 20
-        assert session.release(source.quantile(1, 0.95, [0, 20, 40, 60])).value == 60
+        assert session.release(source.quantile(epsilon=1, q="0.05", candidates=[0, 20, 40, 60])).value == 20
+        assert session.release(source.quantile(epsilon=1, q=0.95, candidates=[0, 20, 40, 60])).value == 60
         answer = session.release(source.median(1, [40]))
         assert (answer.value, answer.scale, list(answer.values)) == (40, 0.0, [1.0])
         for ask in (answer.value_interval, lambda: answer.interval(40)):
@@ -198,10 +198,10 @@ def test_choices_need_candidates_and_a_quantile_within_range() -> None:
         source.most_common(1, [])
     for q in (1, 1.5):
         with pytest.raises(wp.PlanError):
-            source.quantile(1, q, [1])
+            source.quantile(epsilon=1, q=q, candidates=[1])
     for q in (0, -0.5):
         with pytest.raises(wp.EpsilonError):
-            source.quantile(1, q, [1])
+            source.quantile(epsilon=1, q=q, candidates=[1])
 
 
 def test_a_choice_among_other_candidates_is_another_choice() -> None:
