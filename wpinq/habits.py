@@ -128,7 +128,7 @@ class NoTable:
     __slots__ = ()
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("_"):  # asked for by Python and notebooks
+        if name.startswith("_") or name in ("plan", "reading"):  # asked for by Python and notebooks
             raise AttributeError(name)
         if name in _INSTEAD:
             raise UnknownMethod(f"a query has no .{name}: write .{_INSTEAD[name]}")
