@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -63,7 +64,7 @@ def test_a_full_disk_after_the_debit_leaves_the_answers_beside_the_ledger(comman
     assert said.count("\n") == 2
     assert "(No space left on device): this run spent 0.5 of edges. The answers are saved in " in said
     folder = Path(said.rsplit("saved in ", 1)[1].strip())
-    assert folder == tmp_path / "l.db.unprinted"
+    assert folder == tmp_path / "l.db.unprinted1"
     assert len(wp.Answers.load(folder / "nodes.json")) == 3000
     assert spent(tmp_path) == Fraction(1, 2)
 
@@ -84,11 +85,36 @@ def test_a_full_disk_after_the_debit_and_a_version_that_replays(
 
 
 @full
-def test_a_full_disk_everywhere_is_told_as_a_loss(command: list[str], tmp_path: Path) -> None:
-    (tmp_path / "l.db.unprinted").write_text("in the way")
-    code, said = shell([*command, "--json"], ">/dev/full", tmp_path)
-    assert code == 8
+def test_a_full_disk_again_leaves_the_answers_of_before(command: list[str], tmp_path: Path) -> None:
+    for number in (1, 2):
+        code, said = shell([*command, "--json"], ">/dev/full", tmp_path)
+        assert code == 8
+        assert said.endswith(f"saved in {tmp_path / 'l.db.unprinted'}{number}\n")
+    one, two = (wp.Answers.load(tmp_path / f"l.db.unprinted{n}" / "nodes.json").values.tolist() for n in (1, 2))
+    assert one != two
+
+
+def test_a_full_disk_everywhere_is_told_as_a_loss(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("wpinq.commands.run.answers_table", full)
+    monkeypatch.setattr(wp.Answers, "save", full)
+    assert main(command) == 8
+    said = capsys.readouterr().err
     assert "could not be saved in" in said and "and are lost. With --data-version" in said
+
+
+@full
+def test_files_are_written_when_nothing_can_be_printed(command: list[str], tmp_path: Path) -> None:
+    told = ["--json", "--save", str(tmp_path / "saved"), "--output", str(tmp_path / "n.csv")]
+    code, said = shell([*command, *told], ">/dev/full", tmp_path)
+    assert code == 8
+    assert said.endswith(f"The answers are saved in {tmp_path / 'saved'}\n")
+    assert (tmp_path / "n.csv").read_text().startswith("key,estimate,low,high,kind\n")
+    assert not (tmp_path / "l.db.unprinted1").exists()
 
 
 def test_a_reader_that_goes_away(command: list[str], tmp_path: Path) -> None:
@@ -96,7 +122,7 @@ def test_a_reader_that_goes_away(command: list[str], tmp_path: Path) -> None:
     assert code == 141
     assert "went away: this run spent 0.5 of edges. The answers are saved in " in said
     assert "Traceback" not in said and "Exception ignored" not in said
-    assert len(wp.Answers.load(tmp_path / "l.db.unprinted" / "nodes.json")) == 3000
+    assert len(wp.Answers.load(tmp_path / "l.db.unprinted1" / "nodes.json")) == 3000
 
 
 def test_a_closed_stdout_is_found_before_anything_is_spent(command: list[str], tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
+import itertools
 import json
 import os
 import tempfile
@@ -115,9 +115,8 @@ def run(options: argparse.Namespace) -> None:
     if options.save is not None:
         _prepare_folder(options.save)
     if not options.json:
-        print(
-            f"The bill:\n{bill}\n\nEngine: {options.engine}.\n", flush=True
-        )  # if it cannot be written, nothing is spent
+        # Flushed: if it cannot be written, nothing is spent.
+        print(f"The bill:\n{bill}\n\nEngine: {options.engine}.\n", flush=True)
     limits = {"memory_limit": options.memory_limit, "threads": options.threads}
     with Session(options.ledger, engine=options.engine, on_step=_named_steps(options), **limits) as session:
         if new:
@@ -134,6 +133,7 @@ def run(options: argparse.Namespace) -> None:
             raise
         spent = _spent(session.debited) or "nothing"
     replayed = all(name in versions for name in bill.sources)
+    unwritten_files = _write_files(answers, options.save, outputs)
     try:
         if options.json:
             tables = {name: table.to_json() for name, table in answers.items()}
@@ -142,20 +142,15 @@ def run(options: argparse.Namespace) -> None:
         else:
             _print_answers(answers, remaining, budgets, options.rows)
     except (OSError, KeyboardInterrupt) as error:  # paid for, so they are kept, whatever became of the output
-        consequence = f"this run spent {spent}. {_kept(answers, options, replayed)}"
+        folder = None if unwritten_files else options.save
+        consequence = f"this run spent {spent}. {_kept(answers, folder, options.ledger, replayed)}"
         if isinstance(error, OSError):
             raise unwritten(error, consequence) from None
         tell(f"wpinq: {consequence}")
         raise
-    unsaved = [] if options.save is None else [str(options.save / f"{n}.json") for n in _save(answers, options.save)]
-    for name, path in outputs.items():
-        try:
-            write_answers(answers[name], path)
-        except OSError:
-            unsaved.append(str(path))
-    if unsaved:
+    if unwritten_files:
         again = _AGAIN if replayed else "Keep what was printed"
-        raise NotSaved(f"not written: {', '.join(unsaved)}; this run spent {spent}. {again}")
+        raise NotSaved(f"not written: {', '.join(unwritten_files)}; this run spent {spent}. {again}")
 
 
 _AGAIN = "The same command gives the same answers again, for nothing"
@@ -169,17 +164,23 @@ def _spent(debited: Mapping[str, Fraction]) -> str:
     return ", ".join(f"{format_epsilon(epsilon)} of {name}" for name, epsilon in debited.items() if epsilon)
 
 
-def _kept(answers: Mapping[str, Answers], options: argparse.Namespace, replayed: bool) -> str:
-    """How to have answers that could not be printed: from the folder for them, from the ledger, or from beside it."""
-    folder: Path = options.save or options.ledger.with_name(options.ledger.name + ".unprinted")
-    if replayed and options.save is None:
-        return _AGAIN
-    with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        if not _save(answers, folder):
-            return f"The answers are saved in {folder}"
+def _kept(answers: Mapping[str, Answers], folder: Path | None, ledger: Path, replayed: bool) -> str:
+    """How to have answers that could not be printed: from the folder of `--save`, the ledger, or a folder beside it."""
+    if folder is not None:
+        return f"The answers are saved in {folder}"
     if replayed:
         return _AGAIN
+    for number in itertools.count(1):  # never over those of an earlier run
+        folder = ledger.with_name(f"{ledger.name}.unprinted{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        except OSError:
+            break
+        if not _write_files(answers, folder, {}):
+            return f"The answers are saved in {folder}"
+        break
     return (
         f"The answers could not be saved in {folder} either, and are lost. With --data-version the same command gives "
         "the same answers again, for nothing"
@@ -205,15 +206,17 @@ def _print_answers(
         print(f"Remaining budget of {name}: {format_epsilon(left)} of {budgets[name]}", flush=True)
 
 
-def _save(answers: Mapping[str, Answers], folder: Path) -> list[str]:
-    """Save answers, each to its file; the names of those that could not be."""
-    unsaved = []
-    for name, table in answers.items():
+def _write_files(answers: Mapping[str, Answers], folder: Path | None, outputs: Mapping[str, Path]) -> list[str]:
+    """Write answers to the folder of `--save` and the files of `--output`; the files that could not be written."""
+    files = [(table.save, folder / f"{name}.json") for name, table in answers.items() if folder is not None]
+    files += [(partial(write_answers, answers[name]), path) for name, path in outputs.items()]
+    unwritten_files = []
+    for write, path in files:
         try:
-            table.save(folder / f"{name}.json")
+            write(path)
         except OSError:
-            unsaved.append(name)
-    return unsaved
+            unwritten_files.append(str(path))
+    return unwritten_files
 
 
 def _named_steps(options: argparse.Namespace) -> Callable[[str], None] | None:
