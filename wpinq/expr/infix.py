@@ -88,7 +88,8 @@ def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
         for side in (left, right):
             if side.type not in (STR, NULL):
                 raise ExpressionError(
-                    f"text is added to text, and `{show(side)}` is of type {side.type}: wp.cast(x, str) is its text"
+                    f"text is added to text, and `{show(side)}` is of type {side.type}, "
+                    f"in `{show(left)} + {show(right)}`: wp.cast(x, str) is its text"
                 )
         return call("concatenate", left, right)
     return call(name, *promote(left, right))
