@@ -357,7 +357,8 @@ class Session:
             drawn = {code: number for (_, code), number in zip(missing, noisy, strict=True)}
             stored |= self._ledger.store_answers(order.digest, drawn)
         values = np.array([stored[code] for code in encoded]) * factor
-        return Answers(replace(order.measurement, domain=keys), order.scale * factor, values)
+        measurement = order.measurement if keys is order.measurement.domain else replace(order.measurement, domain=keys)
+        return Answers(measurement, order.scale * factor, values)
 
     def _choose(self, order: Order) -> Answers:
         domain = order.measurement.domain
