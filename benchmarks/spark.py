@@ -29,6 +29,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ sys.path.insert(0, str(ROOT))
 
 import wpinq as wp  # noqa: E402 - found by the path above
 from wpinq.graphs.recipes import degree_ccdf, symmetrize  # noqa: E402 - found by the path above
-from wpinq.graphs.subgraphs import triangles_by_intersect  # noqa: E402 - found by the path above
+from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect  # noqa: E402 - found by the path above
 
 EDGES = wp.source("edges", src=int, dst=int, unit="one undirected edge", facts=["unit_weights"])
 DEGREES = range(40)
@@ -167,6 +168,18 @@ def run(task: dict[str, Any]) -> None:
         meter.part("CCDF", lambda: session.release(ccdf))
         triangles = triangles_by_intersect(symmetric).noisy_count(epsilon=1, over=["triangle!"])
         meter.part("TbI", lambda: session.release(triangles))
+    if not spark:
+        return
+    for size in (1, 1, 16):  # the first of them warms up Java
+        with wp.Session(engine="spark") as apart:
+            apart.protect(EDGES, task["path"], budget=100)
+            meter.part(f"TbD x {size}", partial(apart.release, filters(symmetric, size)))
+
+
+def filters(edges: wp.Query, count: int) -> list[wp.Measurement]:
+    """Counts of the triangles whose least degree is more than 0, 1, 2, ..."""
+    tbd = triangles_by_degree(edges)
+    return [tbd.where(lambda t, i=i: t[0] > i).select(lambda t: 0).noisy_count(0.1, over=[0]) for i in range(count)]
 
 
 def start_spark(task: dict[str, Any], session: Any, meter: Meter) -> None:

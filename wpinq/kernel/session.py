@@ -317,9 +317,12 @@ class Session:
 
     def _check_engine(self, orders: Sequence[Order]) -> None:
         """Refuse what the engine cannot run while nothing is paid for; found from the plans, without data."""
-        for order in orders:
-            self._engine.check(order.measurement.plan)
+        plans = [order.measurement.plan for order in orders]
+        for plan in plans:
+            self._engine.check(plan)
         self._engine.open()
+        for plan in plans:
+            self._engine.rehearse(plan)
 
     def _debit(self, orders: Sequence[Order]) -> frozenset[str]:
         by_digest = {order.digest: order for order in orders}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,11 +43,19 @@ _SETTINGS = {
 }
 
 
+_REHEARSED = {
+    "spark.sql.adaptive.enabled": "false",  # which leaves out the rest of a plan once a step has no rows
+    "spark.sql.shuffle.partitions": "1",
+}
+"""Where plans are run on no data: all of a plan is compiled, as it is on data."""
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Started:
-    """A Spark session of the engine's own: its views and settings are nobody else's."""
+    """Two Spark sessions of the engine's own, one of them for no data: their views and settings are nobody else's."""
 
     session: Any
+    rehearsal: Any
 
     def check(self) -> None:
         """Refuse a Spark that was stopped, and silence again what was made to speak since.
@@ -66,27 +75,32 @@ class Started:
 
 
 def start() -> Started:
-    """A session beside the active one, or beside one that is started now.
+    """Sessions beside the active one, or beside one that is started now.
 
     Raises
     ------
     PlanError
         When pyspark or Java is missing, or Spark shows progress and cannot be told not to.
     """
-    session, problem = None, MISSING
+    sessions, problem = [], MISSING
     try:
         active = _active()
         _silence(active.sparkContext)
         problem = "" if _progress_is_off(active.sparkContext) else SHOWN
-        session = active.newSession()
-        for name, value in _SETTINGS.items():
-            session.conf.set(name, value)
-        _register(session)
+        sessions = [_beside(active, settings) for settings in (_SETTINGS, _SETTINGS | _REHEARSED)]
     except Exception:  # no pyspark, no Java, no cluster: the reason may quote settings and addresses
         problem = problem or MISSING
     if problem:
         raise PlanError(problem)
-    return Started(session)
+    return Started(*sessions)
+
+
+def _beside(active: Any, settings: Mapping[str, str]) -> Any:
+    session = active.newSession()
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    _register(session)
+    return session
 
 
 def _active() -> Any:
