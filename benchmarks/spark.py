@@ -141,17 +141,20 @@ def count_what_spark_gives(meter: Meter) -> None:
 
 
 def count_what_duckdb_gives(meter: Meter) -> None:
-    from wpinq.engines.relational.duckdb import database
+    from wpinq.engines.relational.duckdb import asking, database, warm_tables
 
-    for name in ("fetch", "fetch_keys"):
-        real = getattr(database, name)
+    for module, name in (
+        *((database, "fetch"), (asking, "fetch_keys")),
+        *((warm_tables, "fetch"), (warm_tables, "fetch_keys")),
+    ):
+        real = getattr(module, name)
 
         def counting(*given: Any, real: Callable[..., Any] = real) -> Any:
             output = real(*given)
             meter.rows += len(output)
             return output
 
-        setattr(database, name, counting)
+        setattr(module, name, counting)
 
 
 def run(task: dict[str, Any]) -> None:

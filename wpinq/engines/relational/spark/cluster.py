@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from wpinq.engines.relational.spark.fetching import fetch_all, fetch_keys, fetch
 from wpinq.engines.relational.spark.frames import frame_of, let_go, no_rows
 from wpinq.engines.relational.spark.spark_sql import SPARK
 from wpinq.engines.relational.spark.starting import Started, start
-from wpinq.engines.relational.spark.views import SparkViews
+from wpinq.engines.relational.spark.views import Rehearsal, SparkViews
 from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.values import Value
@@ -38,10 +38,13 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 REHEARSED = 1024
-"""How many plans are remembered that were run on no data."""
+"""How many programs are remembered that Spark can plan."""
 
 MARGIN = 8
-"""How much deeper than its own a plan's program nests when it is run on no data."""
+"""How much deeper than it is a program is planned without data: what asks for keys, or for sides, adds less."""
+
+_NUMBERS = re.compile(r"CAST\(-?[0-9]{1,9} AS BIGINT\)")
+"""Whole numbers that make no difference to whether Spark can plan a program."""
 
 DEPTH_LIMIT = 100
 """Spark 4.3 reads 200 parentheses inside one another, and 100 queries, with the stack that Java gives it."""
@@ -74,7 +77,7 @@ class SparkDatabase(RelationalEngine):
         self._started: Started | None = None
         self._weights: dict[str, WeightRange] = {}
         self._views: SparkViews | None = None
-        self._rehearsed: set[Node] = set()
+        self._rehearsed: set[tuple[str, ...]] = set()
         self._rehearsed_on: dict[str, Source] = {}
         self._kept: list[tuple[weakref.ref[EngineDataset], Any]] = []
 
@@ -262,7 +265,11 @@ class SparkDatabase(RelationalEngine):
             self._shut()
 
     def rehearse(self, root: Node) -> None:
-        """Refuse a plan whose program Spark fails on: it is run on no data, in a session for that.
+        """Refuse a plan whose program is too much for Spark: it is planned over tables without rows, and not run.
+
+        Spark reads, analyses, optimises and plans a query by functions that call themselves once a step and once a
+        function inside another, and how deep they can is a matter of its Java. What it makes of the plan then, Java
+        code, it does without where it fails.
 
         Raises
         ------
@@ -271,26 +278,27 @@ class SparkDatabase(RelationalEngine):
         """
         root = physical_plan(root)
         with self._lock:
-            if root in self._rehearsed:
+            shape = tuple(_NUMBERS.sub("0", sql) for _, sql in compile_plan(root, dialect=SPARK).queries)
+            if shape in self._rehearsed:
                 return
             spark, failed = self.open().rehearsal, True
-            with contextlib.suppress(Exception), SparkViews(spark) as views:
+            with contextlib.suppress(Exception), Rehearsal(spark) as views:
                 tables = source_tables(root)
                 for name, source in sources([root]).items():
                     if self._rehearsed_on.get(name) != source:
                         no_rows(spark, source).createOrReplaceTempView(tables[name])
                         self._rehearsed_on[name] = source
                 compiled = run(Plan(root), views, None, views.programs)
-                fetch_all(spark, replace(compiled, output=_enclosed(compiled.output)))
+                spark.sql(_enclosed(compiled.query))._jdf.queryExecution().executedPlan()
                 failed = False
             if failed:
                 raise PlanError(
-                    'the engine "spark" cannot run this plan: its program is too much for this Spark, on no data at '
-                    'all; or use engine="reference"'
+                    'the engine "spark" cannot run this plan: its program is too much for this Spark to plan, on no '
+                    'data at all: break it up, or use engine="reference"'
                 )
             if len(self._rehearsed) >= REHEARSED:
                 self._rehearsed.clear()
-            self._rehearsed.add(root)
+            self._rehearsed.add(shape)
 
     def _load(self, table: str, source: Source, weights: object) -> None:
         frame, weight_range = frame_of(self.open().session, source, weights)
@@ -305,7 +313,7 @@ class SparkDatabase(RelationalEngine):
 
 
 def _enclosed(query: str) -> str:
-    """A query with a margin around it: what asks for keys, or for sides, encloses it less deep."""
+    """A query with the margin around it."""
     for _ in range(MARGIN):
         query = f"SELECT * FROM ({query}) WHERE w <> 0"
     return query

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,13 +40,6 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.pythonUDF.arrow.enabled": "false",
 }
-
-
-_REHEARSED = {
-    "spark.sql.adaptive.enabled": "false",  # which leaves out the rest of a plan once a step has no rows
-    "spark.sql.shuffle.partitions": "1",
-}
-"""Where plans are run on no data: all of a plan is compiled, as it is on data."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -87,7 +79,7 @@ def start() -> Started:
         active = _active()
         _silence(active.sparkContext)
         problem = "" if _progress_is_off(active.sparkContext) else SHOWN
-        sessions = [_beside(active, settings) for settings in (_SETTINGS, _SETTINGS | _REHEARSED)]
+        sessions = [_beside(active), _beside(active)]
     except Exception:  # no pyspark, no Java, no cluster: the reason may quote settings and addresses
         problem = problem or MISSING
     if problem:
@@ -95,9 +87,9 @@ def start() -> Started:
     return Started(*sessions)
 
 
-def _beside(active: Any, settings: Mapping[str, str]) -> Any:
+def _beside(active: Any) -> Any:
     session = active.newSession()
-    for name, value in settings.items():
+    for name, value in _SETTINGS.items():
         session.conf.set(name, value)
     _register(session)
     return session
