@@ -178,7 +178,7 @@ def _of_sink(certificate: Certificate, sink: Sink, epsilon: Fraction, scale: flo
         yield "and gives their ratio: the more weight there is, the nearer it is to the average."
     elif isinstance(sink, Clamped):
         scale *= float(sink.factor)
-        yield f"{said} adds Laplace noise of scale {scale:.9g} to the sum of values from {sink.lower:g} to {sink.upper:g},"
+        yield f"{said} adds Laplace noise of scale {scale:.9g} to the sum of the clamped values,"
         yield f"so 95 % of answers lie within {half_width(scale, 0.95):.4g} of it."
     elif isinstance(sink, GeometricCount):
         scale = lattice_scale(certificate, epsilon) * float(sink.step)

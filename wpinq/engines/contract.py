@@ -64,7 +64,7 @@ class Engine(ABC):
         return None
 
     def rehearse(self, root: Node) -> None:
-        """Raise PlanError for a plan that would fail here on no data at all, where `check` cannot tell; once it is open."""
+        """Raise PlanError for a plan that would fail here on no data at all, where `check` cannot tell."""
         return
 
     @contextlib.contextmanager

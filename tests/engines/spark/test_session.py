@@ -206,7 +206,8 @@ except wp.errors.LedgerError:
 def test_a_spark_started_here_shows_and_writes_nothing_and_may_be_stopped(spark: Any, tmp_path: Path) -> None:
     wanted = (
         "--master local[2] --driver-memory 1g --conf spark.ui.enabled=true --conf spark.eventLog.enabled=true "
-        f"--conf spark.cleaner.referenceTracking=false --conf spark.local.dir={tmp_path} --conf spark.shuffle.compress=false --conf spark.sql.shuffle.partitions=2"
+        "--conf spark.cleaner.referenceTracking=false "  # which deletes files whenever Java collects its garbage
+        f"--conf spark.local.dir={tmp_path} --conf spark.shuffle.compress=false --conf spark.sql.shuffle.partitions=2"
     )
     environment = os.environ | {
         "PYSPARK_SUBMIT_ARGS": f"{wanted} pyspark-shell",
