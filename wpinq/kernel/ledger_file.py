@@ -24,7 +24,7 @@ from wpinq.kernel import ledger_schema
 
 T = TypeVar("T")
 
-Work = Callable[[sqlite3.Connection], T]
+OnLedger = Callable[[sqlite3.Connection], T]
 
 PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
@@ -70,7 +70,7 @@ class LedgerFile:
     # Work is handed over, and not done in a `with` block: Ctrl-C between two nested context managers would leave a
     # transaction open, and the lock held, for as long as anybody has the traceback.
 
-    def read(self, work: Work[T]) -> T:
+    def read(self, work: OnLedger[T]) -> T:
         """What some work gives with the connection, with the other threads kept out."""
         with self._lock:
             try:
@@ -78,15 +78,15 @@ class LedgerFile:
             except sqlite3.Error as error:
                 raise LedgerError(f"{self.name}: {self._explain(error)}") from error
 
-    def snapshot(self, work: Work[T]) -> T:
+    def snapshot(self, work: OnLedger[T]) -> T:
         """What it gives inside a read transaction: no writer is kept waiting, and none is seen."""
         return self.read(lambda connection: self._transact(connection, "BEGIN", work))
 
-    def write(self, work: Work[T]) -> T:
+    def write(self, work: OnLedger[T]) -> T:
         """What it gives inside a write transaction: durable when this returns, undone when it raises."""
         return self.read(lambda connection: self._transact(connection, "BEGIN IMMEDIATE", self._there(work)))
 
-    def _there(self, work: Work[T]) -> Work[T]:
+    def _there(self, work: OnLedger[T]) -> OnLedger[T]:
         """Work on a file that is still where it was opened."""
 
         def checked(connection: sqlite3.Connection) -> T:
@@ -99,7 +99,7 @@ class LedgerFile:
 
         return checked
 
-    def _transact(self, connection: sqlite3.Connection, begin: str, work: Work[T]) -> T:
+    def _transact(self, connection: sqlite3.Connection, begin: str, work: OnLedger[T]) -> T:
         if connection.in_transaction:
             raise LedgerError("the ledger is in the middle of a debit: a price must not use the ledger")
         try:

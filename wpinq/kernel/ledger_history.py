@@ -118,6 +118,7 @@ def _carry_out(
         query = "UPDATE accounts SET budget = ? WHERE name = ? AND budget = ?"
         changed = connection.execute(query, (amount, source, content["previous"])).rowcount
     elif kind == "debit":
+        ledger_releases.read(amount, content)
         changed = connection.execute("UPDATE accounts SET spent = spent + ? WHERE name = ?", (amount, source)).rowcount
         for partition, part, demand in content["parts"]:
             row = (partition, part, sequence, demand)
@@ -218,8 +219,6 @@ def _replay(connection: sqlite3.Connection, books: sqlite3.Connection, name: str
         if _chain(previous, (sequence, time, kind, source, amount, text)) != chained:
             raise _tampered(name, f"entry {sequence} is not the one that was recorded, or the one before is missing")
         try:
-            if kind == "debit":
-                ledger_releases.read(amount, json.loads(text))
             _carry_out(books, sequence, kind, source, amount, json.loads(text))
         except (*_IMPOSSIBLE, LedgerError, sqlite3.Error):
             raise _tampered(name, f"entry {sequence} does not follow from those before it") from None
