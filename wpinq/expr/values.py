@@ -158,7 +158,7 @@ def canonical_bytes_of(values: Sequence[Value], type_: Type) -> list[bytes]:
     """The byte forms of many canonical values of one type: those of `canonical_bytes`, each different part written once."""
     if isinstance(type_, ListOf):
         return [canonical_bytes(value, type_) for value in values]
-    if isinstance(type_, TupleOf) and type_.elements and None not in values:
+    if isinstance(type_, TupleOf) and type_.elements and values and None not in values:
         columns = [
             canonical_bytes_of(column, element)
             for column, element in zip(zip(*values, strict=True), type_.elements, strict=True)
