@@ -218,8 +218,8 @@ def main() -> None:
             if not all((folders[scale] / f"{table}.parquet").exists() for table in TABLES):
                 generate(scale, folders[scale])
         print(f"2 threads; epsilon {given.epsilon}; session on {given.engine}; load before: {os.getloadavg()[0]:.1f}")
-        print("| scale | query | rows | sql s | protect s | release s | times | peak GB | load s | engine s | reference s |")
-        print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+        heads = "scale,query,rows,sql s,protect s,release s,times,peak GB,load s,engine s,reference s".split(",")
+        print(f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
         runs = [(scale, e) for scale in given.scale for e in EXAMPLES if e.name in given.only]
         results = [(scale, e, speed(e, scale, folders[scale], given)) for scale, e in runs]
         for scale, example, found in results:

@@ -159,7 +159,9 @@ def test_one_piece_is_the_piece_among_all(width: float, number: int, limit: int 
     query = pieces.where(lambda r: (r[1] == number) & (r[0] > 3))
     found = evaluate(query.plan, data)
     assert found == evaluate(query.plan, data, rewrites=without("one_piece"))
-    assert found == {key: weight for key, weight in evaluate(pieces.plan, data).items() if key[1] == number and key[0] > 3}
+    assert found == {
+        key: weight for key, weight in evaluate(pieces.plan, data).items() if key[1] == number and key[0] > 3
+    }
     assert ("unnest" in text(query)) == (number < 0)
     assert "unnest" in text(query, without("one_piece"))
 
@@ -175,5 +177,5 @@ def test_a_negated_conjunction_is_a_disjunction() -> None:
     for condition in conditions:
         for query in (pairs.where(condition), pairs.select(condition)):
             assert " OR " in text(query)
-            assert "(NOT ((" not in text(query)
+            assert " AND " not in text(query)
             assert evaluate(query.plan, data) == wp.evaluate(query, data, engine="reference")

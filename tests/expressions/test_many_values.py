@@ -57,7 +57,9 @@ def test_nested_and_plain_values() -> None:
     assert canonical_bytes_of([], nested) == []
 
 
-@pytest.mark.parametrize("values", [[1, True], [1, 1.0], [(1, 2), (1,)], [(1, 2), None], [[1, 2]], [(True, 1)], [(2**63, 1)]])
+@pytest.mark.parametrize(
+    "values", [[1, True], [1, 1.0], [(1, 2), (1,)], [(1, 2), None], [[1, 2]], [(True, 1)], [(2**63, 1)]]
+)
 def test_what_is_of_several_kinds_or_unfit_is_looked_at_one_by_one(values: list[Any]) -> None:
     type_ = wp.source("edges", src=int, dst=int).plan.type
     assert normalize_all(values, type_, normalize) is None

@@ -174,12 +174,13 @@ def test_the_first_rows_of_a_relation_are_read_once_and_refused_as_others() -> N
         empty = connection.sql("SELECT 'a' AS a, 1 AS b WHERE false")
         assert dict(held(empty, type_).items()) == {}
         for place in (3, 150_000):
-            bad = connection.sql(f"SELECT 'a' || i AS a, CASE WHEN i <> {place} THEN i END AS b FROM range(200000) t(i)")
+            bad = connection.sql(
+                f"SELECT 'a' || i AS a, CASE WHEN i <> {place} THEN i END AS b FROM range(200000) t(i)"
+            )
             with pytest.raises(SourceRejected, match=rf"row {place}\b"):
                 held(bad, type_)
-            broken = connection.sql(
-                f"SELECT 'a' || i AS a, CASE WHEN i = {place} THEN error('secret') ELSE i END AS b FROM range(200000) t(i)"
-            )
+            failing = f"CASE WHEN i = {place} THEN error('secret') ELSE i END"
+            broken = connection.sql(f"SELECT 'a' || i AS a, {failing} AS b FROM range(200000) t(i)")
             with pytest.raises(SourceRejected) as refused:
                 held(broken, type_)
             assert "secret" not in str(refused.value)

@@ -26,7 +26,7 @@ _OFTEN = 1 / 8
 """The share of rows with a hash in common from which on all rows are grouped."""
 
 _VARIED = 1 / 2
-"""The share of different ones among the first texts of a column from which on it is held without looking for repeats."""
+"""The share of different ones among a column's first texts from which on no repeats are looked for."""
 
 _SUSPECTS = "suspects"
 _TAKEN = "taken"
@@ -51,7 +51,9 @@ def varied_texts(connection: Any, rows: str, type_: Type) -> frozenset[str]:
     distinct = ", ".join(f"count(DISTINCT {name})" for name in texts)
     first = f"SELECT * FROM ({rows}) LIMIT {LOOKED_AT}"
     ((count, *found),) = connection.execute(f"SELECT count(*), {distinct} FROM ({first})").fetchall()
-    return frozenset(name for name, values in zip(texts, found, strict=True) if values > _VARIED * max(count, LOOKED_AT))
+    return frozenset(
+        name for name, values in zip(texts, found, strict=True) if values > _VARIED * max(count, LOOKED_AT)
+    )
 
 
 def merge(connection: Any, table: str, names: Sequence[str], weight: str) -> None:

@@ -28,7 +28,6 @@ from wpinq.expr.types import (
     Type,
 )
 
-
 _PLAIN = {bool, int, float, str, type(None)}
 """The kinds of plain parts, subclasses not among them."""
 
@@ -108,7 +107,7 @@ def _check_stored(value: Any, type_: Logical) -> Value:
     return fit(normalize(value, type_.stored), type_)
 
 
-def normalize_all(values: Sequence[object], type_: Type, check: Callable[[object, Type], Value]) -> list[Value] | None:
+def normalize_all(values: Sequence[Any], type_: Type, check: Callable[[object, Type], Value]) -> list[Value] | None:
     """The canonical forms of many values, column by column, each different part looked at once: keys repeat few parts.
 
     None where that cannot be told: where parts are of several kinds (1, 1.0 and True are equal), not plain, or unfit.
@@ -116,11 +115,11 @@ def normalize_all(values: Sequence[object], type_: Type, check: Callable[[object
     kinds = set(map(type, values))
     if kinds == {tuple} and isinstance(type_, TupleOf):
         width = len(type_.elements)
-        if set(map(len, values)) != {width} or not width:  # type: ignore[arg-type]
+        if set(map(len, values)) != {width} or not width:
             return None
         found = []
-        for column, element in zip(zip(*values, strict=True), type_.elements, strict=True):  # type: ignore[call-overload]
-            checked = normalize_all(column, element, check)
+        for place, element in enumerate(type_.elements):
+            checked = normalize_all([value[place] for value in values], element, check)
             if checked is None:
                 return None
             found.append(checked)
@@ -155,13 +154,13 @@ def canonical_bytes(value: Value, type_: Type) -> bytes:
 
 
 def canonical_bytes_of(values: Sequence[Value], type_: Type) -> list[bytes]:
-    """The byte forms of many canonical values of one type: those of `canonical_bytes`, each different part written once."""
+    """What `canonical_bytes` gives of each of many canonical values; each different part is written once."""
     if isinstance(type_, ListOf):
         return [canonical_bytes(value, type_) for value in values]
     if isinstance(type_, TupleOf) and type_.elements and values and None not in values:
         columns = [
-            canonical_bytes_of(column, element)
-            for column, element in zip(zip(*values, strict=True), type_.elements, strict=True)
+            canonical_bytes_of([value[place] for value in values], element)
+            for place, element in enumerate(type_.elements)
         ]
         head = _tuple_head(type_)
         return [head + b"".join(parts) for parts in zip(*columns, strict=True)]

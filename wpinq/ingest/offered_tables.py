@@ -306,8 +306,13 @@ def _duckdb(data: Any, layout: Layout) -> _Table:
         while reading:
             reading.pop().close()  # a connection has one result at a time
         reading.append(reader := picked.to_arrow_reader(_PIECE))
-        with contextlib.suppress(StopIteration, OSError, pyarrow.ArrowException):  # found again, and refused, in the scan
+        try:
             first.append(reader.read_next_batch())
+        except StopIteration:  # there are none
+            pass
+        except (OSError, pyarrow.ArrowException):  # to fail anew in the scan, never to go on behind what failed
+            reading[0].close()
+            reading[0] = reader = picked.to_arrow_reader(_PIECE)
         return pyarrow.RecordBatchReader.from_batches(reader.schema, itertools.chain(first, reader))
 
     def looked_at() -> Any:

@@ -62,7 +62,8 @@ _DUCKDB: dict[str, str] = {
     "text_stop": "CAST(least(greatest({0}, 0, CAST({0} AS HUGEINT) + {1}), 2147483647) AS BIGINT)",
     "text_between": "CASE WHEN {0} IS NOT NULL AND {3} IS NOT NULL AND {4} IS NOT NULL "
     "THEN substring({0}, {1} + 1, {2} - {1}) END",
-    "split": "CASE WHEN {1} = '' THEN list_value({0}) WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN string_split({0}, {1}) END",
+    "split": "CASE WHEN {1} = '' THEN list_value({0}) WHEN {0} IS NOT NULL AND {1} IS NOT NULL "
+    "THEN string_split({0}, {1}) END",
     "text_length": "length({0})",
     "list_length": "len({0})",
     "element": "CASE WHEN {1} >= 0 AND {1} < len({0}) THEN list_extract({0}, {1} + 1) END",
