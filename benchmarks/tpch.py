@@ -218,20 +218,10 @@ def main() -> None:
             if not all((folders[scale] / f"{table}.parquet").exists() for table in TABLES):
                 generate(scale, folders[scale])
         print(f"2 threads; epsilon {given.epsilon}; session on {given.engine}; load before: {os.getloadavg()[0]:.1f}")
-        heads = [
-            "scale",
-            "query",
-            "rows",
-            "sql s",
-            "protect s",
-            "release s",
-            "times",
-            "peak GB",
-            "load s",
-            "engine s",
-            "reference s",
-        ]
-        print(f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
+        print(
+            "| scale | query | rows | sql s | protect s | release s | times | peak GB | load s | engine s "
+            "| reference s |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+        )
         runs = [(scale, e) for scale in given.scale for e in EXAMPLES if e.name in given.only]
         results = [(scale, e, speed(e, scale, folders[scale], given)) for scale, e in runs]
         for scale, example, found in results:
