@@ -159,11 +159,8 @@ def charged(connection: sqlite3.Connection, account: str) -> list[Charged]:
 
 def summary(measurement: str, rows: Iterable[tuple[bytes, bytes]]) -> dict[str, Any]:
     """What an entry says of answers that it stored: how many, and SHA-256 over keys and values, by increasing key."""
-    count, running = 0, hashlib.sha256()
-    for key, value in rows:
-        count += 1
-        running.update(struct.pack(">Q", len(key)) + key + value)
-    return {"measurement": measurement, "count": count, "digest": running.hexdigest()}
+    written = [struct.pack(">Q", len(key)) + key + value for key, value in rows]
+    return {"measurement": measurement, "count": len(written), "digest": hashlib.sha256(b"".join(written)).hexdigest()}
 
 
 def _chain(previous: bytes, row: tuple[int, str, str, str, int, str]) -> bytes:

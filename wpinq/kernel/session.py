@@ -21,7 +21,7 @@ from wpinq.columns.held import HeldColumns
 from wpinq.dataset import EngineDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
-from wpinq.expr.values import Value, canonical_bytes
+from wpinq.expr.values import Value, canonical_bytes_of
 from wpinq.ingest import read_source
 from wpinq.interrupts import interruptible
 from wpinq.kernel.accounts import accounts_of, check_single
@@ -352,7 +352,7 @@ class Session:
     def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
         self._check_open()
         type_, factor = order.measurement.key_type, float(order.measurement.sink.factor)
-        encoded = [canonical_bytes(key, type_) for key in keys]
+        encoded = canonical_bytes_of(keys, type_)
         stored = {} if new else self._ledger.answers(order.digest, encoded)
         missing = [(key, code) for key, code in zip(keys, encoded, strict=True) if code not in stored]
         if missing:
