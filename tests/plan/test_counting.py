@@ -127,7 +127,7 @@ def test_statistics_and_counts_of_subgraphs() -> None:
         ages.most_common(1, [1, 2]),
     ]
     assert {measurement.kind.name for measurement in statistics} == {"statistic"}
-    assert str(statistics[0].kind) == "statistic: a sum of values from 0 to 10"
+    assert str(statistics[0].kind) == "statistic: sum of values from 0 to 10"
     assert str(graphs.triangle_count(EDGES, 1, interval_share="0.1").kind) == "count: of triangles"
     assert str(graphs.star_count(EDGES, 3, 1, interval_share="0.1").kind) == "count: of stars of 3 edges"
     assert ages.geometric_count(1, over=[1]).kind == ages.noisy_count(1).kind

@@ -1,8 +1,8 @@
 """Plans whose records tell what one item adds to their weight: recognised by what they are, in whatever notation.
 
 A plan is the recipe of some edges if the recipe, applied to these, gives the very plan. The closed form then holds
-where plan and declarations prove that the edges are as it needs them: of weight 1 each and, but for joint degrees, in both
-directions.
+where plan and declarations prove that the edges are as it needs them: of weight 1 each and, but for joint degrees, in
+both directions.
 
 Loops are edges to the vertex itself. A vertex of n neighbours, itself perhaps among them, has n edges in and n out, and
 n(n − 1) paths over it whose ends differ; no path turned twice has a loop on it. So only squares need a graph without.
