@@ -319,7 +319,7 @@ def test_fluent_chains_and_listings_are_the_same_plans(name: str, variable: str)
     assert load(name)[variable] == FLUENT[name, variable]
 
 
-# --- the listing of nodes as the paper prints it -----------------------------------------------------------------------
+# --- the listing of nodes as the paper prints it ----------------------------------------------------------------------
 
 NODES = """source graph(a: int, b: int);
 var nodes = graph.SelectMany(e => [e.a, e.b]).Shave(0.5)
