@@ -14,7 +14,7 @@ from wpinq.measure.bill import bill
 from wpinq.measure.epsilon import NANO, format_epsilon
 from wpinq.measure.kinds import WEIGHT, Kind
 from wpinq.measure.laws import half_width as laplace_half_width
-from wpinq.measure.measurement import Choose, Clamped, GeometricCount, Measurement, NoisyAverage
+from wpinq.measure.measurement import Choose, Clamped, GeometricCount, Measurement, NoisyAverage, NoisyCount
 from wpinq.measure.scales import laplace_scale, lattice_scale
 from wpinq.measure.sink import Sink
 from wpinq.measure.subgraph_counts import SubgraphCount
@@ -246,6 +246,11 @@ class _NotStated(PlanError):
 @singledispatch
 def off_by(sink: Sink, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
     """How far an answer lies from its noiseless value at most, with this confidence, at an epsilon."""
+    raise _NotStated("not known before its release")
+
+
+@off_by.register
+def _(sink: NoisyCount, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
     return laplace_half_width(_laplace(asked.plan, epsilon), confidence)
 
 
