@@ -77,6 +77,7 @@ NO_COUNTS: dict[str, tuple[Query, str]] = {
     "a join": (ONCE.join(ONCE, lambda r: r.a, lambda r: r.b), "Join"),
     "a count of joined": (ONCE.join(ONCE, lambda r: r.a, lambda r: r.b).select(lambda p: 0), "Join"),
     "groups of rows that may be several": (ROWS.group_by(lambda r: r.a), "GroupBy"),
+    "groups of rows by twos": (ROWS.shave(2.0).group_by(lambda p: p.record.a), "GroupBy"),
     "groups of merged rows": (ONCE.select(lambda r: r.a).group_by(lambda a: a), "GroupBy"),
     "groups of rows that are on both sides": (graphs.degrees(graphs.symmetrize(ONCE)), "GroupBy"),
     "groups of different weights": (ONCE.concat(ONCE).group_by(lambda r: r.a), "GroupBy"),
