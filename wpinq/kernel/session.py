@@ -339,9 +339,12 @@ class Session:
 
     def _check_engine(self, orders: Sequence[Order]) -> None:
         """Refuse what the engine cannot run while nothing is paid for; found from the plans, without data."""
-        for order in orders:
-            self._engine.check(order.measurement.plan)
+        plans = [order.measurement.plan for order in orders]
+        for plan in plans:
+            self._engine.check(plan)
         self._engine.open()
+        for plan in plans:
+            self._engine.rehearse(plan)
 
     def _debit(self, orders: Sequence[Order]) -> frozenset[str]:
         by_digest = {order.digest: order for order in orders}
@@ -379,7 +382,8 @@ class Session:
             drawn = {code: number for (_, code), number in zip(missing, noisy, strict=True)}
             stored |= self._ledger.store_answers(order.digest, drawn)
         values = np.array([stored[code] for code in encoded]) * factor
-        return Answers(replace(order.measurement, domain=keys), order.scale * factor, values)
+        measurement = order.measurement if keys is order.measurement.domain else replace(order.measurement, domain=keys)
+        return Answers(measurement, order.scale * factor, values)
 
     def _choose(self, order: Order) -> Answers:
         domain = order.measurement.domain
