@@ -229,6 +229,28 @@ class Session:
         """The epsilon that is left of a source's budget, or of an account's that several tables share."""
         return from_nano(self._account(source).remaining)
 
+    def affords(self, measurements: Measurement | Sequence[Measurement]) -> int:
+        """How many more releases of these measurements, together and anew each time, the budgets cover.
+
+        What the ledger holds already, and parts of partitions of which others paid for more, cost less than is reckoned
+        with here.
+
+        Notes
+        -----
+        Privacy cost: none.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> items = wp.source("items", int)
+        >>> with wp.Session() as session:
+        ...     session.protect(items, [1, 2, 3], budget=1)
+        ...     session.affords(items.noisy_count(epsilon=0.3))
+        3
+        """
+        cost = self.bill(measurements)
+        return cost.times({account: self.remaining(account) for account in cost})
+
     def spent(self, source: str, *, delta: object = None) -> Fraction:
         """The epsilon that was spent on a source, ever; on all its tables, where it shares an account.
 
