@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import sqlite3
 from fractions import Fraction
 from pathlib import Path
 
@@ -68,7 +70,7 @@ def test_a_debit_without_a_label_is_written_as_ever(tmp_path: Path) -> None:
         session.release(counts())
         session.release(counts("1/2"), label="")
         assert [entry.label for entry in ledger.entries()] == [""] * 5
-        with ledger._file.reading() as connection:
+        with contextlib.closing(sqlite3.connect(path)) as connection:
             (content,) = connection.execute("SELECT content FROM entries WHERE sequence = 2").fetchone()
         assert "label" not in json.loads(content)
         ledger.verify()
@@ -79,7 +81,7 @@ def test_a_label_is_in_the_chain(tmp_path: Path) -> None:
     with opened(path) as session, Ledger(path) as ledger:
         session.release(counts(), label="one")
         ledger.verify()
-        with ledger._file.writing() as connection:
+        with contextlib.closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("DROP TRIGGER entries_update")
             connection.execute("UPDATE entries SET content = replace(content, '\"one\"', '\"two\"') WHERE sequence = 2")
         with pytest.raises(wp.LedgerError, match="tampered"):

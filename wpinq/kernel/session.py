@@ -383,9 +383,8 @@ class Session:
         """
         self._check_open()
         written = check_label(label)
-        batch = _batch(measurements)
         protected = dict(self._protected)  # one state of things for the whole batch, whatever other threads protect
-        prepared = [prepare(measurement, protected, fresh) for measurement in batch]
+        prepared = [prepare(measurement, protected, fresh) for measurement in _batch(measurements)]
         orders = [order.as_paid(self._ledger.paid) for order in prepared]
         if not orders:
             raise SessionError("nothing to release: give one measurement or several")
@@ -433,8 +432,7 @@ class Session:
             return Pricing(owing, asked.parts, recorded)
 
         owing: dict[str, int] = {}
-        described = {digest: order.measurement.description for digest, order in by_digest.items()}
-        new = self._ledger.debit(described, price, label)
+        new = self._ledger.debit({d: o.measurement.description for d, o in by_digest.items()}, price, label)
         for account, charge in owing.items():
             self._debited[account] = self._debited.get(account, Fraction(0)) + from_nano(charge)
         return new
