@@ -539,9 +539,9 @@ def test_files_that_are_no_ledgers_are_refused_and_untouched(tmp_path: pathlib.P
 
 def test_a_ledger_of_another_format_is_refused(books: pathlib.Path) -> None:
     connection = raw(books)
-    connection.execute("PRAGMA user_version = 3")
+    connection.execute("PRAGMA user_version = 4")
     connection.close()
-    with pytest.raises(LedgerError, match="format 3 and this wpinq reads formats 1 and 2"):
+    with pytest.raises(LedgerError, match="format 4 and this wpinq reads formats 1 to 3"):
         Ledger(books)
 
 

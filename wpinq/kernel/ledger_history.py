@@ -115,6 +115,9 @@ def _carry_out(
             "WHERE NOT EXISTS (SELECT 1 FROM measurements WHERE digest = ?1)",
             [(digest,) for digest in sorted(content["measurements"])],
         )
+    elif "listing" in content:
+        query = "INSERT INTO listings (measurement, entry) SELECT id, ? FROM measurements WHERE digest = ?"
+        changed = connection.execute(query, (sequence, content["measurement"])).rowcount
     else:
         query = "SELECT count(*) FROM measurements WHERE digest = ?"
         (changed,) = connection.execute(query, (content["measurement"],)).fetchone()
@@ -169,6 +172,8 @@ def _entry(sequence: int, time: str, kind: str, source: str, amount: int, text: 
     else:
         measurements = (content["measurement"],)
         description = f"{content['count']} answers"
+        if "listing" in content:
+            description += f", all that were left above {content['listing']['above']:.12g} of a domain"
     return Entry(sequence, time, kind, source, amount, measurements, description, chained.hex())
 
 
@@ -183,8 +188,12 @@ def verify(connection: sqlite3.Connection, name: str) -> None:
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as books:
         books.execute("BEGIN")  # one transaction is faster than one a statement
         ledger_schema.create(books)
+        listings = {}
+        if ledger_schema.has_listings(connection):
+            ledger_schema.mark_listings(books)
+            listings["listings"] = "the listings are not those of the entries"
         _replay(connection, books, name)
-        for table, reason in _FOLLOWING.items():
+        for table, reason in (_FOLLOWING | listings).items():
             query = f"SELECT * FROM {table}"
             wrong = set(connection.execute(query)) ^ set(books.execute(query))
             if wrong:
@@ -216,10 +225,17 @@ def _verify_answers(connection: sqlite3.Connection, name: str, digests: Mapping[
     pending = {sequence: json.loads(text) for sequence, text in entries}
     rows = connection.execute("SELECT entry, measurement, key, value FROM answers ORDER BY entry, measurement, key")
     for (entry, identity), group in itertools.groupby(rows, key=operator.itemgetter(0, 1)):
-        if pending.pop(entry, None) != summary(digests.get(identity, ""), ((key, value) for _, _, key, value in group)):
+        told = _of_answers(pending.pop(entry, {}))
+        if told != summary(digests.get(identity, ""), ((key, value) for _, _, key, value in group)):
             raise _tampered(name, f"the answers of entry {entry} are not those that were stored")
-    if pending:
-        raise _tampered(name, f"the answers of entry {min(pending)} are missing")
+    for entry, content in sorted(pending.items()):
+        if "listing" not in content or _of_answers(content) != summary(content["measurement"], ()):  # it may list none
+            raise _tampered(name, f"the answers of entry {entry} are missing")
+
+
+def _of_answers(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What an entry says of its answers, whether or not they are those of a listing."""
+    return {key: said for key, said in content.items() if key != "listing"}
 
 
 def _tampered(name: str, reason: str) -> LedgerError:
