@@ -83,6 +83,9 @@ def plot_answers(answers: Answers, confidence: float = 0.95, axes: Axes | None =
         labels = ["average"]
     else:
         keys, values, bars = answers.keys, answers.values, half
+        if answers.listing is not None:  # selected keys: their intervals reach further down, some to 0 or for ever
+            ends = [max(answers.interval(key, confidence)[0], min(0.0, float(values.min()))) for key in keys]
+            bars = [values - ends, np.full(len(keys), half)]
         labels = [write_value(key) for key in keys]
     drawn = axes_or_new(axes)
     numeric = all(type(key) in (int, float, Decimal) for key in keys)

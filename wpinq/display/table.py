@@ -47,6 +47,8 @@ def answers_table(name: str, answers: Answers, rows: int = 20) -> str:
     lines = [title] + [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in cells]
     if len(shown) < len(answers):
         lines.append(f"  … {len(answers) - len(shown)} more keys: --rows 0 prints all, --json and --save keep all")
+    if answers.listing is not None:
+        lines.append(f"  {answers.listing.words}; the intervals hold given that")
     if answers.measurement.reading:
         lines.append(f"  Reading: {answers.measurement.reading}")
     return "\n".join(lines)

@@ -1,8 +1,8 @@
 """Noise of which something is known: that the released number is above a cut, or at most one, and how often it is.
 
-A *cut* is a float (of double-geometric noise an integer) of at least 0. What is compared with it is the released number,
-after it was rounded. Laplace noise X on a weight w is released as the float nearest to `w + X`. That is above the cut t
-where `w + X` is above m, halfway between t and the next float t⁺; it lies at m with probability 0. So, for an absent key,
+A *cut* t is a float (of double-geometric noise an integer) of at least 0. What is compared with it is the released
+number, after it was rounded. Laplace noise X on a weight w is released as the float nearest to `w + X`. That is above t
+where `w + X` is above m, halfway between t and the next float t⁺; it is m with probability 0. So, for an absent key,
 
     Pr[released > t] = exp(−m/b)/2                    Pr[steps > t] = a^(t+1)/(1 + a),  a = exp(−1/scale)
 
@@ -92,9 +92,9 @@ class ConditionalNoise:
             held, upto = np.array(weights, dtype=np.float64), np.array(cuts, dtype=np.float64)
             beyond = held > upto
             start = np.where(beyond, np.nextafter(upto, np.inf), held)
-            return add_laplace(start, self.scale, self.random, -beyond.astype(np.float64)).tolist()
+            return list(map(float, add_laplace(start, self.scale, self.random, -beyond.astype(np.float64))))
         tried = [float(steps) for steps in add_geometric([int(weight) for weight in weights], self.scale, self.random)]
-        beyond = [i for i, (weight, cut) in enumerate(zip(weights, cuts, strict=True)) if weight > cut]
-        for i, (_, size) in zip(beyond, geometric(len(beyond), self.scale, self.random), strict=True):
+        above = [i for i, (weight, cut) in enumerate(zip(weights, cuts, strict=True)) if weight > cut]
+        for i, (_, size) in zip(above, geometric(len(above), self.scale, self.random), strict=True):
             tried[i] = float(int(cuts[i]) - size)
         return tried

@@ -25,9 +25,7 @@ _LOW = 22  # of the digits: the other 42, behind up to 11 bits of the whole part
 _MAX_FLOAT = sys.float_info.max
 
 
-def add_laplace(
-    values: Floats, scale: float, random: RandomBytes = os.urandom, sides: Floats | None = None
-) -> Floats:
+def add_laplace(values: Floats, scale: float, random: RandomBytes = os.urandom, sides: Floats | None = None) -> Floats:
     """The nearest float to each value plus an independent draw of Laplace noise.
 
     Parameters

@@ -353,7 +353,9 @@ class Ledger:
         with self._file.writing() as connection:
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None or len(given) < len(rows):
-                raise LedgerError("a listing is of a measurement that was debited, with finite floats: call debit first")
+                raise LedgerError(
+                    "a listing is of a measurement that was debited, with finite floats: call debit first"
+                )
             found = (len(tables.listings(connection, measurement)), tables.count_answers(connection, identity))
             if found != (listings, answers):
                 return

@@ -1,9 +1,9 @@
-"""Listings: the keys of a public domain whose noisy value is above a threshold, though the domain is too large to go over.
+"""Listings: the keys of a public domain with a noisy value above a threshold, of a domain too large to go over.
 
 Every key of the domain has its noisy value, as if all had been asked for. Those of the keys that are present are drawn.
-Of the absent ones it is drawn which are above the threshold (`trials`), and their values, given that (`conditional`). Keys
-that were asked for before keep their answers. What earlier listings say of a key, that it is at most their thresholds,
-holds for ever: its value is drawn given the least of them. `docs/proofs/listing.md` has the proof.
+Of the absent ones it is drawn which are above the threshold (`trials`), and their values given that (`conditional`).
+Keys that were asked for before keep their answers. What earlier listings say of a key, that it is at most their
+thresholds, holds for ever: its value is drawn given the least of them. `docs/proofs/listing.md` has the proof.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def draw_listing(
     Parameters
     ----------
     weights : mapping
-        Of all keys that are present, in the units of the noise: protected. Those that are not in the domain are left out.
+        Of all keys that are present, in the units of the noise: protected. Those outside of the domain are left out.
     asked : collection
         Keys that have an answer.
     past : Past

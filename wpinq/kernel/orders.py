@@ -123,8 +123,7 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
     if type(measurement.sink) not in SINKS.values():
         raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
     if measurement.listing is not None:
-        written = measurement.listing.to_json(measurement.key_type)  # and read again: it too can be made by hand
-        measurement = replace(measurement, domain=None, listing=listing_from_json(written, measurement.key_type))
+        measurement = replace(measurement, domain=None, listing=measurement.listing.checked(measurement.key_type))
     if measurement.domain is not None:  # before the debit: a Measurement can be made by hand
         domain = check_domain(measurement.domain, measurement.key_type, canonical=True)
         measurement = replace(measurement, domain=domain)
@@ -212,7 +211,7 @@ def noisy(order: Order, outputs: Weights, keys: Sequence[Value], past: Past = ()
 
 
 def listed(order: Order, outputs: Weights, asked: Collection[Value], past: Past) -> dict[Value, float]:
-    """The keys that a listing shows and that have no answer yet, with their values in the units of the order's scale."""
+    """The keys that a listing shows and that have no answer yet, with their values in units of the order's scale."""
     listing = order.measurement.listing
     assert listing is not None
     keys, cut = list(outputs), order.cut(listing)

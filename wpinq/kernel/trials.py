@@ -1,10 +1,10 @@
 """Which of very many independent trials succeed, exactly, in time that goes with the successes and not with the trials.
 
 The chance p < 1/2 of one trial is a real number, known by rational bounds as close as one likes. Let s be a float with
-`1/s ≥ p/(1 − p)`, and `q = 1 − exp(−1/s)`. As `exp(−x) ≤ 1/(1 + x)`, `1 − q ≤ 1 − p`: q is at least p. Trials that succeed
-with chance q are found by the gaps between them, geometric draws of `Pr[gap ≥ n] = exp(−n/s)` (`geometric`). Each is kept
-with chance p/q, by a coin of its own: what is kept are independent successes of chance p. So their number is binomial,
-and given the number they are a uniform subset of the trials, drawn without replacement.
+`1/s ≥ p/(1 − p)`, and `q = 1 − exp(−1/s)`. As `exp(−x) ≤ 1/(1 + x)`, `1 − q ≤ 1 − p`: q is at least p. Trials that
+succeed with chance q are found by the gaps between them, geometric draws of `Pr[gap ≥ n] = exp(−n/s)` (`geometric`).
+Each is kept with chance p/q, by a coin of its own: what is kept are independent successes of chance p. So their number
+is binomial, and given the number they are a uniform subset of the trials, drawn without replacement.
 """
 
 from __future__ import annotations

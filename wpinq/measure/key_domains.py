@@ -252,7 +252,7 @@ def key_domain(given: KeyDomain | Iterable[object]) -> KeyDomain:
         return IntegerKeys(given.start, given.stop - 1)
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise PlanError(
-            f"{given!r} is no domain of keys: give integers(0, 99_999), digits(5), product(…) of such, or a list of keys"
+            f"{given!r} is no domain of keys: give integers(0, 99_999), digits(5), product(…) of such, or a list"
         )
     return GivenKeys(tuple(map(_hashable, given)))
 

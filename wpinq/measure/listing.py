@@ -1,12 +1,13 @@
 """What a listing is: a public domain of keys and a threshold; the keys whose noisy value is above it are released.
 
-All keys of the domain have a noisy value, drawn as if all had been asked for, and those above the threshold are shown. So
-it costs what the noisy values of all keys cost, and says of each key that is not shown that its value is at most the
+All keys of the domain have a noisy value, drawn as if all had been asked for, and those above the threshold are shown.
+So it costs what the noisy values of all keys cost, and says of each key that is not shown that its value is at most the
 threshold. Some absent keys are shown, for their noise: `Listing.expected_by_noise` says how many to expect.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -91,10 +92,16 @@ class Listing:
         if expected > MOST_BY_NOISE:
             enough, few = (scale * math.log(self.domain.size / most) for most in (MOST_BY_NOISE, 1))
             raise PlanError(
-                f"noise alone would bring some {expected:.3g} of {self.domain.size:,} keys above {self.above:.12g}, and "
-                f"a listing may expect at most {MOST_BY_NOISE:,}: list above {math.ceil(enough)} or more; above "
+                f"noise alone would bring some {expected:.3g} of {self.domain.size:,} keys above {self.above:.12g}, "
+                f"and a listing may expect at most {MOST_BY_NOISE:,}: list above {math.ceil(enough)} or more; above "
                 f"{math.ceil(few)}, noise brings less than one"
             )
+
+    def checked(self, type_: Type) -> Listing:
+        """The same over keys of a type, whoever made it: PlanError where it is none."""
+        with contextlib.suppress(Exception):
+            return listing_from_json(self.to_json(type_), type_)
+        raise PlanError(f"the listing is not over keys of type {type_}: query.noisy_listing(...) makes one that is")
 
     def to_json(self, type_: Type) -> dict[str, Any]:
         """The listing, over keys of a type, as plain data."""
