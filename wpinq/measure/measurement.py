@@ -20,12 +20,14 @@ from wpinq.expr.types import Type
 from wpinq.expr.values import Value, canonical_bytes
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.key_domains import check_domain as check_domain
+from wpinq.measure.kinds import STATISTIC, Kind
 from wpinq.measure.laws import DoubleGeometric, half_width, listed_reach
 from wpinq.measure.listing import Listable, Listing
 from wpinq.measure.renyi import LAPLACE
 from wpinq.measure.sink import Sink as Sink
 from wpinq.measure.sink import check_text as check_text
 from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, TriangleCount
+from wpinq.plan.certify import certify
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node
 
@@ -121,8 +123,15 @@ class GeometricCount(Sink, Listable):
 class Clamped(Laplace):
     """Sinks over a query whose weights are values clamped to a public range."""
 
+    single: ClassVar[bool] = True
+    statistic: ClassVar[str]
+    """Which it is, in words."""
+
     lower: float
     upper: float
+
+    def kind(self, plan: Node) -> Kind:
+        return Kind(STATISTIC, f"{self.statistic} of values from {self.lower:g} to {self.upper:g}")
 
     def __post_init__(self) -> None:
         bounds = self.lower, self.upper
@@ -137,6 +146,7 @@ class NoisySum(Clamped):
     """`Σ A(x) · clamp(f(x))`: the weight of one record that each x adds `clamp(f(x)) / magnitude` to."""
 
     name: ClassVar[str] = "NoisySum"
+    statistic: ClassVar[str] = "a sum"
 
     @property
     def factor(self) -> Fraction:
@@ -152,6 +162,7 @@ class NoisyAverage(Clamped):
     """
 
     name: ClassVar[str] = "NoisyAverage"
+    statistic: ClassVar[str] = "an average"
 
     def value(self, numbers: Mapping[Value, float]) -> Value:
         return self._average(numbers["sum"], numbers["count"])
@@ -181,8 +192,17 @@ class Choose(Sink):
     """
 
     name: ClassVar[str] = "Choose"
+    single: ClassVar[bool] = True
     score: str
     quantile: Fraction | None = None
+
+    def kind(self, plan: Node) -> Kind:
+        which = "the heaviest" if self.quantile is None else f"the quantile {float(self.quantile):g}"
+        return Kind(STATISTIC, f"{which} of public candidates, as noise lets it be told")
+
+    @property
+    def has_interval(self) -> bool:
+        return False
 
     def __post_init__(self) -> None:
         # The sensitivity of 1 rests on 0 < q < 1, and a Choose may be read from a file.
@@ -287,6 +307,11 @@ class Measurement:
         return self.sink.key_type or self.plan.type
 
     @property
+    def kind(self) -> Kind:
+        """What kind of number is released: from the plan and its sources' declarations, never from data."""
+        return self.sink.kind(self.plan)
+
+    @property
     def asked(self) -> tuple[Node, Fraction]:
         """What `plan.demand` prices: a root, and the demand that flows down from it."""
         return self.sink.asked(self.plan, self.epsilon)
@@ -300,6 +325,15 @@ class Measurement:
     def former_digest(self) -> bytes:
         """What identified the noise earlier, where another mechanism stood in for the sink's."""
         return self._digest(self.sink.former_identity())
+
+    def ends(self, number: float, scale: float, confidence: float) -> tuple[float, float]:
+        """The interval around one answer; of a listed one, that which holds given that it is listed."""
+        half = self.sink.half_width(scale, confidence)
+        if self.listing is None:
+            return number - half, number + half
+        assert isinstance(self.sink, Listable)
+        low = number - self.sink.listed_reach(number, self.listing.above, scale, confidence)
+        return 0.0 if low == -math.inf and certify(self.plan).output.nonnegative else low, number + half
 
     def _digest(self, sink: tuple[bytes | str, ...]) -> bytes:
         extra: tuple[bytes | str, ...] = ()
