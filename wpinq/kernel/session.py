@@ -19,7 +19,7 @@ import numpy as np
 
 from wpinq.columns.held import HeldColumns
 from wpinq.dataset import EngineDataset
-from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
+from wpinq.engines.contract import DEFAULT_ENGINE, Ranges, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
 from wpinq.expr.values import Value, canonical_bytes, from_canonical_bytes, order_key
 from wpinq.ingest import read_source
@@ -35,6 +35,7 @@ from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.epsilon import parse_epsilon
+from wpinq.measure.key_domains import ranges
 from wpinq.measure.listing import Listing
 from wpinq.measure.measurement import Choose, Measurement, check_text
 from wpinq.measure.subgraph_counts import SubgraphCount
@@ -382,7 +383,7 @@ class Session:
             stored = {from_canonical_bytes(code, type_): number for code, number in answers.items()}
             if written in listings:
                 break
-            rows = self._guarded(self._draw_listing, order, stored, order.past(listings))
+            rows = self._guarded(self._draw_listing, order, listing, stored, order.past(listings))
             coded = {canonical_bytes(key, type_): number for key, number in rows.items()}
             self._ledger.store_listing(order.digest, coded, written, listings=len(listings), answers=len(answers))
         cut = order.cut(listing)
@@ -409,9 +410,10 @@ class Session:
         return noisy(order, self._weights(order, held, keys), keys, past)
 
     def _draw_listing(
-        self, order: Order, held: Sequence[Protected], asked: Collection[Value], past: Past
+        self, order: Order, held: Sequence[Protected], listing: Listing, asked: Collection[Value], past: Past
     ) -> dict[Value, float]:
-        return listed(order, self._weights(order, held, None), asked, past)
+        within = ranges(listing.domain, order.measurement.key_type)
+        return listed(order, self._weights(order, held, None, within), asked, past)
 
     def _pick(self, order: Order, held: Sequence[Protected]) -> int:
         sink, domain = order.measurement.sink, order.measurement.domain
@@ -423,8 +425,10 @@ class Session:
         sides = self._engine.sides(order.measurement.plan, _data(held), domain, self._on_step)
         return chosen(order, sink.scores_of_sides(sides))
 
-    def _weights(self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None) -> Weights:
-        return self._engine.evaluate(order.measurement.plan, _data(held), FLOAT, self._on_step, keys)
+    def _weights(
+        self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None, within: Ranges = ()
+    ) -> Weights:
+        return self._engine.evaluate(order.measurement.plan, _data(held), FLOAT, self._on_step, keys, within)
 
     def _guarded(
         self,

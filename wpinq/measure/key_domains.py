@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from wpinq.columns.flat import column_names
 from wpinq.errors import PlanError
 from wpinq.expr.types import INT, INT_MAX, INT_MIN, STR, TupleOf, Type
 from wpinq.expr.values import UnfitValue, Value, check_canonical, normalize, order_key
@@ -263,6 +264,24 @@ def _hashable(key: object) -> Value:
 
 def _in_order(keys: Iterable[Value]) -> KeyDomain:
     return GivenKeys(tuple(sorted(dict.fromkeys(keys), key=order_key)))
+
+
+def ranges(domain: KeyDomain, type_: Type) -> list[tuple[Value, Value] | None]:
+    """For each column of the keys, which are of a type, the least and the greatest value; None where that says little.
+
+    Examples
+    --------
+    >>> from wpinq.expr.types import tuple_type
+    >>> ranges(product(digits(2), range(5)), tuple_type([STR, INT]))
+    [('00', '99'), (0, 4)]
+    """
+    if isinstance(domain, ProductKeys):
+        assert isinstance(type_, TupleOf)
+        inside = zip(domain.parts, type_.elements, strict=True)
+        return [None] * type_.nullable + [found for part, element in inside for found in ranges(part, element)]
+    ends = domain.key(0), domain.key(domain.size - 1)
+    names = column_names(type_)
+    return [ends] if len(names) == 1 and all(type(end) in (int, str) for end in ends) else [None] * len(names)
 
 
 def domain_from_json(data: Json, type_: Type) -> KeyDomain:

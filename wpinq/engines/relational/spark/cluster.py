@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 from wpinq.dataset import EngineDataset, WeightRange
-from wpinq.engines.contract import Sides
+from wpinq.engines.contract import Ranges, Sides
 from wpinq.engines.relational.compiler import Compiled, compile_plan, source_tables
 from wpinq.engines.relational.engine import RelationalEngine, check_given
 from wpinq.engines.relational.nesting import check_nesting
@@ -130,6 +130,7 @@ class SparkDatabase(RelationalEngine):
         arithmetic: Arithmetic = FLOAT,
         on_step: Callable[[str], None] | None = None,
         keys: Sequence[Value] | None = None,
+        within: Ranges = (),
         *,
         rewrites: tuple[Rewrite, ...] = REWRITES,
     ) -> Weights:
@@ -144,7 +145,7 @@ class SparkDatabase(RelationalEngine):
         EvaluationFailed
             When Spark failed; with a constant message, for its own could show data.
         """
-        fetch = fetch_all if keys is None else partial(fetch_keys, keys=keys)
+        fetch = partial(fetch_all, within=within) if keys is None else partial(fetch_keys, keys=keys)
         return self._fetched(root, data, on_step, fetch, arithmetic, rewrites)
 
     def sides(
