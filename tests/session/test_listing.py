@@ -260,13 +260,9 @@ def test_answers_of_a_listing_say_what_they_are(tmp_path: pathlib.Path) -> None:
         assert [copy.interval(key) for key in copy.keys] == [listed.interval(key) for key in listed.keys]
     higher = listed.above(12)
     assert higher.listing == Listing(wp.integers(0, 99_999), 12.0)
-    assert higher.interval(3)[0] < listed.interval(3)[0]
     simulated = wp.simulate(by_shop.noisy_listing(1, SHOPS, above=12), {"sales": ROWS}, seed=3)
     assert simulated.simulated
     assert set(range(50)) - set(simulated.keys) == set()
-    plain = listed[3] - 8 > math.log(40)
-    assert plain
-    assert listed.interval(3)[0] < listed[3] - listed.scale * math.log(20)
 
 
 def test_listings_that_are_none_are_refused_before_the_debit() -> None:
