@@ -63,6 +63,17 @@ def test_digits_are_ascii_digits(key: object) -> None:
     assert "12345" in wp.digits(5)
 
 
+def test_every_type_is_read_back_from_its_bytes() -> None:
+    record = {"day": datetime.date, "at": datetime.datetime, "price": wp.decimal(2), "size": wp.category("S", "L")}
+    type_ = wp.source("x", {**record, "tags": list[str | None], "score": float | None, "ok": bool}).plan.type
+    value = (19_000, -5, 1250, "L", ("a", None, ""), -0.5, True)
+    for one in (value, (*value[:5], None, False)):
+        form = canonical_bytes(one, type_)
+        assert from_canonical_bytes(form, type_) == one
+        with pytest.raises(ValueError, match="more than one"):
+            from_canonical_bytes(form + b"n", type_)
+
+
 def test_keys_outside_are_outside() -> None:
     assert True not in wp.integers(0, 3)
     assert 1.0 not in wp.integers(0, 3)

@@ -19,7 +19,7 @@ import numpy as np
 
 from wpinq.columns.held import HeldColumns
 from wpinq.dataset import EngineDataset
-from wpinq.engines.contract import DEFAULT_ENGINE, Ranges, find_engine
+from wpinq.engines.contract import DEFAULT_ENGINE, WantedRanges, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
 from wpinq.expr.values import Value, canonical_bytes, from_canonical_bytes, order_key
 from wpinq.ingest import read_source
@@ -397,7 +397,9 @@ class Session:
         stored = self._ledger.answers(order.digest, [_CHOICE])
         if not stored:
             index = self._guarded(self._pick, order)
-            stored = self._ledger.store_answers(order.digest, {_CHOICE: float(index)}) or {}
+            standing = self._ledger.store_answers(order.digest, {_CHOICE: float(index)})
+            assert standing is not None  # which it is only of what was listed
+            stored = standing
         values = np.zeros(len(domain))
         values[int(stored[_CHOICE])] = 1.0
         return Answers(order.measurement, 0.0, values)
@@ -426,7 +428,7 @@ class Session:
         return chosen(order, sink.scores_of_sides(sides))
 
     def _weights(
-        self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None, within: Ranges = ()
+        self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None, within: WantedRanges = ()
     ) -> Weights:
         return self._engine.evaluate(order.measurement.plan, _data(held), FLOAT, self._on_step, keys, within)
 

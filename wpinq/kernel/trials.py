@@ -19,7 +19,7 @@ from wpinq.kernel.coins import Coin, RandomBytes
 from wpinq.kernel.exponential import AT_ONCE
 from wpinq.kernel.geometric import geometric
 
-Bounds = Callable[[int], tuple[Fraction, Fraction]]
+ChanceBounds = Callable[[int], tuple[Fraction, Fraction]]
 """From a number of bits to rationals on either side of a chance, each within some `2**-bits` of it."""
 
 _LARGEST_SCALE = 2.0**60
@@ -44,14 +44,14 @@ def exponential_bounds(t: Fraction, bits: int) -> tuple[Fraction, Fraction]:
     return Fraction(leading, 2**bits) ** powers, Fraction(leading + 1, 2**bits) ** powers
 
 
-def successes(trials: int, chance: Bounds, random: RandomBytes = os.urandom) -> list[int]:
+def successes(trials: int, chance: ChanceBounds, random: RandomBytes = os.urandom) -> list[int]:
     """The trials that succeed, of `trials` independent ones that are numbered from 0.
 
     Parameters
     ----------
     trials : int
         At least 0.
-    chance : Bounds
+    chance : ChanceBounds
         Of each trial, below 1/2.
     random : callable
         Where random bytes come from: the operating system, but for tests.
@@ -82,7 +82,7 @@ def successes(trials: int, chance: Bounds, random: RandomBytes = os.urandom) -> 
     return found
 
 
-def _quotient(chance: Bounds, scale: float) -> Callable[[int], tuple[int, int]]:
+def _quotient(chance: ChanceBounds, scale: float) -> Callable[[int], tuple[int, int]]:
     """p/q in units of `2**-bits`: the integers below and above it."""
 
     @functools.cache

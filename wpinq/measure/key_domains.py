@@ -10,19 +10,16 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from wpinq.columns.flat import column_names
 from wpinq.errors import PlanError
 from wpinq.expr.types import INT, INT_MAX, INT_MIN, STR, TupleOf, Type
 from wpinq.expr.values import UnfitValue, Value, check_canonical, normalize, order_key
 from wpinq.ingest.typed_columns import plain
-from wpinq.plan.format import value_from_json, value_to_json
+from wpinq.plan.format import Json, value_from_json, value_to_json
 
 LARGEST_DOMAIN = 10**12
 """The most keys of a domain."""
-
-Json = Any
 
 
 class KeyDomain(ABC):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from wpinq.columns.flat import column_names, column_types, has_lists
-from wpinq.engines.contract import Ranges
+from wpinq.engines.contract import WantedRanges
 from wpinq.engines.relational.blocks.block import SqlTable, grows
 from wpinq.engines.relational.blocks.relation import Relation, column_list
 from wpinq.engines.relational.blocks.subjects import Reuse
@@ -198,7 +198,7 @@ def _compile(root: Node, script: Script, shared: frozenset[bytes], asked: bool, 
     )
 
 
-def in_ranges(query: str, type_: Type, within: Ranges) -> str:
+def in_ranges(query: str, type_: Type, within: WantedRanges) -> str:
     """The query of an output without the records outside of some ranges, as far as their ends are plainly written."""
     wanted = [
         f"{name} BETWEEN {_plain(ends[0])} AND {_plain(ends[1])}"

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from wpinq.columns.python_rows import fetch
-from wpinq.engines.contract import Ranges
+from wpinq.engines.contract import WantedRanges
 from wpinq.engines.relational.compiler import in_ranges, source_tables
 from wpinq.engines.relational.duckdb.asking import ask
 from wpinq.engines.relational.duckdb.instance import Instance, check_options
@@ -137,7 +137,7 @@ class Database(RelationalEngine):
         arithmetic: Arithmetic = FLOAT,
         on_step: Callable[[str], None] | None = None,
         keys: Sequence[Value] | None = None,
-        within: Ranges = (),
+        within: WantedRanges = (),
         *,
         rewrites: tuple[Rewrite, ...] = REWRITES,
     ) -> Weights:
@@ -273,7 +273,7 @@ class _Work:
     data: Mapping[str, Any]
     on_step: Callable[[str], None] | None
     keys: Sequence[Value] | None
-    within: Ranges
+    within: WantedRanges
     rewrites: tuple[Rewrite, ...]
     announced: int = 0
 

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 from wpinq.dataset import EngineDataset, WeightRange
-from wpinq.engines.contract import Ranges, Sides
+from wpinq.engines.contract import Sides, WantedRanges
 from wpinq.engines.relational.compiler import Compiled, compile_plan, source_tables
 from wpinq.engines.relational.engine import RelationalEngine, check_given
 from wpinq.engines.relational.nesting import check_nesting
@@ -130,7 +130,7 @@ class SparkDatabase(RelationalEngine):
         arithmetic: Arithmetic = FLOAT,
         on_step: Callable[[str], None] | None = None,
         keys: Sequence[Value] | None = None,
-        within: Ranges = (),
+        within: WantedRanges = (),
         *,
         rewrites: tuple[Rewrite, ...] = REWRITES,
     ) -> Weights:

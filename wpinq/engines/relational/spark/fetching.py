@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from wpinq.columns.flat import column_names, column_types, flattener, plain, reader
-from wpinq.engines.contract import Ranges, Sides, at_keys
+from wpinq.engines.contract import Sides, WantedRanges, at_keys
 from wpinq.engines.relational.compiler import Compiled, in_ranges
 from wpinq.engines.relational.spark.frames import key_frame
 from wpinq.engines.relational.spark.spark_sql import type_in_spark
@@ -20,7 +20,7 @@ from wpinq.plan.arithmetic import Weights
 _KEYS = "wpinq_keys"
 
 
-def fetch_all(spark: Any, compiled: Compiled, within: Ranges = ()) -> Weights:
+def fetch_all(spark: Any, compiled: Compiled, within: WantedRanges = ()) -> Weights:
     """The whole output, or what of it is wanted: record to weight, in canonical order."""
     return _read(spark, compiled.type, in_ranges(compiled.query, compiled.type, within))
 
