@@ -11,7 +11,9 @@ import subprocess
 import sys
 from fractions import Fraction
 
+import numpy as np
 import pytest
+from scipy import stats
 
 import wpinq as wp
 from wpinq.kernel.ledger import Ledger
@@ -71,6 +73,35 @@ def test_a_listing_after_a_listing_draws_what_is_left_of_its_keys() -> None:
         again = rows_of(session.release(by_shop.noisy_listing(1, SHOPS, above=6)))
         assert again == high
         assert session.spent("sales") == 1
+
+
+@pytest.mark.parametrize("geometric", [False, True])
+def test_through_a_session_and_a_restart_values_have_the_plain_law(tmp_path: pathlib.Path, geometric: bool) -> None:
+    """As in tests/privacy/test_listings.py, by the random numbers of the operating system: false alarm below 1e-6."""
+    weight, size = 1.0 if geometric else 1.5, 3000
+    path, data = tmp_path / "books.db", dict.fromkeys(range(0, 2 * size, 2), weight)
+    visits = wp.source("visits", int, facts=["unit_weights"] if geometric else [], unit_weight=2)
+    kind = visits.geometric_count if geometric else visits.noisy_count
+    steps = (
+        kind(1, over=range(100)),
+        visits.noisy_listing(1, range(size), above=2, geometric=geometric),
+        visits.noisy_listing(1, range(2 * size), above=0, geometric=geometric),
+        kind(1, over=range(2 * size)),
+    )
+    for step in steps:
+        with wp.Session(path, engine="reference") as session:
+            session.protect(visits, data, budget=5, version="v")
+            answers = rows_of(session.release(step))
+    for held, keys in ((weight, range(0, 2 * size, 2)), (0.0, range(1, 2 * size, 2))):
+        noise = np.array([answers[key] for key in keys]) - held
+        if geometric:
+            ends = np.arange(-4, 4)
+            a = math.exp(-1)
+            chances = np.diff([0, *(1 - a ** (k + 1) / (1 + a) if k >= 0 else a**-k / (1 + a) for k in ends), 1])
+            seen = np.diff([0, *(np.sum(noise <= k) for k in ends), size])
+            assert stats.chisquare(seen, chances * size).pvalue > 1e-7
+        else:
+            assert stats.kstest(noise, stats.laplace(scale=1.0).cdf).pvalue > 1e-7
 
 
 def test_the_bill_is_that_of_one_count_and_a_batch_pays_once() -> None:
@@ -249,6 +280,9 @@ def test_answers_of_a_listing_say_what_they_are(tmp_path: pathlib.Path) -> None:
     assert isinstance(listed, wp.Answers)
     assert listed.listing == Listing(wp.integers(0, 99_999), 8.0)
     assert "listed for being above 8, out of the integers from 0 to 99999" in repr(listed)
+    assert {row.kind for row in listed.rows()} == {"count, listed for being above 8"}
+    assert [(row.low, row.high) for row in listed.rows()] == [listed.interval(key) for key in listed.keys]
+    assert list(listed.to_pandas()["kind"]) == ["count, listed for being above 8"] * len(listed)
     with pytest.raises(wp.AnswersError, match="was not listed: its noisy value is at most 8; a count over it"):
         _ = listed[next(key for key in range(1000, 2000) if key not in listed.keys)]
     with pytest.raises(wp.AnswersError, match="not among those released"):

@@ -75,9 +75,14 @@ class Listing:
             raise PlanError(f"a listing is above a threshold from 0 to {LARGEST_THRESHOLD:g}, not {self.above!r}")
 
     @property
+    def selection(self) -> str:
+        """How its keys were selected, in words."""
+        return f"listed for being above {self.above:.12g}"
+
+    @property
     def words(self) -> str:
-        """How its keys were chosen, in words."""
-        return f"listed for being above {self.above:.12g}, out of {self.domain}"
+        """How its keys were selected, and out of which, in words."""
+        return f"{self.selection}, out of {self.domain}"
 
     def expected_by_noise(self, sink: Listable, scale: float) -> float:
         """How many keys would be listed if all were absent; the scale is that of answers."""
