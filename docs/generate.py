@@ -81,6 +81,7 @@ TRUSTED = (
         "kernel/ladder",
         "kernel/trials",
         "kernel/conditional",
+        "measure/public_keys",
         "measure/key_domains",
         "measure/listing",
         "kernel/listed_keys",

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from wpinq.columns.flat import column_names
 from wpinq.errors import PlanError
 from wpinq.expr.types import INT, INT_MAX, INT_MIN, STR, TupleOf, Type
-from wpinq.expr.values import UnfitValue, Value, check_canonical, normalize, order_key
-from wpinq.ingest.typed_columns import plain
+from wpinq.expr.values import Value, order_key
+from wpinq.measure.public_keys import check_domain
 from wpinq.plan.format import Json, value_from_json, value_to_json
 
 LARGEST_DOMAIN = 10**12
@@ -295,25 +295,3 @@ def domain_from_json(data: Json, type_: Type) -> KeyDomain:
         raise PlanError("these data describe no domain of keys")
     pairs = zip(content, type_.elements, strict=True)
     return ProductKeys(tuple(domain_from_json(part, element) for part, element in pairs))
-
-
-def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False) -> tuple[Value, ...]:
-    """Public keys in canonical form, each once, in the order given.
-
-    Those of a measurement are `canonical`: what stands for dates and the like, and not these themselves.
-
-    Raises
-    ------
-    PlanError
-        When a key is not of the type of the plan's records.
-    """
-    if isinstance(keys, str):
-        raise PlanError(f"the keys {keys!r} are one text: give a list of keys")
-    checked: dict[Value, None] = {}
-    nullable, check = type_.with_nullable(), check_canonical if canonical else normalize
-    for key in keys:
-        try:
-            checked[check(plain(key, type_), nullable)] = None
-        except UnfitValue as reason:
-            raise PlanError(f"the key {key!r} cannot be released: {reason}; keys are of type {type_}") from None
-    return tuple(checked)

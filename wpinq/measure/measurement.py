@@ -19,10 +19,10 @@ from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value, canonical_bytes
 from wpinq.measure.epsilon import format_epsilon
-from wpinq.measure.key_domains import check_domain as check_domain
 from wpinq.measure.kinds import STATISTIC, Kind
 from wpinq.measure.laws import DoubleGeometric, half_width, listed_reach
 from wpinq.measure.listing import Listable, Listing
+from wpinq.measure.public_keys import check_domain as check_domain
 from wpinq.measure.renyi import LAPLACE
 from wpinq.measure.sink import Sink as Sink
 from wpinq.measure.sink import check_text as check_text
