@@ -124,14 +124,11 @@ class Clamped(Laplace):
     """Sinks over a query whose weights are values clamped to a public range."""
 
     single: ClassVar[bool] = True
-    statistic: ClassVar[str]
-    """Which it is, in words."""
-
     lower: float
     upper: float
 
     def kind(self, plan: Node) -> Kind:
-        return Kind(STATISTIC, f"{self.statistic} of values from {self.lower:g} to {self.upper:g}")
+        return Kind(STATISTIC, f"{self.noun} of values from {self.lower:g} to {self.upper:g}")
 
     def __post_init__(self) -> None:
         bounds = self.lower, self.upper
@@ -146,7 +143,7 @@ class NoisySum(Clamped):
     """`Σ A(x) · clamp(f(x))`: the weight of one record that each x adds `clamp(f(x)) / magnitude` to."""
 
     name: ClassVar[str] = "NoisySum"
-    statistic: ClassVar[str] = "a sum"
+    noun: ClassVar[str] = "sum"
 
     @property
     def factor(self) -> Fraction:
@@ -162,7 +159,7 @@ class NoisyAverage(Clamped):
     """
 
     name: ClassVar[str] = "NoisyAverage"
-    statistic: ClassVar[str] = "an average"
+    noun: ClassVar[str] = "average"
 
     def value(self, numbers: Mapping[Value, float]) -> Value:
         return self._average(numbers["sum"], numbers["count"])

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
-from wpinq.expr.values import UnfitValue, Value, check_canonical, normalize
+from wpinq.expr.values import UnfitValue, Value, check_canonical, normalize, normalize_all
 from wpinq.ingest.typed_columns import plain
 
 
@@ -24,6 +24,10 @@ def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False
         raise PlanError(f"the keys {keys!r} are one text: give a list of keys")
     checked: dict[Value, None] = {}
     nullable, check = type_.with_nullable(), check_canonical if canonical else normalize
+    keys = list(keys)
+    alike = normalize_all(keys, nullable, check)
+    if alike is not None:
+        return tuple(dict.fromkeys(alike))
     for key in keys:
         try:
             checked[check(plain(key, type_), nullable)] = None
