@@ -120,8 +120,13 @@ def go_on_measuring(folder: Path) -> tuple[FittingOptions, dict[str, Answers]]:
 def _measure(
     measuring: MeasuringOptions, fitting: FittingOptions, folder: Path, paid: set[str], notice: str
 ) -> dict[str, Answers]:
+    method = fitting.find()
+
     def on_bill(bill: Bill) -> None:
         print(f"The bill:\n{bill}\n\n{_plan(fitting.settings)}\n", flush=True)
+        asked = {label.partition(":")[0] for label in bill.labels}
+        for name in () if measuring.split else [name for name in method.shares if name not in asked]:
+            print(f"Not asked: {name}, which no graph of so few nodes has enough of to stand out of the noise.\n")
         if notice:
             print(notice, file=sys.stderr)
 
@@ -131,7 +136,7 @@ def _measure(
 
     answers = measure_graph(
         EdgeList(measuring.graph, columns=measuring.columns),
-        fitting.find(),
+        method,
         measuring.epsilon,
         node=_NODES[measuring.node],
         split=measuring.split,

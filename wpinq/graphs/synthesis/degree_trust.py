@@ -80,12 +80,16 @@ def largest_degree_interval(
     Interval(low=5.0, high=11.2..., swamped=False, leaves_out='')
     """
     bands, widths = len(mass), np.diff(limits)
-    low, above, noise = 1.0, 0.0, np.zeros(_DRAWS)
+    above, noise, ruled_out = 0.0, np.zeros(_DRAWS), []
     for i in range(bands)[::-1]:
         above = float(mass[i]) + _FALL * above
         noise = _noise(terms[i], rng) + _FALL * noise
-        if low == 1.0 and above > scale * np.quantile(noise, 1 - TAIL):
-            low = float(limits[i] + 1)
+        ruled_out.append(above > scale * np.quantile(noise, 1 - TAIL))
+    low = 1.0
+    for i, out in enumerate(ruled_out[::-1]):  # up to the first that stands: so only the test of the true one can err
+        if not out:
+            break
+        low = float(limits[i] + 1)
     high = 1.0
     for i in range(bands):
         top = float(limits[i + 1])

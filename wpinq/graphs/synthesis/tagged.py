@@ -31,6 +31,7 @@ from wpinq.graphs.synthesis.degrees import graphical
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.mixing import joint_weights
 from wpinq.graphs.synthesis.estimates.threads import one_blas_thread
+from wpinq.graphs.synthesis.hopeless import hopeless
 from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Estimates, Method, answered, spend
 from wpinq.graphs.synthesis.tagged_trust import clustering_intervals, mixing_interval
 from wpinq.graphs.synthesis.trust import Interval
@@ -125,7 +126,10 @@ class Tagged(Method):
     def measurements(
         self, source: Query, epsilon: object, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
     ) -> dict[str, Measurement]:
-        """As `Method.measurements`. A split without a share for the count of triangles leaves it out."""
+        """As `Method.measurements`. A split without a share for the count of triangles leaves it out.
+
+        So do bounds that show it to be hopeless, unless a split has a share for it: the others get what it would cost.
+        """
         largest = LARGEST if bounds.degree is None else bounds.degree
         fine, coarse = fine_limits(largest), coarse_limits(largest)
         places = len(coarse) - 1
@@ -141,7 +145,11 @@ class Tagged(Method):
         }
         if split is None or COUNT in split:
             wanted[COUNT] = triangle_count(source, 1)
-        return spend(wanted, epsilon, self.shares if split is None else split)
+        made = spend(wanted, epsilon, self.shares if split is None else split)
+        if split is None and hopeless({COUNT: made[COUNT]}, bounds):
+            del wanted[COUNT]
+            made = spend(wanted, epsilon, {name: self.shares[name] for name in wanted})
+        return made
 
     def keys(self, name: str, answers: Mapping[str, Answers], bounds: Bounds = UNBOUNDED) -> Iterable[Value]:
         """As `Method.keys`: of the CCDF, up to twice the limit of the highest tag whose mass stands out of noise."""

@@ -7,7 +7,7 @@ then the graph missed what the answers tell.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -114,8 +114,8 @@ def phrase(interval: Interval | None, value: float | None = None) -> str:
 
 
 def swamped(trust: Mapping[str, Interval]) -> list[str]:
-    """The statistics that noise swamps, in words."""
-    return [name.replace("_", " ") for name, interval in trust.items() if interval.swamped]
+    """The statistics that noise swamps."""
+    return [name for name, interval in trust.items() if interval.swamped]
 
 
 def warning(trust: Mapping[str, Interval]) -> str:
@@ -126,16 +126,29 @@ def warning(trust: Mapping[str, Interval]) -> str:
     >>> warning({"nodes": Interval(9, 11, swamped=False), "largest_degree": Interval(0, 50, swamped=True)})
     'Noise swamps largest degree: a synthetic graph says nothing of that, whatever it shows. It takes more epsilon.'
     """
-    names = swamped(trust)
+    names = [name.replace("_", " ") for name in swamped(trust)]
     if not names:
         return ""
     what = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
     return f"Noise swamps {what}: a synthetic graph says nothing of that, whatever it shows. It takes more epsilon."
 
 
-def trust_lines(trust: Mapping[str, Interval], statistics: Iterable[str]) -> list[str]:
-    """What answers tell of each statistic, a line each, before there is any graph."""
-    return [f"{name.replace('_', ' ')}: {phrase(trust.get(name))}" for name in statistics]
+def trust_report(trust: Mapping[str, Interval], statistics: Mapping[str, float | None]) -> dict[str, Any]:
+    """What answers tell of each statistic, as plain data, with the words that stand beside it.
+
+    Parameters
+    ----------
+    trust : mapping
+        The intervals.
+    statistics : mapping
+        The statistics, each with that of the synthetic graph, or None while there is none.
+    """
+    told = {}
+    for name, value in statistics.items():
+        interval = trust.get(name)
+        known = {"not_measured": True} if interval is None else interval.to_json()
+        told[name] = {**known, "words": phrase(interval, value)}
+    return {"confidence": CONFIDENCE, "statistics": told, "swamped": swamped(trust)}
 
 
 def _shown(number: float) -> str:
