@@ -5,12 +5,12 @@
 
 It reads true values of public, generated graphs and prints how often intervals of 90 % hold them: a benchmark, not a
 release. Noise is simulated from numpy, anew for each trial, kind and epsilon. A row is a kind of graph: for each
-statistic the percentage of trials whose interval held the true one, how often it said that noise swamps the statistic,
-and the middle one of the widths, relative to the true value where that is not 0 (absolute for assortativity). `-` where a
-graph has no such statistic: the assortativity of one whose degrees are all equal.
+statistic the percentage of trials whose interval held the true one; `s`, the percentage in which it said that noise
+swamps the statistic; and the middle one of the widths, relative to the true value where that is not 0 (absolute for
+assortativity). `-` where a graph has no such statistic: the assortativity of one whose degrees are all equal.
 
 Intervals follow from answers, before any walk. `--walks N` also walks in the first N trials of each kind and prints how
-often the synthetic graph itself was inside its intervals.
+often (`g`) the synthetic graph itself was inside its intervals.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ class Tally:
         if not self.held:
             return f"{'-':>5}{'':16}"
         graph = f" {100 * np.mean(self.graph):3.0f}g" if self.graph else ""
-        return f"{100 * np.mean(self.held):5.0f} {100 * np.mean(self.swamped):4.0f}s {np.median(self.width):9.3g} {graph}"
+        return (
+            f"{100 * np.mean(self.held):5.0f} {100 * np.mean(self.swamped):4.0f}s {np.median(self.width):9.3g} {graph}"
+        )
 
 
 def main() -> None:

@@ -45,11 +45,11 @@ def largest_degree_interval(
 ) -> Interval:
     """The degrees of which the answers do not rule out that they are the largest one.
 
-    Band i of degrees, between the limits C_i and C_{i+1}, holds `m_i = Σ_a clamp(d_a − C_i, 0, C_{i+1} − C_i)`. A largest
-    degree d fills the bands below it and adds `d − C_i` to its own: where its own noisy band, or the sum of that and the one
-    below, falls short of that by more than noise does once in forty times, d is ruled out. From the other side, nothing is
-    in the bands above d: where their noisy sum, each counting half of the one below, is more than noise alone gives once
-    in twenty times, d is ruled out.
+    Band i of degrees, between the limits C_i and C_{i+1}, holds `m_i = Σ_a clamp(d_a − C_i, 0, C_{i+1} − C_i)`. A
+    largest degree d fills the bands below it and adds `d − C_i` to its own: where its own noisy band, or the sum of
+    that and the one below, falls short of that by more than noise does once in forty times, d is ruled out. From the
+    other side, nothing is in the bands above d: where their noisy sum, each counting half of the one below, is more
+    than noise alone gives once in twenty times, d is ruled out.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ def hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[st
     >>> from wpinq.graphs.synthesis import Bounds, find_method
     >>> method = find_method("tags")
     >>> hopeless(method.measurements(method.source(), "0.01"), Bounds(nodes=20))["joint_degrees"]
-    'joint_degrees of any graph of at most 20 nodes come to less than 64, and the noise is ±1,515'
+    'joint_degrees of any graph of at most 20 nodes comes to less than 64, and the noise is ±1,515'
     """
     edges, triangles = _most(bounds)
     if edges is None or triangles is None:
@@ -63,7 +63,7 @@ def hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[st
             noise = half_width(laplace_scale(measurement.epsilon, certificate.slack()), CONFIDENCE)
         if noise >= most:
             what = f"{name} of any graph of at most {bounds.nodes:,} nodes"
-            found[name] = f"{what} come to less than {most + 0.5:,.0f}, and the noise is ±{noise:,.0f}"
+            found[name] = f"{what} comes to less than {most + 0.5:,.0f}, and the noise is ±{noise:,.0f}"
     return found
 
 

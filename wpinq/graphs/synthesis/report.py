@@ -33,8 +33,8 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
         with its engine, trace and the statistics of the graph it began from; `best_chain`; `noise_level`; `r_hat`, of
         chains, which does not tell how near the secret graph is; `graph`, the statistics of the synthetic graph; and
         `trust`, what the answers tell of those of the secret graph: `confidence`, `statistics`, each with an interval,
-        or with `not_measured`, and in words, and `swamped`, those of which noise leaves nothing to be seen. Figures that
-        are not numbers are null.
+        or with `not_measured`, and in words, and `swamped`, those of which noise leaves nothing to be seen. Figures
+        that are not numbers are null.
 
     Notes
     -----

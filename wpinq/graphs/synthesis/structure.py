@@ -25,9 +25,9 @@ def graph_structure(edges: Integers) -> dict[str, float]:
     """The number of components, the mean path, the modularity, and the order of the largest core.
 
     The mean path is over the pairs of nodes that a path joins; where a graph has more than about 2,000,000 edges times
-    nodes, over the pairs of evenly chosen nodes, 32 or more, with all others. Modularity is that of the communities that
-    the method of Louvain finds (Blondel et al., J. Stat. Mech. 2008), in an order that is the same every time. The
-    largest core is the largest k for which some subgraph has all degrees ≥ k.
+    nodes, over the pairs of evenly chosen nodes, 32 or more, with all others. Modularity is that of the communities
+    that the method of Louvain finds (Blondel et al., J. Stat. Mech. 2008), in an order that is the same every time.
+    The largest core is the largest k for which some subgraph has all degrees ≥ k.
 
     Parameters
     ----------

@@ -14,18 +14,16 @@ from numpy.random import Generator
 from wpinq.arrays import Floats, Integers
 from wpinq.graphs.synthesis.estimates.clustering import BENDS, ClusteringCurves, clustering_basis
 from wpinq.graphs.synthesis.estimates.mixing import PRIOR_ODDS, REACHES, DegreeClasses, Field, balanced
-from wpinq.graphs.synthesis.trust import TAIL, Interval
+from wpinq.graphs.synthesis.trust import TAIL, WIDE, Interval
 
-CURVES = "that degrees are as estimated, and clustering a smooth curve of them"
-MIXED = "that degrees are as estimated, and mix smoothly"
+CURVES = "the bias of a smooth curve over estimated degrees"
+MIXED = "the bias of smooth mixing of estimated degrees"
 _DRAWS, _FIELD_DRAWS = 400, 200
 _SURE = 1e-12
 _ALL_OR_NONE = 2.71
 """The quantile at 90 % of the square of a normal variable: what a side of 5 % comes to."""
 _BALANCING = 12
 """Rounds: what is left of the difference in the rows is far below the noise."""
-_WIDE = 0.5
-"""Of assortativity, which goes from -1 to 1."""
 
 
 def clustering_intervals(
@@ -38,9 +36,9 @@ def clustering_intervals(
 ) -> dict[str, Interval]:
     """Of triangles and average clustering.
 
-    A logistic curve is nowhere 0 or 1, so that no draw is. Where the answers do not rule out that no wedge is closed, or
-    that all are, the interval goes that far: where that makes them no less likely than a normal variable of standard
-    deviation 1 is beyond 1.64, against the best curve.
+    A logistic curve is nowhere 0 or 1, so that no draw is. Where the answers do not rule out that no wedge is closed,
+    or that all are, the interval goes that far: where that misses them by no more than the best curve does, but for
+    2.71, in the sum of squared deviations.
 
     Parameters
     ----------
@@ -92,7 +90,7 @@ def mixing_interval(classes: DegreeClasses, shares: Floats, joint: Floats, scale
             mixing = balanced(fields[place].mixed(likeliest + off), classes.stubs, _BALANCING)
             draws.append((mean @ mixing @ mean / stubs - middle**2) / variance)
     low, high = np.clip(np.quantile(draws, [TAIL, 1 - TAIL]), -1, 1)
-    return Interval(float(low), float(high), bool(high - low > _WIDE), MIXED)
+    return Interval(float(low), float(high), bool(high - low > WIDE), MIXED)
 
 
 def _by_likelihood(evidence: list[float], rng: Generator, draws: int = _DRAWS) -> list[tuple[int, int]]:

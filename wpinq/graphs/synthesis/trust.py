@@ -1,4 +1,4 @@
-"""How far a statistic of a synthetic graph can be trusted: an interval for the secret's, or the word that there is none.
+"""How far a statistic of a synthetic graph can be trusted: an interval for the secret one's, or that there is none.
 
 What an interval holds is the value of the secret graph. The synthetic one has a value of its own, which may be outside:
 then the graph missed what the answers tell.
@@ -23,6 +23,9 @@ NOT_MEASURED = "not measured: follows from the start"
 """Of a statistic that nothing was asked about: it is what the graph that the walk begins from makes of it."""
 
 SWAMPED = "noise swamps this"
+
+WIDE = 0.5
+"""Of an interval for assortativity, which goes from -1 to 1: beyond, noise swamps it."""
 
 _TOO_WIDE = 3.0
 """An interval whose ends are farther apart than this factor is wider than its middle."""
@@ -124,13 +127,13 @@ def warning(trust: Mapping[str, Interval]) -> str:
     Examples
     --------
     >>> warning({"nodes": Interval(9, 11, swamped=False), "largest_degree": Interval(0, 50, swamped=True)})
-    'Noise swamps largest degree: a synthetic graph says nothing of that, whatever it shows. It takes more epsilon.'
+    'Noise swamps largest degree: do not read that off the synthetic graph. It takes more epsilon.'
     """
     names = [name.replace("_", " ") for name in swamped(trust)]
     if not names:
         return ""
     what = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
-    return f"Noise swamps {what}: a synthetic graph says nothing of that, whatever it shows. It takes more epsilon."
+    return f"Noise swamps {what}: do not read that off the synthetic graph. It takes more epsilon."
 
 
 def trust_report(trust: Mapping[str, Interval], statistics: Mapping[str, float | None]) -> dict[str, Any]:
@@ -152,4 +155,4 @@ def trust_report(trust: Mapping[str, Interval], statistics: Mapping[str, float |
 
 
 def _shown(number: float) -> str:
-    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"
+    return f"{number:,.0f}" if abs(number) >= 10 else f"{number:.3g}"
