@@ -121,7 +121,7 @@ class DegreesThen(Method):
         fitted = fit_degrees(answers)
 
         def intervals(rng: np.random.Generator) -> dict[str, Interval]:
-            found = degree_intervals(answers[CCDF], rng)
+            found = degree_intervals(answers[CCDF])
             for name, fit in self.fits.items():
                 told = fit.tells(answers[name], fitted, found["largest_degree"].high, rng)
                 found = {**told, **found}  # of two queries that tell of one statistic, the first

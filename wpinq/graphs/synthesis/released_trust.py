@@ -1,4 +1,4 @@
-"""What the queries of the paper tell of a secret graph. Little is estimated; where they leave much open, so is it here."""
+"""What the queries of the paper tell of a secret graph: where they leave much open, intervals are wide."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Tells = Callable[[Answers, Integers, float, Generator], Mapping[str, Interval]]
 """From the answers to a query, the fitted degrees, and the most that the largest degree may be, to intervals."""
 
 
-def degree_intervals(ccdf: Answers, rng: Generator) -> dict[str, Interval]:
+def degree_intervals(ccdf: Answers) -> dict[str, Interval]:
     """What counts of nodes of degree above 0, 1, 2, … tell of nodes, edges and the largest degree."""
     values = np.asarray(ccdf.values, dtype=np.float64)
     limits = [0, *(2**k for k in range(1, len(values).bit_length() + 1) if 2**k < len(values)), len(values)]
@@ -29,8 +29,8 @@ def degree_intervals(ccdf: Answers, rng: Generator) -> dict[str, Interval]:
     mass = np.add.reduceat(values, limits[:-1])
     return {
         "nodes": nodes_interval(ccdf[0], ccdf.scale),
-        "edges": edges_interval(mass, ccdf.scale, terms, rng),
-        "largest_degree": largest_degree_interval(limits, mass, ccdf.scale, terms, rng),
+        "edges": edges_interval(mass, ccdf.scale, terms),
+        "largest_degree": largest_degree_interval(limits, mass, ccdf.scale, terms),
     }
 
 

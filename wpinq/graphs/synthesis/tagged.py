@@ -204,22 +204,20 @@ class Tagged(Method):
 
         def intervals(rng: np.random.Generator) -> dict[str, Interval]:
             with one_blas_thread():
-                found = degree_intervals(ccdf, mass, limits, rng)
+                found = degree_intervals(ccdf, mass, limits)
                 found |= clustering_intervals(*clustered, rng)
                 return found | {"assortativity": mixing_interval(*mixed_by, rng)}
 
         return Estimates(targets, partial(clique_graph, classes, clustering, mixing), intervals)
 
 
-def degree_intervals(
-    ccdf: Answers, mass: Answers, limits: Sequence[int], rng: np.random.Generator
-) -> dict[str, Interval]:
+def degree_intervals(ccdf: Answers, mass: Answers, limits: Sequence[int]) -> dict[str, Interval]:
     """What half counts of nodes and half masses of degree tell of nodes, edges and the largest degree."""
     doubled, scale, terms = 2 * _values(mass), 2 * mass.scale, [1] * len(mass)
     return {
         "nodes": nodes_interval(2 * ccdf[0], 2 * ccdf.scale),
-        "edges": edges_interval(doubled, scale, terms, rng),
-        "largest_degree": largest_degree_interval(limits, doubled, scale, terms, rng),
+        "edges": edges_interval(doubled, scale, terms),
+        "largest_degree": largest_degree_interval(limits, doubled, scale, terms),
     }
 
 
