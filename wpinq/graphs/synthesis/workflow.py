@@ -19,7 +19,7 @@ from wpinq.graphs.synthesis.export import igraph_graph, networkx_graph, pandas_f
 from wpinq.graphs.synthesis.method import LOST, Method
 from wpinq.graphs.synthesis.methods import find_method
 from wpinq.graphs.synthesis.statistics import graph_statistics
-from wpinq.graphs.synthesis.structure import graph_structure
+from wpinq.graphs.synthesis.structure import ALL_STATISTICS, graph_structure
 from wpinq.graphs.synthesis.trust import Interval
 from wpinq.measure.answers import Answers
 from wpinq.plan.node import sources
@@ -184,7 +184,8 @@ def synthesize(
     if len(declared) != 1:
         raise AnswersError(f"the targets of a method are over one source of edges, not {len(declared)}")
     ((source, declaration),) = declared.items()
-    trust = dict(estimates.intervals(np.random.default_rng(np.random.SeedSequence((settings.seed, 2)))))
+    found = estimates.intervals(np.random.default_rng(np.random.SeedSequence((settings.seed, 2))))
+    trust = {name: found[name] for name in ALL_STATISTICS if name in found}
     if on_trust is not None:
         on_trust(trust)
     generators = [np.random.default_rng(s) for s in np.random.SeedSequence((settings.seed, 1)).spawn(settings.chains)]
