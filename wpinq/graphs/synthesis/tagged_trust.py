@@ -8,6 +8,8 @@ approximation of what the answers and the prior leave of it, each bend and reach
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.random import Generator
 
@@ -18,10 +20,8 @@ from wpinq.graphs.synthesis.trust import TAIL, WIDE, Interval
 
 CURVES = "the bias of a smooth curve over estimated degrees"
 MIXED = "the bias of smooth mixing of estimated degrees"
-_DRAWS, _FIELD_DRAWS = 400, 200
+_DRAWS, _FIELD_DRAWS, _NULL_DRAWS = 400, 200, 50_000
 _SURE = 1e-12
-_ALL_OR_NONE = 2.71
-"""The quantile at 90 % of the square of a normal variable: what a side of 5 % comes to."""
 _BALANCING = 12
 """Rounds: what is left of the difference in the rows is far below the noise."""
 
@@ -37,8 +37,8 @@ def clustering_intervals(
     """Of triangles and average clustering.
 
     A logistic curve is nowhere 0 or 1, so that no draw is. Where the answers do not rule out that no wedge is closed,
-    or that all are, the interval goes that far: where that misses them by no more than the best curve does, but for
-    2.71, in the sum of squared deviations.
+    or that all are, the interval goes that far: where the sum of squared deviations exceeds that of the best curve by
+    no more than if noise alone, wherever it has the sign that a curve could follow, had been followed.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ def clustering_intervals(
     shares = np.hstack([_drawn_shares(curves, place, int(n), rng) for place, n in _by_likelihood(curves.evidence, rng)])
     wedges = curves.nodes * curves.there * (curves.there - 1) / 2
     best = min(_misses(curves, share) for share in curves.shares)
-    none, every = (_misses(curves, np.full(len(wedges), share)) - best < _ALL_OR_NONE for share in (0.0, 1.0))
+    most = _followed(int((curves.adds > 0).any(axis=0).sum()))
+    none, every = (_misses(curves, np.full(len(wedges), share)) - best < most for share in (0.0, 1.0))
     found = {}
     for name, counts in (("triangles", wedges / 3), ("average_clustering", curves.nodes / len(degrees))):
         low, high = np.quantile(counts @ shares, [TAIL, 1 - TAIL])
@@ -114,6 +115,13 @@ def _normal(curvature: Floats, count: int, rng: Generator) -> Floats:
     size, direction = np.linalg.eigh(curvature)
     scaled = direction / np.sqrt(np.maximum(size, _SURE * size.max()))
     return np.asarray(scaled @ rng.standard_normal((len(size), count)))
+
+
+@lru_cache(maxsize=64)
+def _followed(numbers: int) -> float:
+    """What `Σ max(0, n)²` over so many Laplace variables of standard deviation 1 exceeds in a twentieth of draws."""
+    noise = np.random.default_rng(0).laplace(scale=np.sqrt(0.5), size=(_NULL_DRAWS, numbers))
+    return float(np.quantile((np.maximum(noise, 0) ** 2).sum(axis=1), 1 - TAIL))
 
 
 def _misses(curves: ClusteringCurves, share: Floats) -> float:
