@@ -54,7 +54,7 @@ def hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[st
     found = {}
     for name, measurement in measurements.items():
         if isinstance(measurement.sink, TriangleCount):
-            # `reach` is the most that noise can be without a common neighbour, with LS_t = t; no graph has less than half
+            # with LS_t = t for a graph without common neighbours; every graph has at least half of that
             most, noise = triangles, measurement.sink.reach(measurement.epsilon, 0.0, CONFIDENCE) / 2
         elif isinstance(measurement.sink, SubgraphCount):
             continue
