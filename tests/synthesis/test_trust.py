@@ -212,6 +212,8 @@ def test_triangles_that_no_such_graph_has_enough_of_are_not_asked_for() -> None:
     made = method.measurements(method.source(), 1, bounds=bounds)
     assert set(method.shares) - set(made) == {"triangle_count"}
     assert wp.bill(made)["edges"] == pytest.approx(1, abs=1e-8)
+    paper = find_method("tbi")
+    assert "degree_sequence" not in paper.measurements(paper.source(), 1, bounds=Bounds(nodes=12, degree=8))
     asked = method.measurements(method.source(), 1, dict(method.shares), bounds)
     assert "triangle_count" in asked
     with pytest.raises(PlanError, match="triangle_count of any graph"):
@@ -270,7 +272,8 @@ def test_every_method_tells_of_what_it_measures_the_same_each_time(name: str) ->
         assert graph.trust["triangles"].low < 1.2 * true["triangles"]
         assert graph.trust["triangles"].high > 0.8 * true["triangles"]
     if "jdd" in name:
-        assert abs(graph.trust["assortativity"].low - true["assortativity"]) < 0.3
+        interval = graph.trust["assortativity"]
+        assert interval.low - 0.5 < true["assortativity"] < interval.high + 0.5
     words = report(graph)["trust"]["statistics"]
     assert list(words) == list(graph.statistics()) == list(ALL_STATISTICS)
     assert "r_hat" in report(graph)

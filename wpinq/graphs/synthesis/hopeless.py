@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from wpinq.errors import PlanError
-from wpinq.graphs.synthesis.method import Bounds
+from wpinq.graphs.synthesis.method import Bounds, spend
 from wpinq.graphs.synthesis.trust import CONFIDENCE
 from wpinq.measure.laws import half_width
 from wpinq.measure.measurement import Measurement
@@ -66,6 +66,20 @@ def hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[st
             what = f"{name} of any graph of at most {bounds.nodes:,} nodes"
             found[name] = f"{what} comes to less than {most + 0.5:,.0f}, and the noise is ±{noise:,.0f}"
     return found
+
+
+def spend_without(
+    spare: str, wanted: Mapping[str, Measurement], epsilon: object, shares: Mapping[str, object], bounds: Bounds
+) -> dict[str, Measurement]:
+    """As `spend`, without the one measurement that a method can do without, where that is hopeless.
+
+    The others get what it would have cost.
+    """
+    made = spend(wanted, epsilon, shares)
+    if hopeless({spare: made[spare]}, bounds):
+        left = {name: measurement for name, measurement in wanted.items() if name != spare}
+        made = spend(left, epsilon, {name: shares[name] for name in left})
+    return made
 
 
 def refuse_hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> None:

@@ -17,6 +17,7 @@ from wpinq.expr.values import Value
 from wpinq.graphs.recipes import degree_ccdf, degree_sequence, joint_degrees
 from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect
 from wpinq.graphs.synthesis.degrees import CCDF, SEQUENCE, fit_degrees, graphical, random_graph
+from wpinq.graphs.synthesis.hopeless import spend_without
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Estimates, Method, answered, spend
 from wpinq.graphs.synthesis.released_trust import Tells, by_degree, by_intersect, by_joint_degrees, degree_intervals
 from wpinq.graphs.synthesis.tagged import Tagged
@@ -89,7 +90,10 @@ class DegreesThen(Method):
             SEQUENCE: degree_sequence(source).noisy_count(1, None if bounds.nodes is None else range(bounds.nodes)),
         }
         wanted |= {name: fit.recipe(source).noisy_count(1) for name, fit in self.fits.items()}
-        made = spend(wanted, epsilon, self.shares if split is None else split)
+        if split is None:  # the sequence only refines what the CCDF tells
+            made = spend_without(SEQUENCE, wanted, epsilon, self.shares, bounds)
+        else:
+            made = spend(wanted, epsilon, split)
         for name, fit in self.fits.items():
             if fit.keys is None and made[name].domain is None:
                 raise PlanError(f"{name} has no public keys that follow from its plan, and no rule for them")

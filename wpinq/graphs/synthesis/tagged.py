@@ -31,7 +31,7 @@ from wpinq.graphs.synthesis.degrees import graphical
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.mixing import joint_weights
 from wpinq.graphs.synthesis.estimates.threads import one_blas_thread
-from wpinq.graphs.synthesis.hopeless import hopeless
+from wpinq.graphs.synthesis.hopeless import spend_without
 from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Estimates, Method, answered, spend
 from wpinq.graphs.synthesis.tagged_trust import clustering_intervals, mixing_interval
 from wpinq.graphs.synthesis.trust import Interval
@@ -145,11 +145,9 @@ class Tagged(Method):
         }
         if split is None or COUNT in split:
             wanted[COUNT] = triangle_count(source, 1)
-        made = spend(wanted, epsilon, self.shares if split is None else split)
-        if split is None and hopeless({COUNT: made[COUNT]}, bounds):
-            del wanted[COUNT]
-            made = spend(wanted, epsilon, {name: self.shares[name] for name in wanted})
-        return made
+        if split is not None:
+            return spend(wanted, epsilon, split)
+        return spend_without(COUNT, wanted, epsilon, self.shares, bounds)
 
     def keys(self, name: str, answers: Mapping[str, Answers], bounds: Bounds = UNBOUNDED) -> Iterable[Value]:
         """As `Method.keys`: of the CCDF, up to twice the limit of the highest tag whose mass stands out of noise."""
