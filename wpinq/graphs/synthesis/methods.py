@@ -19,7 +19,14 @@ from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect
 from wpinq.graphs.synthesis.degrees import CCDF, SEQUENCE, fit_degrees, graphical, random_graph
 from wpinq.graphs.synthesis.hopeless import spend_without
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Estimates, Method, answered, spend
-from wpinq.graphs.synthesis.released_trust import Tells, by_degree, by_intersect, by_joint_degrees, degree_intervals
+from wpinq.graphs.synthesis.released_trust import (
+    Tells,
+    by_degree,
+    by_intersect,
+    by_joint_degrees,
+    degree_intervals,
+    nothing,
+)
 from wpinq.graphs.synthesis.tagged import Tagged
 from wpinq.graphs.synthesis.trust import Interval
 from wpinq.measure.answers import Answers
@@ -48,7 +55,7 @@ class Fit:
 
     recipe: Recipe
     keys: Keys | None
-    tells: Tells
+    tells: Tells = nothing
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,11 @@ Tells = Callable[[Answers, Integers, float, Generator], Mapping[str, Interval]]
 """From the answers to a query, the fitted degrees, and the most that the largest degree may be, to intervals."""
 
 
+def nothing(answers: Answers, degrees: Integers, largest: float, rng: Generator) -> dict[str, Interval]:
+    """Of a query that is no statistic of a graph."""
+    return {}
+
+
 def degree_intervals(ccdf: Answers) -> dict[str, Interval]:
     """What counts of nodes of degree above 0, 1, 2, … tell of nodes, edges and the largest degree."""
     values = np.asarray(ccdf.values, dtype=np.float64)
