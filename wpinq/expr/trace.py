@@ -187,6 +187,11 @@ def _lift_parts(value: tuple[Any, ...] | list[Any] | dict[Any, Any], depth: int,
     return build.record(tuple(value), tuple(_lift(item, depth + 1, lifted) for item in value.values()))
 
 
+def described(value: object) -> str:
+    """What was written in place of a function: a name or a number as it is, else its kind, for it may be data."""
+    return reprlib.repr(value) if isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
+
+
 def trace(function: UserFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
     """Call a lambda once with symbols of these types; the Lambda node of what it returns.
 
@@ -206,10 +211,8 @@ def trace(function: UserFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
     if isinstance(function, Lambda):
         return function
     if not callable(function):
-        known = isinstance(function, (str, int, float))
         such = f"lambda r: r.{function}" if isinstance(function, str) and function.isidentifier() else "lambda e: e.src"
-        what = reprlib.repr(function) if known else f"a {type(function).__name__}"
-        raise ExpressionError(f"expected a function of a record, such as `{such}`, not {what}")
+        raise ExpressionError(f"expected a function of a record, such as `{such}`, not {described(function)}")
     warn_about(function)
     names = _parameter_names(function)
     level = _level.get()

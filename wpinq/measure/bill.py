@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from numbers import Real
 from typing import TypeVar, overload
 
 from wpinq.errors import EpsilonError, PlanError
@@ -47,12 +48,12 @@ class Bill(Mapping[str, Fraction]):
     ) -> None:
         self._units = dict(units or {})
         if isinstance(measurements, Mapping):
-            self.labels = tuple(f"{name}: {m.description}" for name, m in measurements.items())
-            measurements = tuple(measurements.values())
+            titles, measurements = [f"{name}: " for name in measurements], tuple(several(measurements.values()))
         else:
-            self.labels = tuple(measurement.description for measurement in measurements)
+            titles, measurements = [""] * len(measurements), tuple(several(measurements))
+        self.labels = tuple(title + each.description for title, each in zip(titles, measurements, strict=True))
         plans = [measurement.plan for measurement in measurements]
-        self.measurements = tuple(measurements)
+        self.measurements = measurements
         self.sources: dict[str, Source] = sources(plans)
         for source in self.sources.values():
             source.check()
@@ -202,7 +203,8 @@ def fit_to_budget(
     [0.5, 1.5]
     """
     if not isinstance(budgets, Mapping):
-        names = ", ".join(f'"{name}": {budgets}' for name in bill(measurements))
+        each = budgets if isinstance(budgets, Real) else 1  # what is no number may be data
+        names = ", ".join(f'"{name}": {each}' for name in bill(measurements))
         raise EpsilonError(f"budgets say which account has how much: {{{names}}}")
     cost = bill(measurements)
     # budgets are kept in whole nano-epsilon, rounded down

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import reprlib
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -12,7 +11,7 @@ from wpinq.errors import PlanError
 from wpinq.expr import build, catalogue, infix
 from wpinq.expr.nodes import Constant, Expr
 from wpinq.expr.pitfalls import warn_about
-from wpinq.expr.trace import Symbol, UserFunction, lift
+from wpinq.expr.trace import Symbol, UserFunction, described, lift
 from wpinq.expr.types import FLOAT, INT, DecimalOf
 
 
@@ -33,7 +32,7 @@ def check_value(value: object) -> None:
     """Refuse what is no function of a record, and warn of what tracing cannot see in one."""
     if not callable(value):
         raise PlanError(
-            f"what is summed is a function of a record, such as `lambda r: r.salary`, not {reprlib.repr(value)}"
+            f"what is summed is a function of a record, such as `lambda r: r.salary`, not {described(value)}"
         )
     warn_about(value)
 
