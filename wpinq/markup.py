@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from xml.etree.ElementTree import Element, tostring
 
 TEXT, FAINT, LINE, FILL, ACCENT = "currentColor", "#8a8f98", "#c7ccd1", "#e8eef5", "#3b76af"
@@ -12,7 +13,7 @@ _NUMBER = "text-align:right;padding:2px 10px;border:none;font-variant-numeric:ta
 
 
 def element(tag: str, *content: str | Element, **attributes: object) -> Element:
-    """An element with texts and elements inside. `_` in the name of an attribute stands for `-`, at its end for nothing.
+    """An element with texts and elements inside; in names of attributes `_` stands for `-`, at the end for nothing.
 
     >>> html(element("b", "1 < 2", class_="x"))
     '<b class="x">1 &lt; 2</b>'
@@ -53,15 +54,19 @@ def title(text: str, note: str = "") -> Element:
     return head
 
 
-def table(names: list[str], rows: list[list[str | Element]], numbers: set[int] = frozenset()) -> Element:  # type: ignore[assignment]
+def table(names: list[str], rows: list[list[str | Element]], numbers: Collection[int] = ()) -> Element:
     """A table; the columns whose places are in `numbers` are aligned as numbers."""
     head = element("tr", *(element("th", name, style=_style(i, numbers)) for i, name in enumerate(names)))
-    body = [element("tr", *(element("td", cell, style=_style(i, numbers)) for i, cell in enumerate(row))) for row in rows]
+    body = [
+        element("tr", *(element("td", cell, style=_style(i, numbers)) for i, cell in enumerate(row))) for row in rows
+    ]
     ruled = f"border-bottom:1px solid {LINE}"
-    return element("table", element("thead", head, style=ruled), element("tbody", *body), style="border-collapse:collapse;margin:0")
+    return element(
+        "table", element("thead", head, style=ruled), element("tbody", *body), style="border-collapse:collapse;margin:0"
+    )
 
 
-def _style(place: int, numbers: set[int]) -> str:
+def _style(place: int, numbers: Collection[int]) -> str:
     return _NUMBER if place in numbers else _PLAIN
 
 
@@ -74,7 +79,16 @@ def interval_bar(low: float, value: float, high: float, least: float, most: floa
         return round(4 + (width - 8) * min(1.0, max(0.0, share)), 1)
 
     drawn = [
-        element("line", x1=place(low), x2=place(high), y1=height / 2, y2=height / 2, stroke=ACCENT, stroke_width=3, opacity=0.5),
+        element(
+            "line",
+            x1=place(low),
+            x2=place(high),
+            y1=height / 2,
+            y2=height / 2,
+            stroke=ACCENT,
+            stroke_width=3,
+            opacity=0.5,
+        ),
         element("circle", cx=place(value), cy=height / 2, r=3.5, fill=ACCENT),
     ]
     if least < 0 < most:

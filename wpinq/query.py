@@ -9,6 +9,7 @@ from numbers import Integral, Number
 from typing import Any
 
 from wpinq.display.explanation import explain_plan
+from wpinq.display.plan_picture import plan_html
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError
 from wpinq.expr.facts import check_facts
@@ -234,6 +235,9 @@ class Query(Planned):
 
     def __repr__(self) -> str:
         return f"<Query {self.plan.operator.name}: {self.plan.type}>"
+
+    def _repr_html_(self) -> str:
+        return plan_html(self.plan, self.reading)
 
     def __reduce__(self) -> Any:
         return (_unpickle, (plan_to_json(self.plan), self.reading))

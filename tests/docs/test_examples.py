@@ -138,7 +138,7 @@ def test_nothing_is_skipped(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "+SKIP" not in text
     for block in blocks(text):
-        assert block.language in LANGUAGES | DIRECTIVES, f"line {block.line}: a block in {block.language!r} is not checked"
+        assert block.language in LANGUAGES | DIRECTIVES, f"line {block.line}: {block.language!r} is not checked"
         if ">>> " in block.code:
             assert block.language == "python", f"line {block.line}: Python that is not marked as such is not run"
         if block.code.startswith("$ wpinq"):

@@ -1,4 +1,4 @@
-"""The site builds strictly: no warning, every tutorial executed, every page in the contents, every public name shown."""
+"""The site builds strictly: no warning, tutorials executed, every page in the contents, every public name shown."""
 
 from __future__ import annotations
 

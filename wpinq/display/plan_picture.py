@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
-from wpinq.display.explanation import describe
-from wpinq.markup import FAINT, FILL, LINE, TEXT, element
+from wpinq.display.explanation import describe, explain_plan
+from wpinq.markup import FAINT, FILL, LINE, TEXT, block, element, title
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source
@@ -48,6 +48,18 @@ def plan_picture(root: Node) -> Element | None:
         "svg", *arrows, *boxes, width=round(width), height=height, viewBox=f"0 0 {width:.0f} {height}", role="img",
         style="max-width:100%;height:auto",
     )  # fmt: skip
+
+
+def plan_html(root: Node, reading: str = "") -> str:
+    """What a notebook shows of a query: its plan as a picture, what it costs, and how to read its weights."""
+    certificate = certify(root)
+    costs = "; ".join(f"a release costs {name} epsilon × {s * certificate.sources[name].unit_weight}"
+                      for name, s in certificate.stability.items())  # fmt: skip
+    told = [element("div", f"Reading: {reading}")] if reading else []
+    picture = plan_picture(root)
+    if picture is None:
+        picture = element("pre", explain_plan(root))
+    return block(title(f"Query of {root.type}", costs), picture, *told)
 
 
 def _width(slot: _Slot) -> int:

@@ -6,7 +6,6 @@ are looked at, and never given back. Once it stands, whatever goes wrong is one 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +39,7 @@ from wpinq.plan.arithmetic import FLOAT, Weights
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Node, Planned, sources
 from wpinq.plan.operators.source import Source
+from wpinq.progress import OnStep, Steps
 
 FAILED = "the evaluation failed after the debit; the budget stays spent, and nothing of the reason can be shown"
 _CHOICE = b"choice"
@@ -66,6 +66,8 @@ class Session:
         Of DuckDB; as many as the machine has unless given.
     on_step : callable, optional
         Told the name of each operator before it runs, for progress displays; never a count or a size.
+    progress : bool
+        Whether to show these names and the time on a progress bar. Times depend on the data: for the curator's eyes.
 
     Examples
     --------
@@ -87,12 +89,13 @@ class Session:
         engine: str = DEFAULT_ENGINE,
         memory_limit: str | None = None,
         threads: int | None = None,
-        on_step: Callable[[str], None] | None = None,
+        on_step: OnStep | None = None,
+        progress: bool = False,
     ) -> None:
         self._engine = find_engine(engine)(memory_limit, threads)
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self._owns_ledger = not isinstance(ledger, Ledger)
-        self._on_step = None if on_step is None else _harmless(on_step)
+        self._steps = Steps(on_step, progress)
         self._protected: dict[str, Protected] = {}
         self._origins = Origins()
         self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
@@ -303,10 +306,15 @@ class Session:
         self._check_engine(orders)
         new = set(self._debit(orders))  # of which there can be no answers yet
         released = []
-        with self._engine.together([o.measurement.plan for o in orders if o.digest in new and o.measurement.domain]):
-            for order in orders:
-                released.append(self._release(order, order.digest in new))
-                new.discard(order.digest)
+        try:
+            with self._engine.together(
+                [o.measurement.plan for o in orders if o.digest in new and o.measurement.domain]
+            ):
+                for order in orders:
+                    released.append(self._release(order, order.digest in new))
+                    new.discard(order.digest)
+        finally:
+            self._steps.done()
         return released[0] if isinstance(measurements, Measurement) else released
 
     def bill(self, measurements: Measurement | Sequence[Measurement]) -> Bill:
@@ -384,11 +392,11 @@ class Session:
         if sink.quantile is None:
             return chosen(order, sink.scores(self._weights(order, held, domain), domain))
         # A quantile asks how much weight there is on either side of a candidate, at whatever records.
-        sides = self._engine.sides(order.measurement.plan, _data(held), domain, self._on_step)
+        sides = self._engine.sides(order.measurement.plan, _data(held), domain, self._steps.told)
         return chosen(order, sink.scores_of_sides(sides))
 
     def _weights(self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None) -> Weights:
-        return self._engine.evaluate(order.measurement.plan, _data(held), FLOAT, self._on_step, keys)
+        return self._engine.evaluate(order.measurement.plan, _data(held), FLOAT, self._steps.told, keys)
 
     def _guarded(
         self,
@@ -422,13 +430,3 @@ def _batch(measurements: Measurement | Sequence[Measurement]) -> list[Measuremen
 
 def _data(held: Sequence[Protected]) -> dict[str, Data]:
     return {protected.source.source: protected.weights for protected in held}
-
-
-def _harmless(on_step: Callable[[str], None]) -> Callable[[str], None]:
-    """Progress whose own trouble, such as a closed display, cannot cost a release that was paid for."""
-
-    def announce(step: str) -> None:
-        with contextlib.suppress(Exception):
-            on_step(step)
-
-    return announce

@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from xml.etree.ElementTree import Element
 
 from wpinq.errors import EpsilonError
 from wpinq.expr.facts import FACTS
+from wpinq.markup import block, element, title
 from wpinq.measure.epsilon import NANO, format_epsilon, parse_epsilon
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.demand import charges, demand
@@ -69,6 +71,16 @@ class Bill(Mapping[str, Fraction]):
 
     def __str__(self) -> str:
         return "\n".join(line for account in self._costs for line in self._lines(account))
+
+    def _repr_html_(self) -> str:
+        shown: list[Element] = []
+        for account in self._costs:
+            first, *rest = self._lines(account)
+            shown.append(title(first, "epsilon, before any data are looked at"))
+            shown += [
+                element("div", line.strip(), style=f"margin-left:{len(line) - len(line.lstrip())}em") for line in rest
+            ]
+        return block(*shown)
 
     def _lines(self, account: str) -> Iterator[str]:
         yield f"{account}: {format_epsilon(self._costs[account])}"

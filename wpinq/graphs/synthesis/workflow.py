@@ -23,6 +23,7 @@ from wpinq.measure.answers import Answers
 from wpinq.plan.node import sources
 from wpinq.synthesis.chain import Chain
 from wpinq.synthesis.checkpoint import make_folder
+from wpinq.synthesis.progress_bars import ChainBars
 from wpinq.synthesis.sampling import Samples, Update, sample
 from wpinq.synthesis.settings import Settings
 from wpinq.synthesis.walks import Swaps
@@ -101,6 +102,7 @@ def synthesize(
     statistics: EdgeStatistics | None = traced_statistics,
     checkpoints: str | os.PathLike[str] | None = None,
     on_update: Callable[[Update], None] | None = None,
+    progress: bool = False,
     compiled: bool = True,
 ) -> SyntheticGraph:
     """A public graph that fits answers: degrees, a random graph that has them, and Markov chains towards the rest.
@@ -127,6 +129,8 @@ def synthesize(
         A folder, made if absent. Run again with the same arguments, chains go on from there, to the last bit.
     on_update : callable, optional
         Told how chains go; see `Update`.
+    progress : bool
+        Whether to show a bar for each chain instead.
     compiled : bool
         Whether compiled code is used where it can be.
 
@@ -186,7 +190,7 @@ def synthesize(
         settled,
         statistics=None if statistics is None else lambda chain: statistics(_edges(chain)),
         checkpoints=folder,
-        on_update=on_update,
+        on_update=ChainBars() if progress else on_update,
         compiled=compiled,
     )
     return SyntheticGraph(_edges(samples.chains[samples.best]), chosen, settled, dict(answers), samples, seeds)
