@@ -18,7 +18,9 @@ def element(tag: str, *content: str | Element, **attributes: object) -> Element:
     >>> html(element("b", "1 < 2", class_="x"))
     '<b class="x">1 &lt; 2</b>'
     """
-    made = Element(tag, {name.rstrip("_").replace("_", "-"): str(value) for name, value in attributes.items()})
+    made = Element(
+        tag, {name.rstrip("_").replace("_", "-"): printable(str(value)) for name, value in attributes.items()}
+    )
     last: Element | None = None
     for item in content:
         if isinstance(item, Element):

@@ -15,14 +15,13 @@ import numpy as np
 from wpinq.errors import AnswersError
 from wpinq.expr.printing import write_value
 from wpinq.expr.types import TupleOf
-from wpinq.measure.answers import Answers
+from wpinq.measure.answers import STAMP, Answers
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import Choose, NoisyAverage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-STAMP = "SIMULATED: protects nothing"
 _LONGEST_LABEL = 24
 _MOST_LABELS = 20
 _MOST_CHARACTERS = 60

@@ -19,6 +19,7 @@ from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.types import physical
 from wpinq.expr.values import Value
+from wpinq.measure.answer_page import answers_html
 from wpinq.measure.answer_rows import CONFIDENCE, Row, arrow_table, columns, key_fields, rows
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.kinds import Kind
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 FORMAT, FORMAT_VERSION = "wpinq answers", 1
+STAMP = "SIMULATED: protects nothing"
 _SHOWN = 10
 """The most rows of a repr."""
 
@@ -266,7 +268,7 @@ class Answers:
         return Answers.from_json, (self.to_json(),)
 
     def __repr__(self) -> str:
-        stamp = " SIMULATED: protects nothing;" if self.simulated else ""
+        stamp = f" {STAMP};" if self.simulated else ""
         lines = [
             f"<Answers:{stamp} {self.measurement.sink.name}, epsilon {format_epsilon(self.epsilon)}, "
             f"noise scale {self.scale:.6g}, {len(self)} key(s)>"
@@ -274,6 +276,9 @@ class Answers:
         shown = list(islice(self.rows(), _SHOWN + 1))
         lines += map(_line, shown[:_SHOWN])
         return "\n".join([*lines, *["  …"] * (len(shown) > _SHOWN), f"  {self.kind}"])
+
+    def _repr_html_(self) -> str:
+        return answers_html(self, STAMP if self.simulated else "")
 
     def _position(self, key: object) -> int:
         (known,) = check_domain([key], self.measurement.key_type)
