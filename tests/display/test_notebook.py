@@ -1,4 +1,4 @@
-"""What a notebook shows, in a real kernel: queries, bills, answers, rankings, plots; and that names cannot be markup."""
+"""What a notebook shows, in a real kernel: queries, bills, answers, rankings, plots; and names are never markup."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from wpinq.markup import block, element, html
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = {
-    "query": "import wpinq as wp\npeople = wp.source('people', town=str, age=int)\ntowns = people.select(lambda p: p.town)\ntowns",
+    "query": (
+        "import wpinq as wp\npeople = wp.source('people', town=str, age=int)\n"
+        "towns = people.select(lambda p: p.town)\ntowns"
+    ),
     "bill": "towns.bill(epsilon=0.5)",
     "answers": (
         "session = wp.Session(progress=True)\nsession.protect(people, [('York', 30)] * 9, budget=2)\n"
