@@ -247,7 +247,7 @@ class Answers:
             "epsilon": str(self.epsilon),
             "scale": self.scale,
             "reading": self.measurement.reading,
-            "kind": {"name": self.kind.name, "of": self.kind.of, "factor": str(self.kind.factor)},
+            "kind": {"name": self.kind.name, "of": self.kind.of, "factors": self._factors()},
             "plan": plan_to_json(self.plan),
             "keys": [value_to_json(key, self.measurement.key_type) for key in self.measurement.domain or ()],
             "values": [float(value) for value in self.values],
@@ -279,6 +279,13 @@ class Answers:
 
     def _repr_html_(self) -> str:
         return answers_html(self, STAMP if self.simulated else "")
+
+    def _factors(self) -> str | list[str]:
+        """What weights are divided by for counts: one for all, or where it depends on the key one for each."""
+        kind = self.kind
+        if kind.form is None:
+            return str(kind.factor)
+        return [str(kind.at(key)[1]) for key in self.measurement.domain or ()]
 
     def _position(self, key: object) -> int:
         (known,) = check_domain([key], self.measurement.key_type)
