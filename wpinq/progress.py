@@ -20,8 +20,9 @@ def progress_bar(**options: Any) -> Any:
         from tqdm.auto import tqdm
     else:
         from tqdm import tqdm
-    every = 0.1 if sys.stderr.isatty() else _EVERY
-    return tqdm(mininterval=every, dynamic_ncols=True, **options)
+    shown = sys.stderr is not None
+    every = 0.1 if shown and sys.stderr.isatty() else _EVERY
+    return tqdm(mininterval=every, dynamic_ncols=True, disable=not shown, **options)
 
 
 class Steps:

@@ -91,7 +91,7 @@ def _weights(plan: Node, data: Mapping[str, Any], engine: str | None, arithmetic
     datasets = {}
     for name, declaration in sources([plan]).items():
         if name not in data:
-            raise PlanError(f"no data for the source {name!r}")
+            raise PlanError(f'no data for the source {name!r}: give them by name, {{"{name}": rows}}')
         datasets[name] = _read(data[name], declaration)
     try:
         return chosen.once(plan, datasets, arithmetic)
@@ -173,6 +173,8 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
     >>> wp.simulate(bits.noisy_count(epsilon=1), {"bits": [True, True, False]}, seed=1).simulated
     True
     """
+    if not isinstance(measurement, Measurement):
+        raise PlanError("simulate takes a measurement: end the query with .noisy_count(epsilon=..., over=...)")
     if measurement.domain is None:
         raise PlanError("simulate needs a measurement with public keys: noisy_count(epsilon, over=...)")
     weights = WeightedDataset(_weights(measurement.plan, data, engine, FLOAT))

@@ -15,6 +15,7 @@ import numpy as np
 from wpinq.errors import AnswersError
 from wpinq.expr.printing import write_value
 from wpinq.expr.types import TupleOf
+from wpinq.installing import install
 from wpinq.measure.answers import STAMP, Answers
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import Choose
@@ -116,7 +117,7 @@ def axes_or_new(axes: Any) -> Axes:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as reason:
         raise AnswersError(
-            f"plots need matplotlib, and the module {reason.name} is not installed: pip install 'wpinq[plots]'"
+            f"plots need matplotlib, and the module {reason.name} is not installed: {install('plots')}"
         ) from None
     if axes is None:
         return Figure(figsize=(7.0, 4.0), layout="constrained").add_subplot(axes_class=_shown_axes())

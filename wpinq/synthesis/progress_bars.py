@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from wpinq.progress import progress_bar
@@ -15,6 +16,10 @@ class ChainBars:
         self._bars: dict[int, Any] = {}
 
     def __call__(self, update: Update) -> None:
+        with contextlib.suppress(OSError, ValueError):  # where stderr is full or closed, chains go on
+            self._show(update)
+
+    def _show(self, update: Update) -> None:
         bar = self._bars.get(update.chain)
         if bar is None:
             named = {"desc": f"chain {update.chain}", "position": update.chain}
