@@ -119,6 +119,18 @@ def test_a_plan_of_very_many_steps_is_shown_as_text() -> None:
     assert "<pre>" in query._repr_html_()
 
 
+def test_a_session_shows_budgets_and_history_and_labels_as_text() -> None:
+    people = wp.source("people", town=str, unit="<i>one</i>")
+    with wp.Session() as session:
+        session.protect(people, [("York",)] * 7, budget=2)
+        session.release(people.select(lambda p: p.town).noisy_count(0.5, over=["York"]), label="<b>first</b>")
+        shown = session._repr_html_()
+    assert "spent 0.5 of 2" in shown
+    assert "&lt;b&gt;first" in shown
+    assert "<b>first" not in shown
+    assert "closed" in session._repr_html_()
+
+
 def test_a_ranking_says_its_best_in_one_line() -> None:
     ranking = histograms.choose(histograms.Bins(8), epsilon=1)
     assert repr(ranking).count("\n") == 0

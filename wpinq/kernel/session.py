@@ -40,6 +40,7 @@ from wpinq.measure.labels import check_label
 from wpinq.measure.listing import Listing
 from wpinq.measure.measurement import Choose, ListedMeasurement, Measurement, check_text
 from wpinq.measure.statement import Balance, Event
+from wpinq.measure.statement_page import statement_html
 from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.arithmetic import FLOAT, Weights
 from wpinq.plan.demand import charges, demand
@@ -306,6 +307,9 @@ class Session:
         """What happened to the accounts of the ledger, ever: opened, set to another budget, debited."""
         self._check_open()
         return self._ledger.events()
+
+    def _repr_html_(self) -> str:
+        return "<div>a closed session</div>" if self._closed else statement_html(self.accounts(), self.history())
 
     @property
     def debited(self) -> dict[str, Fraction]:

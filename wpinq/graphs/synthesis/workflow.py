@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,9 @@ from wpinq.graphs.synthesis.method import LOST, Method
 from wpinq.graphs.synthesis.methods import find_method
 from wpinq.graphs.synthesis.statistics import graph_statistics
 from wpinq.graphs.synthesis.structure import ALL_STATISTICS, graph_structure
-from wpinq.graphs.synthesis.trust import Interval
+from wpinq.graphs.synthesis.trust import Interval, phrase, warning
 from wpinq.habits import told
+from wpinq.markup import block, element, table, title
 from wpinq.measure.answers import Answers
 from wpinq.plan.node import sources
 from wpinq.synthesis.chain import Chain
@@ -83,6 +85,19 @@ class SyntheticGraph:
     def statistics(self) -> dict[str, float]:
         """The statistics of the synthetic graph; see `graph_statistics` and `graph_structure`."""
         return {**graph_statistics(self.edges), **graph_structure(self.edges)}
+
+    def _repr_html_(self) -> str:
+        found = self.statistics()
+        rows: list[list[str | Element]] = [
+            [name.replace("_", " "), f"{value:.6g}", phrase(self.trust.get(name), value)]
+            for name, value in found.items()
+        ]
+        swamped = warning(self.trust)
+        return block(
+            title("Synthetic graph", f"by {self.method.name}, of nobody"),
+            table(["statistic", "of this graph", "of the secret one, by the answers"], rows, {1}),
+            *([element("div", swamped)] if swamped else []),
+        )
 
     def to_networkx(self) -> Any:
         """The graph as a networkx.Graph; needs `pip install 'wpinq[graphs]'`. Privacy cost: none, it is public."""
