@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -10,8 +11,16 @@ from typing import Any
 from wpinq.errors import PlanError
 from wpinq.expr import build, catalogue, infix
 from wpinq.expr.nodes import Constant, Expr
-from wpinq.expr.trace import Symbol, UserFunction, lift
+from wpinq.expr.trace import Symbol, UserFunction, as_function, lift
 from wpinq.expr.types import FLOAT, INT, DecimalOf
+
+
+Label = Callable[[Symbol, str], object]
+"""The record that carries a part of a sum or an average, "sum" or "count": that word itself, or a group with it."""
+
+
+def _part(record: Symbol, part: str) -> object:
+    return part
 
 
 def check_range(lower: object, upper: object) -> tuple[float, float]:
@@ -27,17 +36,18 @@ def check_range(lower: object, upper: object) -> tuple[float, float]:
     return low, high
 
 
-def sum_elements(value: UserFunction, low: float, high: float) -> UserFunction:
+def sum_elements(value: UserFunction, low: float, high: float, label: Label = _part) -> UserFunction:
     """For SelectMany: one record, "sum", of weight `clamp(value) / max(|low|, |high|)`."""
     magnitude = max(abs(low), abs(high))
 
     def elements(record: Symbol) -> Any:
-        return [_weighted("sum", infix.divide(_clamped(value, record, low, high), _number(magnitude)))]
+        share = infix.divide(_clamped(value, record, low, high), _number(magnitude))
+        return [_weighted(label(record, "sum"), share)]
 
     return elements
 
 
-def average_elements(value: UserFunction, low: float, high: float) -> UserFunction:
+def average_elements(value: UserFunction, low: float, high: float, label: Label = _part) -> UserFunction:
     """For SelectMany: "sum" with half the offset from the middle over half the range, "count" with a half."""
     middle, half = (low + high) / 2, (high - low) / 2
 
@@ -46,13 +56,13 @@ def average_elements(value: UserFunction, low: float, high: float) -> UserFuncti
         offset = infix.divide(infix.arithmetic("subtract", clamped, _number(middle)), _number(half))
         present = catalogue.apply("where", catalogue.apply("is_null", clamped), _number(0.0), _number(0.5))
         half_offset = infix.arithmetic("multiply", offset, _number(0.5))
-        return [_weighted("sum", half_offset), _weighted("count", present)]
+        return [_weighted(label(record, "sum"), half_offset), _weighted(label(record, "count"), present)]
 
     return elements
 
 
-def _weighted(name: str, weight: Expr) -> Symbol:
-    return Symbol(catalogue.apply("weighted", build.constant(name), weight))
+def _weighted(item: object, weight: Expr) -> Symbol:
+    return Symbol(catalogue.apply("weighted", lift(item), weight))
 
 
 def _number(value: float) -> Constant:
@@ -60,7 +70,7 @@ def _number(value: float) -> Constant:
 
 
 def _clamped(value: UserFunction, record: Symbol, low: float, high: float) -> Expr:
-    number = lift(value(record))
+    number = lift(as_function(value)(record))
     if number.type not in (INT, FLOAT) and not isinstance(number.type, DecimalOf):
         raise PlanError(f"a sum or an average needs a function to numbers, not to {number.type}")
     return catalogue.apply("max", catalogue.apply("min", infix.to_float(number), _number(high)), _number(low))

@@ -1,0 +1,203 @@
+"""The ways to release a query: each turns it into a measurement, which is data, and spends nothing by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from wpinq.errors import PlanError
+from wpinq.expr.trace import UserFunction, trace
+from wpinq.expr.types import CategoryOf
+from wpinq.measure.clamped import average_elements, check_range, sum_elements
+from wpinq.measure.epsilon import parse_epsilon
+from wpinq.measure.measurement import (
+    Choose,
+    GeometricCount,
+    Measurement,
+    NoisyAverage,
+    NoisyCount,
+    NoisySum,
+    Sink,
+    check_domain,
+)
+from wpinq.plan.certify import certify
+from wpinq.plan.node import Node, Planned, construct
+from wpinq.plan.operators import Select, SelectMany
+
+
+class Releasable(Planned):
+    """What can be released: the methods of a query that give a measurement.
+
+    Where one takes a function, the name of a column stands for it.
+    """
+
+    __slots__ = ()
+    reading: str
+
+    def count(self, epsilon: object) -> Measurement:
+        """The total weight, plus Laplace noise of scale 1/ε: of a table, its number of rows.
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0.
+
+        Returns
+        -------
+        Measurement
+            Of one number, the answers' `value`. Privacy cost: as for `noisy_count`.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> people = wp.source("people", city=str, age=int)
+        >>> grown = people.where(wp.col("age") >= 18).count(epsilon=1)
+        >>> wp.simulate(grown, {"people": [("Oslo", 30), ("Bergen", 9)] * 500}, seed=1).value
+        499.9...
+        """
+        plan = self._extended(Select, lambda record: "count")
+        return Measurement(plan, NoisyCount(), parse_epsilon(epsilon), ("count",), self.reading)
+
+    def noisy_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
+        """Every weight plus Laplace noise of scale 1/ε.
+
+        `out(x) = A(x) + Lap(1/ε)` for every x of the domain, present or not   (paper, section 2.2)
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0; exact, so that 0.1 is 1/10.
+        over : iterable, optional
+            The public keys to release. Where the query fixes them (constants, `x % n`, bools, partition keys)
+            they are inferred; otherwise a session gives a Release, which answers for keys as they are asked.
+
+        Returns
+        -------
+        Measurement
+            What a session releases. Privacy cost: ε times the uses of each source times its unit weight.
+        """
+        domain = certify(self.plan).domain if over is None else check_domain(over, self.plan.type)
+        return Measurement(self.plan, NoisyCount(), parse_epsilon(epsilon), domain, self.reading)
+
+    def geometric_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
+        """Every weight plus double-geometric noise, where the plan proves that all weights lie on a lattice.
+
+        `out(x) = A(x) + g·k` with `Pr[k] ∝ exp(−ε·g·|k|)`, g the largest rational that the plan and the facts of its
+        sources prove to divide every weight (Ghosh, Roughgarden, Sundararajan 2009).
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0.
+        over : iterable, optional
+            The public keys, as for `noisy_count`.
+
+        Returns
+        -------
+        Measurement
+            Privacy cost: as for `noisy_count`; the promise is for neighbours whose outputs lie on the same lattice.
+
+        Raises
+        ------
+        PlanError
+            When the plan proves no lattice; it names the step that breaks it.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> people = wp.source("people", age=int, facts=["unit_weights"])
+        >>> people.select(lambda p: p.age // 10).geometric_count(epsilon=0.5, over=range(10)).sink.factor
+        Fraction(1, 1)
+        """
+        domain = certify(self.plan).domain if over is None else check_domain(over, self.plan.type)
+        sink = GeometricCount(certify(self.plan).require_lattice())
+        return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
+
+    def noisy_sum(self, epsilon: object, value: UserFunction, lower: float, upper: float) -> Measurement:
+        """The sum over records of weight times clamped value, plus noise.
+
+        `Σ_x A(x) · min(upper, max(lower, value(x))) + Lap(max(|lower|, |upper|)/ε)`; a null value adds 0.
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0.
+        value : function
+            From a record to a number.
+        lower, upper : float
+            The public range that values are clamped to.
+        """
+        low, high = check_range(lower, upper)
+        plan = self._extended(SelectMany, sum_elements(value, low, high))
+        return Measurement(plan, NoisySum(low, high), parse_epsilon(epsilon), ("sum",), self.reading)
+
+    def noisy_average(self, epsilon: object, value: UserFunction, lower: float, upper: float) -> Measurement:
+        """The average of clamped values, each record counting by its weight.
+
+        A noisy sum about the middle of the range over a noisy count, both from one query whose records give half
+        their weight to each: noise of scale 2/ε on the count, `(upper − lower)/ε` on the sum.
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0.
+        value : function
+            From a record to a number; records where it is null are left out.
+        lower, upper : float
+            The public range that values are clamped to; upper > lower.
+        """
+        low, high = check_range(lower, upper)
+        if low == high:
+            raise PlanError("noisy_average needs lower < upper")
+        plan = self._extended(SelectMany, average_elements(value, low, high))
+        return Measurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
+
+    def most_common(self, epsilon: object, candidates: Iterable[object]) -> Measurement:
+        """The heaviest of public candidates, as far as noise lets it be told, with the weight as score.
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0. Of two candidates that differ by a weight of w, the lighter is chosen with a chance of
+            `exp(−ε·w) / 2`.
+        candidates : iterable
+            The public records to choose from.
+        """
+        return self._choose(epsilon, candidates, Choose("weight"))
+
+    def quantile(self, epsilon: object, q: object, candidates: Iterable[object]) -> Measurement:
+        """The candidate that best cuts the weight at quantile q, as far as noise lets it be told.
+
+        `score(c) = min(0, q·(M+R) − (1−q)·L, (1−q)·(L+M) − q·R)`, with L, M and R the weight before, at and after c.
+        It is 0 where c is the quantile. Null records are nowhere, and records of a weight below 0 weigh nothing.
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0. Noise has a scale of `2·max(q, 1−q)/ε`: 1/ε, in weight, for the median.
+        q : number
+            Between 0 and 1; 0.5 for the median.
+        candidates : iterable
+            The public records to choose from.
+        """
+        if isinstance(self.plan.type, CategoryOf):
+            raise PlanError(
+                "categories are in no order, so they have no quantile: number them first, or use most_common"
+            )
+        exact = parse_epsilon(q)
+        if not exact < 1:
+            raise PlanError(f"a quantile lies between 0 and 1, not {q!r}")
+        return self._choose(epsilon, candidates, Choose("quantile", exact))
+
+    def median(self, epsilon: object, candidates: Iterable[object]) -> Measurement:
+        """The candidate that best halves the weight: `quantile` at 1/2."""
+        return self.quantile(epsilon, Fraction(1, 2), candidates)
+
+    def _choose(self, epsilon: object, candidates: Iterable[object], sink: Sink) -> Measurement:
+        domain = check_domain(candidates, self.plan.type)
+        if not domain:
+            raise PlanError("a choice needs at least one candidate")
+        return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
+
+    def _extended(self, operator: type[Select | SelectMany], function: UserFunction) -> Node:
+        return construct(operator, (self.plan,), {"function": function}, trace)
