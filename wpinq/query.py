@@ -12,7 +12,7 @@ from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
-from wpinq.expr.trace import lift, trace
+from wpinq.expr.trace import RecordFunction, lift, trace
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.measure.bill import Bill
@@ -36,10 +36,10 @@ from wpinq.plan.operators import (
     Where,
 )
 from wpinq.releasing import Releasable
+from wpinq.tables.by_name import joined, selected, with_columns
 from wpinq.tables.aggregates import Aggregate
-from wpinq.tables.columns import ColumnFunction, joined, selected, with_columns
-from wpinq.tables.grouping import Grouping
-from wpinq.tables.tabulation import Tabulation, tabulate
+from wpinq.tables.grouping import NO_OTHER, Keys
+from wpinq.tables.tabulation import Grouping, Split, Tabulation, grouping
 
 
 class Query(Releasable):
@@ -84,32 +84,73 @@ class Query(Releasable):
 
     # --- operators; each says what it does in its own file under plan/operators -------------------------------------
 
-    def select(self, function: ColumnFunction) -> Query:
-        """Apply a function to each record; equal results add their weights. See `Select`."""
-        return self._then(Select, function=function)
+    def select(self, function: RecordFunction | None = None, *columns: RecordFunction, **named: object) -> Query:
+        """Apply a function to each record; equal results add their weights. See `Select`.
 
-    def where(self, predicate: ColumnFunction) -> Query:
+        One column by name is that column, `select("city")`; several are a record of them, which `named` adds to:
+        `select("city", decade=wp.col("age") // 10)`.
+        """
+        given = columns if function is None else (function, *columns)
+        return self._then(Select, function=selected(given, named))
+
+    def with_columns(self, *columns: RecordFunction, **named: object) -> Query:
+        """Records with further columns, or others under names that are there: a `Select`.
+
+        Parameters
+        ----------
+        *columns : Column
+            Columns with a name of their own: `(wp.col("age") // 10).alias("decade")`.
+        **named : function, Column, or constant
+            Columns by the name that they get.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> people = wp.source("people", city=str, age=int)
+        >>> people.with_columns(decade=wp.col("age") // 10).plan.type
+        (city: str, age: int, decade: int)
+        """
+        return self._then(Select, function=with_columns(columns, named, self.plan.type))
+
+    def where(self, predicate: RecordFunction) -> Query:
         """Keep the records that satisfy a predicate. See `Where`."""
         return self._then(Where, predicate=predicate)
 
     filter = where
 
-    def select_many(self, function: ColumnFunction, limit: int | None = None) -> Query:
+    def select_many(self, function: RecordFunction, limit: int | None = None) -> Query:
         """Map each record to a list and share its weight out. See `SelectMany`."""
         return self._then(SelectMany, function=function, limit=limit)
 
-    def group_by(self, key: ColumnFunction, reduce: ColumnFunction | None = None) -> Query:
+    def group_by(self, key: RecordFunction, reduce: RecordFunction | None = None) -> Query:
         """Reduce the records of each key; without a reducer, collect them. See `GroupBy`."""
         return self._then(GroupBy, key=key, reduce=reduce)
 
-    def shave(self, widths: float | ColumnFunction, limit: int | None = None) -> Query:
+    def shave(self, widths: float | RecordFunction, limit: int | None = None) -> Query:
         """Cut each record into pieces of given widths. See `Shave`."""
         return self._then(Shave, widths=widths, limit=limit)
 
     def join(
-        self, other: Query, left_key: ColumnFunction, right_key: ColumnFunction, result: ColumnFunction | None = None
+        self,
+        other: Query,
+        left_key: RecordFunction | None = None,
+        right_key: RecordFunction | None = None,
+        result: RecordFunction | None = None,
+        *,
+        on: RecordFunction | None = None,
     ) -> Query:
-        """Pair records with equal keys; without a result function, as pairs. See `Join`."""
+        """Pair records with equal keys; without a result function, as pairs. See `Join`.
+
+        With `on`, a column or columns that both sides have: the result is a record with the columns of both, the right
+        side's with `_right` behind names that the left side has, too.
+        """
+        if on is not None and isinstance(other, Query):
+            if left_key is not None or right_key is not None:
+                raise PlanError("join takes keys or on=..., not both")
+            left_key, whole = joined(self.plan.type, other.plan.type, on)
+            right_key, result = left_key, whole if result is None else result
+        if left_key is None or right_key is None:
+            raise PlanError('join needs a key of each side, or on="a column that both have"')
         return self._then(Join, other, left_key=left_key, right_key=right_key, result=result)
 
     def union(self, other: Query) -> Query:
@@ -128,7 +169,7 @@ class Query(Releasable):
         """The difference of the weights of each record. See `Except`."""
         return self._then(Except, other)
 
-    def partition(self, key: ColumnFunction, keys: Iterable[object]) -> dict[Value, Query]:
+    def partition(self, key: RecordFunction, keys: Iterable[object]) -> dict[Value, Query]:
         """One query for each public key; releases from several parts cost the largest, not the sum. See `Partition`.
 
         Parameters
@@ -142,6 +183,45 @@ class Query(Releasable):
         parts = {value: Constant(traced.type, value) for value in check_domain(keys, traced.type)}
         shown = presenter(traced.type)
         return {shown(value): self._then(Partition, key=traced, part=part) for value, part in parts.items()}
+
+    # --- tables -------------------------------------------------------------------------------------------------------
+
+    def by(
+        self, *columns: RecordFunction, keys: Keys = None, other: object = NO_OTHER, **named: RecordFunction
+    ) -> Grouping:
+        """The records in groups, for aggregates of each: `by("city", keys=[...]).agg(rows=wp.count(), epsilon=1)`.
+
+        Parameters
+        ----------
+        *columns, **named : str, Column or function
+            What the groups are made by: `by("city", decade=wp.col("age") // 10)`.
+        keys : iterable, or mapping from columns to iterables, optional
+            The public groups: values of the column, tuples where there are several, or, as a mapping, the values of
+            each column, of which all combinations are taken. Where the query fixes them (categories, bools, `x % n`)
+            they need not be given; a null is a group only where it is given. They must not be chosen by looking.
+        other : value, optional
+            The name of one more group: of all records whose group is none of `keys`. It is measured like any other.
+
+        Returns
+        -------
+        Grouping
+            Its `agg` asks for aggregates.
+        """
+        return grouping(self, columns, named, keys, other)
+
+    def agg(self, *, epsilon: object, split: Split = None, **aggregates: Aggregate) -> Tabulation:
+        """Aggregates of all records, as a table of one row. See `Grouping.agg`.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> people = wp.source("people", city=str, age=int)
+        >>> print(people.agg(rows=wp.count(), age=wp.median("age", range(100)), epsilon=1, split={"rows": 1, "age": 3}))
+        Tabulation of all records, epsilon 1
+          rows  count                                   0.25
+          age   median of age, one of 100 candidates    0.75
+        """
+        return grouping(self, (), {}, None, NO_OTHER).agg(epsilon=epsilon, split=split, **aggregates)
 
     # --- cost and explanation -----------------------------------------------------------------------------------------
 

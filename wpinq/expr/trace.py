@@ -8,7 +8,7 @@ name after a dot is a field.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
@@ -22,6 +22,9 @@ from wpinq.expr.types import STR, TYPE_DEPTH_LIMIT, TupleOf, Type
 
 UserFunction = Callable[..., Any]
 """A lambda of a query as its writer gives it: called once, with symbols."""
+
+RecordFunction = UserFunction | str | Sequence[UserFunction | str]
+"""What stands for a function of a record: a lambda, the name of a column, or several of these for a record of them."""
 
 _level: ContextVar[int] = ContextVar("level", default=0)
 
@@ -197,6 +200,8 @@ def as_function(given: object) -> UserFunction:
         parts = [as_function(part) for part in given]
         names = tuple(part if isinstance(part, str) else getattr(part, "column_name", None) for part in given)
         return lambda record: Symbol(build.record(names, tuple(lift(part(record)) for part in parts)))
+    if hasattr(given, "column_name"):  # compares with whatever it is looked at beside: a function does not
+        return lambda record: given(record)
     if callable(given):
         return given
     raise ExpressionError(
@@ -209,7 +214,7 @@ def _column(record: Symbol, name: str) -> Symbol:
     return Symbol(build.field_named(expr_of(record), name))
 
 
-def trace(function: UserFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
+def trace(function: RecordFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
     """Call a lambda once with symbols of these types; the Lambda node of what it returns.
 
     A lambda of several parameters over one record takes the record's fields, in order. The name of a column stands for

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Concatenate, NoReturn, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
+from wpinq.measure.compound import Compound
 from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import Choose, Measurement, check_text
@@ -263,16 +264,19 @@ class Session:
     def release(self, measurements: Measurement, *, fresh: bool = False) -> Answers | Release: ...
 
     @overload
+    def release(self, measurements: Compound, *, fresh: bool = False) -> Any: ...
+
+    @overload
     def release(self, measurements: Sequence[Measurement], *, fresh: bool = False) -> list[Answers | Release]: ...
 
     def release(
-        self, measurements: Measurement | Sequence[Measurement], *, fresh: bool = False
-    ) -> Answers | Release | list[Answers | Release]:
+        self, measurements: Measurement | Compound | Sequence[Measurement], *, fresh: bool = False
+    ) -> Any:
         """Debit the ledger, evaluate, and answer; several measurements together are one atomic debit.
 
         Parameters
         ----------
-        measurements : Measurement or sequence of Measurement
+        measurements : Measurement, Tabulation, or sequence of Measurement
             What to release.
         fresh : bool
             Whether to draw new noise, at full cost, where the same measurement was released before.
@@ -281,6 +285,7 @@ class Session:
         -------
         Answers or Release, or a list of them
             Answers for a measurement with a domain; otherwise a Release, which answers for keys as they are asked.
+            For a Tabulation a Table, or an OpenTable where it has no keys.
 
         Raises
         ------
@@ -294,6 +299,8 @@ class Session:
         Privacy cost: the bill, except for measurements that the ledger holds already for the same versions of
         the data: those are answered from there, key by key, at no cost.
         """
+        if isinstance(measurements, Compound):
+            return measurements.read(self.release(measurements.measurements, fresh=fresh))
         self._check_open()
         protected = dict(self._protected)  # one state of things for the whole batch, whatever other threads protect
         prepared = [prepare(measurement, protected, fresh) for measurement in _batch(measurements)]
@@ -309,9 +316,10 @@ class Session:
                 new.discard(order.digest)
         return released[0] if isinstance(measurements, Measurement) else released
 
-    def bill(self, measurements: Measurement | Sequence[Measurement]) -> Bill:
+    def bill(self, measurements: Measurement | Compound | Sequence[Measurement]) -> Bill:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
-        return Bill(_batch(measurements), {name: held.unit for name, held in self._protected.items()})
+        listed = measurements if isinstance(measurements, Compound) else _batch(measurements)
+        return Bill(listed, {name: held.unit for name, held in self._protected.items()})
 
     # --- the way of a release ---------------------------------------------------------------------------------------
 

@@ -26,7 +26,8 @@ from wpinq.language.syntax import (
 )
 from wpinq.language.text import Text, shorten, suggest
 from wpinq.measure.measurement import Measurement
-from wpinq.query import Query, source
+from wpinq.query import Query
+from wpinq.sources import source
 
 STATEMENT_LIMIT = 2_000
 """The most statements of a program."""

@@ -21,7 +21,8 @@ from wpinq.plan.node import Node, topological
 from wpinq.plan.node import sources as check_sources
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Source
-from wpinq.query import DEFAULT_CAP, DEFAULT_PERSON, DEFAULT_UNIT, Query
+from wpinq.query import Query
+from wpinq.sources import DEFAULT_CAP, DEFAULT_PERSON, DEFAULT_UNIT
 
 NESTING = 2
 """How deep chains stand inside one another's arguments; what is deeper becomes a variable."""

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from wpinq.errors import EpsilonError
 from wpinq.expr.facts import FACTS
+from wpinq.measure.compound import Compound
 from wpinq.measure.epsilon import NANO, format_epsilon, parse_epsilon
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.demand import charges, demand
@@ -37,10 +38,12 @@ class Bill(Mapping[str, Fraction]):
 
     def __init__(
         self,
-        measurements: Sequence[Measurement] | Mapping[str, Measurement],
+        measurements: Sequence[Measurement] | Mapping[str, Measurement] | Compound,
         units: Mapping[str, str] | None = None,
     ) -> None:
         self._units = dict(units or {})
+        if isinstance(measurements, Compound):
+            measurements = measurements.items
         if isinstance(measurements, Mapping):
             self.labels = tuple(f"{name}: {m.description}" for name, m in measurements.items())
             measurements = tuple(measurements.values())
@@ -113,12 +116,12 @@ class Bill(Mapping[str, Fraction]):
                 yield f"    {reason}", Fraction(0)
 
 
-def bill(measurements: Measurement | Sequence[Measurement] | Mapping[str, Measurement]) -> Bill:
+def bill(measurements: Measurement | Compound | Sequence[Measurement] | Mapping[str, Measurement]) -> Bill:
     """The bill of measurements released together.
 
     Parameters
     ----------
-    measurements : Measurement, sequence of Measurement, or mapping from names to them
+    measurements : Measurement, Tabulation, sequence of Measurement, or mapping from names to them
         What is to be released in one batch; the names, where given, title the items.
 
     Returns

@@ -1,0 +1,29 @@
+"""Measurements that are asked for, paid for and read together: what a session takes where it takes a measurement."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wpinq.measure.measurement import Measurement
+
+
+class Compound(ABC):
+    """Several measurements as one: released in one batch under one bill, and read as one result. Pure data."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def measurements(self) -> tuple[Measurement, ...]:
+        """What is released, in order."""
+
+    @property
+    @abstractmethod
+    def items(self) -> Mapping[str, Measurement]:
+        """What a bill lists, by its title: measurements that cost what all of them do together."""
+
+    @abstractmethod
+    def read(self, released: Sequence[Any]) -> Any:
+        """The result, from what a session gave for each measurement: Answers, or a Release where it has no keys."""
