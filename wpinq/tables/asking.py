@@ -63,7 +63,7 @@ def median(column: RecordFunction, candidates: Iterable[object]) -> Quantile:
     >>> people = wp.source("people", city=str, age=int)
     >>> wanted = people.by("city", keys=["Oslo"]).agg(age=wp.median("age", range(0, 100)), epsilon=1)
     >>> wp.simulate(wanted, {"people": [("Oslo", age % 80) for age in range(8000)]}, seed=1)["Oslo"]["age"].estimate
-    40
+    39
     """
     return Quantile(column, tuple(candidates) if not isinstance(candidates, str) else candidates)  # type: ignore[arg-type]
 
