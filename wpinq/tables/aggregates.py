@@ -19,11 +19,12 @@ from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.printing import write
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, trace
-from wpinq.expr.types import CategoryOf, Type
+from wpinq.expr.types import FLOAT, CategoryOf, Type
 from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
 from wpinq.measure.clamped import average_elements, check_range, sum_elements
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
+from wpinq.measure.kinds import STATISTIC, Kind
 from wpinq.measure.laws import half_width
 from wpinq.measure.measurement import (
     Choose,
@@ -38,7 +39,7 @@ from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Partition, Select, SelectMany, Shave, Where
 from wpinq.tables.grouping import Groups
 
-Kind = Literal["epsilon", "number", "integer", "real", "function", "keys"]
+ParameterKind = Literal["number", "real", "function", "keys"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Aggregate(ABC):
 
     name: ClassVar[str]
     """What text programs call it."""
-    parameters: ClassVar[tuple[tuple[str, Kind], ...]] = ()
+    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = ()
     """What it takes, as text programs write it."""
     candidates: ClassVar[bool] = False
     """Whether it chooses, and so needs to know the groups."""
@@ -86,9 +87,18 @@ class Aggregate(ABC):
     def description(self) -> str:
         """In words, for whoever asked."""
 
-    def kind(self, measurements: Sequence[Measurement]) -> str:
-        """What its numbers are."""
-        return "statistic"
+    @abstractmethod
+    def kind(self, measurements: Sequence[Measurement]) -> Kind:
+        """What its numbers are, for what is released."""
+
+    @property
+    def statistic(self) -> Kind:
+        """What numbers are that neither are counts nor weights."""
+        return Kind(STATISTIC, self.description)
+
+    @abstractmethod
+    def estimate_type(self) -> Type:
+        """The type of its numbers, or of what is chosen; of a bound one."""
 
 
 # --- weights ----------------------------------------------------------------------------------------------------------
@@ -112,13 +122,21 @@ class Weighing(Aggregate):
         (weights,) = answers
         first = group * len(self.parts)
         numbers = dict(zip(self.parts, map(float, weights.values[first : first + len(self.parts)]), strict=True))
-        return self.estimate(numbers, weights.scale, confidence)
+        return self.estimate(numbers, weights, confidence)
 
-    def estimate(self, numbers: Mapping[str, float], scale: float, confidence: float) -> Estimate:
-        """The number that the noisy weights of the parts come down to."""
+    def estimate(self, numbers: Mapping[str, float], weights: Answers, confidence: float) -> Estimate:
+        """The number that the noisy weights of the parts come down to: a count, where the plan tells how they count."""
         (number,) = numbers.values()
-        half = half_width(scale, confidence)
-        return Estimate(number, number - half, number + half)
+        factor = float(weights.kind.factor)
+        half = half_width(weights.scale, confidence)
+        return Estimate(number / factor, (number - half) / factor, (number + half) / factor)
+
+    def kind(self, measurements: Sequence[Measurement]) -> Kind:
+        (measurement,) = measurements
+        return measurement.kind
+
+    def estimate_type(self) -> Type:
+        return FLOAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +153,6 @@ class Count(Weighing):
 
     @property
     def description(self) -> str:
-        return "count"
-
-    def kind(self, measurements: Sequence[Measurement]) -> str:
         return "count"
 
 
@@ -180,7 +195,7 @@ class CountDistinct(OfColumn, Weighing):
     """How many values a column has in each group, where each row weighs 1 or more: `Σ_v min(1, A(group, v))`."""
 
     name: ClassVar[str] = "CountDistinct"
-    parameters: ClassVar[tuple[tuple[str, Kind], ...]] = (("column", "function"),)
+    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (("column", "function"),)
 
     def plan(self, groups: Groups) -> Node:
         value = self.value
@@ -193,15 +208,12 @@ class CountDistinct(OfColumn, Weighing):
     def description(self) -> str:
         return f"count of distinct {self.of}"
 
-    def kind(self, measurements: Sequence[Measurement]) -> str:
-        return "count"
-
 
 @dataclass(frozen=True, slots=True)
 class Clamping(OfColumn, Weighing):
     """Aggregates of the values of a column, each clamped to a public range."""
 
-    parameters: ClassVar[tuple[tuple[str, Kind], ...]] = (("column", "function"), ("lower", "real"), ("upper", "real"))
+    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (("column", "function"), ("lower", "real"), ("upper", "real"))
     lower: float
     upper: float
 
@@ -209,6 +221,9 @@ class Clamping(OfColumn, Weighing):
         low, high = check_range(self.lower, self.upper)
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
+
+    def kind(self, measurements: Sequence[Measurement]) -> Kind:
+        return self.statistic
 
     @property
     def range(self) -> str:
@@ -229,9 +244,9 @@ class Sum(Clamping):
         )
         return _then(groups.plan, SelectMany, function=function)
 
-    def estimate(self, numbers: Mapping[str, float], scale: float, confidence: float) -> Estimate:
+    def estimate(self, numbers: Mapping[str, float], weights: Answers, confidence: float) -> Estimate:
         factor = float(NoisySum(self.lower, self.upper).factor)
-        half = half_width(scale * factor, confidence)
+        half = half_width(weights.scale * factor, confidence)
         total = numbers["sum"] * factor
         return Estimate(total, total - half, total + half)
 
@@ -257,9 +272,9 @@ class Mean(Clamping):
             groups.plan, SelectMany, function=average_elements(self.value, self.lower, self.upper, groups.label)
         )
 
-    def estimate(self, numbers: Mapping[str, float], scale: float, confidence: float) -> Estimate:
-        sink, weights = NoisyAverage(self.lower, self.upper), dict(numbers)
-        return Estimate(sink.value(weights), *sink.value_interval(weights, scale, confidence))
+    def estimate(self, numbers: Mapping[str, float], weights: Answers, confidence: float) -> Estimate:
+        sink, held = NoisyAverage(self.lower, self.upper), dict(numbers)
+        return Estimate(sink.value(held), *sink.value_interval(held, weights.scale, confidence))
 
     @property
     def description(self) -> str:
@@ -316,8 +331,12 @@ class Choosing(OfColumn):
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:
         return Estimate(answers[group].value)
 
-    def kind(self, measurements: Sequence[Measurement]) -> str:
-        return "choice"
+    def kind(self, measurements: Sequence[Measurement]) -> Kind:
+        return self.statistic
+
+    def estimate_type(self) -> Type:
+        assert isinstance(self.column, Lambda)
+        return self.column.type
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +344,7 @@ class Quantile(Choosing):
     """The candidate that best cuts the weight of each group at a quantile."""
 
     name: ClassVar[str] = "Quantile"
-    parameters: ClassVar[tuple[tuple[str, Kind], ...]] = (("column", "function"), ("q", "number"), ("among", "keys"))
+    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (("column", "function"), ("q", "number"), ("among", "keys"))
     q: Fraction = Fraction(1, 2)
 
     def __post_init__(self) -> None:
@@ -349,7 +368,7 @@ class MostCommon(Choosing):
     """The heaviest candidate of each group."""
 
     name: ClassVar[str] = "MostCommon"
-    parameters: ClassVar[tuple[tuple[str, Kind], ...]] = (("column", "function"), ("among", "keys"))
+    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (("column", "function"), ("among", "keys"))
 
     def sink(self) -> Choose:
         return Choose("weight")

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from wpinq.errors import AnswersError, SessionError
 from wpinq.expr.printing import write_value
+from wpinq.expr.types import FLOAT, STR
 from wpinq.expr.values import Value
+from wpinq.measure.answer_rows import CONFIDENCE, arrow_type, arrow_value
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.kinds import Kind
 from wpinq.measure.measurement import check_domain
 from wpinq.tables.aggregates import Aggregate, Estimate
 from wpinq.tables.grouping import Groups
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-CONFIDENCE = 0.95
 SHOWN_ROWS = 20
 
 
@@ -35,7 +37,7 @@ class Asked(Protocol):
     @property
     def epsilon(self) -> Any: ...
 
-    def kind(self, name: str) -> str: ...
+    def kind(self, name: str) -> Kind: ...
 
     def bill(self) -> Bill: ...
 
@@ -114,7 +116,7 @@ class Table:
             found[name] = [cell.estimate for cell in cells]
             found[f"{name}_low"] = [cell.low for cell in cells]
             found[f"{name}_high"] = [cell.high for cell in cells]
-            found[f"{name}_kind"] = [self.tabulation.kind(name)] * len(cells)
+            found[f"{name}_kind"] = [self.tabulation.kind(name).name] * len(cells)
         return found
 
     def to_pandas(self, confidence: float = CONFIDENCE) -> pandas.DataFrame:
@@ -127,13 +129,23 @@ class Table:
         """The table as a polars frame, a row a group; its columns are those of `to_columns`."""
         import polars
 
-        return polars.DataFrame(self.to_columns(confidence), strict=False)
+        frame = polars.from_arrow(self.to_arrow(confidence))
+        assert isinstance(frame, polars.DataFrame)
+        return frame
 
     def to_arrow(self, confidence: float = CONFIDENCE) -> pyarrow.Table:
         """The table as an Arrow table, a row a group; its columns are those of `to_columns`."""
         import pyarrow
 
-        return pyarrow.table(self.to_columns(confidence))
+        held = self.to_columns(confidence)
+        types = [traced.type for traced in self.tabulation.columns.values()]
+        for name in self.answers:
+            types += [self.tabulation.aggregates[name].estimate_type(), FLOAT, FLOAT, STR]
+        arrays = [
+            pyarrow.array([arrow_value(value, type_) for value in column], type=arrow_type(type_))
+            for column, type_ in zip(held.values(), types, strict=True)
+        ]
+        return pyarrow.Table.from_arrays(arrays, names=list(held))
 
     def to_text(self, rows: int = SHOWN_ROWS, confidence: float = CONFIDENCE) -> str:
         """The table as text, with its intervals.
@@ -151,7 +163,7 @@ class Table:
         for name in self.answers:
             pairs = zip(held[name], held[f"{name}_low"], held[f"{name}_high"], strict=True)
             cells = [_cell(*pair) for pair in list(pairs)[:shown]]
-            columns.append([f"{name} ({self.tabulation.kind(name)})", *cells])
+            columns.append([f"{name} ({self.tabulation.kind(name).name})", *cells])
         widths = [max(map(len, column)) for column in columns]
         lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in zip(*columns, strict=True)]
         if shown < len(self):

@@ -16,6 +16,7 @@ from wpinq.expr.values import Value
 from wpinq.measure.bill import Bill
 from wpinq.measure.compound import Compound
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
+from wpinq.measure.kinds import Kind
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, Planned
 from wpinq.tables.aggregates import Aggregate
@@ -87,8 +88,8 @@ class Tabulation(Compound):
         """What it costs each source."""
         return Bill(self)
 
-    def kind(self, name: str) -> str:
-        """What the numbers of an aggregate are."""
+    def kind(self, name: str) -> Kind:
+        """What the numbers of an aggregate are: from the plan and the declarations, never from data."""
         return self.aggregates[name].kind(self.lowered[name])
 
     def read(self, released: Sequence[Any]) -> Table | OpenTable:
