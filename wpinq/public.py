@@ -152,9 +152,7 @@ _KEEPS: dict[str, Callable[[Mapping[Value, Fraction]], bool]] = {
 
 
 @overload
-def simulate(
-    measurement: Measurement, data: Mapping[str, Any], seed: int, engine: str = DEFAULT_ENGINE
-) -> Answers: ...
+def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engine: str = DEFAULT_ENGINE) -> Answers: ...
 
 
 @overload

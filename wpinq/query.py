@@ -36,9 +36,9 @@ from wpinq.plan.operators import (
     Where,
 )
 from wpinq.releasing import Releasable
-from wpinq.tables.by_name import joined, selected, with_columns
 from wpinq.tables.aggregates import Aggregate
-from wpinq.tables.grouping import NO_OTHER, Keys
+from wpinq.tables.by_name import joined, selected, with_columns
+from wpinq.tables.record_groups import NO_OTHER, Keys
 from wpinq.tables.tabulation import Grouping, Split, Tabulation, grouping
 
 

@@ -200,12 +200,10 @@ def as_function(given: object) -> UserFunction:
         parts = [as_function(part) for part in given]
         names = tuple(part if isinstance(part, str) else getattr(part, "column_name", None) for part in given)
         return lambda record: Symbol(build.record(names, tuple(lift(part(record)) for part in parts)))
-    if hasattr(given, "column_name"):  # compares with whatever it is looked at beside: a function does not
-        return lambda record: given(record)
-    if callable(given):
-        return given
+    if callable(given):  # a Column compares with whatever it is looked at beside: a function does not
+        return (lambda record: given(record)) if hasattr(given, "column_name") else given
     raise ExpressionError(
-        "expected a function of a record, such as `lambda e: e.src`, or the name of a column, such as \"src\", "
+        'expected a function of a record, such as `lambda e: e.src`, or the name of a column, such as "src", '
         f"not {given!r}"
     )
 

@@ -269,9 +269,7 @@ class Session:
     @overload
     def release(self, measurements: Sequence[Measurement], *, fresh: bool = False) -> list[Answers | Release]: ...
 
-    def release(
-        self, measurements: Measurement | Compound | Sequence[Measurement], *, fresh: bool = False
-    ) -> Any:
+    def release(self, measurements: Measurement | Compound | Sequence[Measurement], *, fresh: bool = False) -> Any:
         """Debit the ledger, evaluate, and answer; several measurements together are one atomic debit.
 
         Parameters

@@ -9,7 +9,7 @@ from wpinq.errors import LanguageError, WpinqError
 from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.expr.facts import FACTS
 from wpinq.expr.printing import RESERVED
-from wpinq.language.chains import Chains
+from wpinq.language.chains import Chains, Named
 from wpinq.language.lambdas import Lambdas, snake
 from wpinq.language.program import Program
 from wpinq.language.public_values import PublicScalar, Values, override
@@ -25,7 +25,6 @@ from wpinq.language.syntax import (
     Syntax,
 )
 from wpinq.language.text import Text, shorten, suggest
-from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
 from wpinq.sources import source
 
@@ -94,7 +93,7 @@ class _Interpreter:
         self.text = text
         self.given = given
         self.sources: dict[str, Query] = {}
-        self.bound: dict[str, Query | Measurement] = {}
+        self.bound: dict[str, Named] = {}
         self.parameters: dict[str, PublicScalar] = {}
         self.values = Values(text, self.parameters)
         self.lambdas = Lambdas(text, self.parameters, self.bound.keys())
@@ -107,7 +106,7 @@ class _Interpreter:
             raise self.text.error(
                 f"a program has at most {STATEMENT_LIMIT:,} statements; split it", statements[STATEMENT_LIMIT].position
             )
-        named: dict[str, Query | Measurement] = {}
+        named: dict[str, Named] = {}
         for statement in statements:
             self._check_name(statement)
             if isinstance(statement, SourceStatement):

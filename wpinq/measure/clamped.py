@@ -14,7 +14,6 @@ from wpinq.expr.nodes import Constant, Expr
 from wpinq.expr.trace import Symbol, UserFunction, as_function, lift
 from wpinq.expr.types import FLOAT, INT, DecimalOf
 
-
 Label = Callable[[Symbol, str], object]
 """The record that carries a part of a sum or an average, "sum" or "count": that word itself, or a group with it."""
 

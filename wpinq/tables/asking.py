@@ -8,7 +8,8 @@ from typing import Any
 
 from wpinq.expr import library
 from wpinq.expr.trace import RecordFunction
-from wpinq.tables.aggregates import Count, CountDistinct, Mean, MostCommon, Quantile, Sum
+from wpinq.tables.choosing import MostCommon, Quantile
+from wpinq.tables.weighing import Count, CountDistinct, Mean, Sum
 
 
 def mean(column: RecordFunction, lower: float, upper: float) -> Mean:
@@ -65,7 +66,7 @@ def median(column: RecordFunction, candidates: Iterable[object]) -> Quantile:
     >>> wp.simulate(wanted, {"people": [("Oslo", age % 80) for age in range(8000)]}, seed=1)["Oslo"]["age"].estimate
     39
     """
-    return Quantile(column, tuple(candidates) if not isinstance(candidates, str) else candidates)  # type: ignore[arg-type]
+    return Quantile(column, candidates)
 
 
 def quantile(column: RecordFunction, q: object, candidates: Iterable[object]) -> Quantile:
@@ -90,7 +91,7 @@ def quantile(column: RecordFunction, q: object, candidates: Iterable[object]) ->
     >>> quantile("age", 0.9, range(0, 100)).description
     'quantile 0.9 of age, one of 100 candidates'
     """
-    return Quantile(column, candidates, q)  # type: ignore[arg-type]
+    return Quantile(column, candidates, q)
 
 
 def most_common(column: RecordFunction, candidates: Iterable[object]) -> MostCommon:
@@ -113,7 +114,7 @@ def most_common(column: RecordFunction, candidates: Iterable[object]) -> MostCom
     >>> most_common("job", ["nurse", "cook"]).description
     'most common job, one of 2 candidates'
     """
-    return MostCommon(column, candidates)  # type: ignore[arg-type]
+    return MostCommon(column, candidates)
 
 
 def count_distinct(column: RecordFunction) -> CountDistinct:
@@ -159,7 +160,13 @@ def _asks(given: tuple[Any, ...], named: dict[str, Any], least: int) -> bool:
     return len(given) + len(named) == least
 
 
+AGGREGATES = {made.name: made for made in (Count, Sum, Mean, CountDistinct, Quantile, MostCommon)}
+"""Every aggregate, by the name that text programs call it by."""
+
 count = _or_in_lambdas("count", Count, 0, "Without arguments it is the aggregate of `agg`: the weight of each group.")
 sum = _or_in_lambdas(
-    "sum", Sum, 3, "As `sum(column, lower, upper)` it is the aggregate of `agg`: the sum of clamped values of each group."
+    "sum",
+    Sum,
+    3,
+    "As `sum(column, lower, upper)` it is the aggregate of `agg`: the sum of clamped values of each group.",
 )

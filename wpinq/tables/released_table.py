@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from wpinq.errors import AnswersError, SessionError
+from wpinq.expr.nodes import Lambda
 from wpinq.expr.printing import write_value
 from wpinq.expr.types import FLOAT, STR
 from wpinq.expr.values import Value
@@ -16,8 +17,9 @@ from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import Kind
 from wpinq.measure.measurement import check_domain
-from wpinq.tables.aggregates import Aggregate, Estimate
-from wpinq.tables.grouping import Groups
+from wpinq.tables.aggregates import Aggregate
+from wpinq.tables.aggregates import Estimate as Estimate
+from wpinq.tables.record_groups import Groups
 
 if TYPE_CHECKING:
     import pandas
@@ -30,9 +32,14 @@ SHOWN_ROWS = 20
 class Asked(Protocol):
     """What a table answers: a `Tabulation`."""
 
-    columns: dict[str, Any]
-    aggregates: dict[str, Aggregate]
-    groups: Groups
+    @property
+    def columns(self) -> Mapping[str, Lambda]: ...
+
+    @property
+    def aggregates(self) -> Mapping[str, Aggregate]: ...
+
+    @property
+    def groups(self) -> Groups: ...
 
     @property
     def epsilon(self) -> Any: ...
@@ -104,13 +111,13 @@ class Table:
         Parameters
         ----------
         confidence : float
-            Between 0 and 1: how probable it is that an interval holds the noiseless number, each by itself. A choice has
-            none.
+            Between 0 and 1: how probable it is that an interval holds the noiseless number, each by itself. A choice
+            has none.
         """
         names = tuple(self.tabulation.columns)
         found: dict[str, list[Any]] = {}
         for i, name in enumerate(names):
-            found[name] = [key if len(names) == 1 else key[i] for key in self.keys]  # type: ignore[index]
+            found[name] = [key if len(names) == 1 else key[i] for key in self.keys]
         for name in self.answers:
             cells = [self._estimate(name, place, confidence) for place in range(len(self))]
             found[name] = [cell.estimate for cell in cells]
@@ -165,7 +172,9 @@ class Table:
             cells = [_cell(*pair) for pair in list(pairs)[:shown]]
             columns.append([f"{name} ({self.tabulation.kind(name).name})", *cells])
         widths = [max(map(len, column)) for column in columns]
-        lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in zip(*columns, strict=True)]
+        lines = [
+            "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in zip(*columns, strict=True)
+        ]
         if shown < len(self):
             lines.append(f"… {len(self) - shown} more groups")
         return "\n".join(f"  {line.rstrip()}" for line in lines)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,7 +20,7 @@ from wpinq.measure.kinds import Kind
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, Planned
 from wpinq.tables.aggregates import Aggregate
-from wpinq.tables.grouping import NO_OTHER, Groups, Keys, find_groups
+from wpinq.tables.record_groups import NO_OTHER, Groups, Keys, find_groups
 from wpinq.tables.released_table import OpenTable, Table
 
 Split = Mapping[str, object] | None
@@ -83,6 +83,15 @@ class Tabulation(Compound):
             each = f", in each of {len(others) + 1} groups" if others else ""
             found[f"{name} ({self.aggregates[name].name}{each})"] = first
         return found
+
+    def over(self, redeclared: Callable[[Node], Node]) -> Tabulation:
+        """The same over the sources of other plans."""
+        lowered = {
+            name: tuple(replace(measurement, plan=redeclared(measurement.plan)) for measurement in held)
+            for name, held in self.lowered.items()
+        }
+        plan = redeclared(self.plan)
+        return replace(self, plan=plan, groups=replace(self.groups, plan=plan), lowered=lowered)
 
     def bill(self) -> Bill:
         """What it costs each source."""
@@ -196,7 +205,9 @@ class Grouping:
         )
 
     def __repr__(self) -> str:
-        return f"<Grouping by {', '.join(self._groups.names) or 'nothing'}: ask with .agg(rows=wp.count(), epsilon=...)>"
+        return (
+            f"<Grouping by {', '.join(self._groups.names) or 'nothing'}: ask with .agg(rows=wp.count(), epsilon=...)>"
+        )
 
 
 def grouping(
@@ -234,4 +245,3 @@ def _shares(epsilon: Fraction, split: Split, names: list[str]) -> dict[str, Frac
     shares = {name: parse_epsilon(split[name]) for name in names}
     whole = sum(shares.values(), Fraction(0))
     return {name: epsilon * share / whole for name, share in shares.items()}
-

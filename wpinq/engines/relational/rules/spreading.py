@@ -92,7 +92,9 @@ def _one_weighted(script: Script, block: Block, item: SqlTerm, others: Sequence[
     typed = [call(f"cast:{kind}", term) for kind, term in zip(column_types(record), terms, strict=True)]
     names = numbered("c", typed)
     beside = [other.arguments[1] for other in others]
-    inner, read = script.select(block, [*typed, own, *beside, block.weight], [*names, "own", *["other"] * len(beside), "w"])
+    inner, read = script.select(
+        block, [*typed, own, *beside, block.weight], [*names, "own", *["other"] * len(beside), "w"]
+    )
     share = "own / greatest(abs(own), CAST(1 AS DOUBLE))"
     if beside:
         dialect = script.emitter.dialect

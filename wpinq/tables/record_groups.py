@@ -146,7 +146,9 @@ def _listed(
         return _public(plan, _key_of(columns)) if keys is None else _checked(keys, type_, columns)
     for name in keys:
         if name not in columns:
-            raise PlanError(f"by: keys are given for {name!r}, which is no column of the groups; {suggest(name, columns)}")
+            raise PlanError(
+                f"by: keys are given for {name!r}, which is no column of the groups; {suggest(name, columns)}"
+            )
     each = {name: _of_column(plan, name, columns[name], traced[name].type, keys) for name in columns}
     if len(each) == 1:
         return next(iter(each.values()))
@@ -159,7 +161,7 @@ def _checked(keys: Iterable[object], type_: Type, columns: Named) -> tuple[Value
     listed = list(keys)
     if len(columns) > 1 and any(isinstance(key, (str, int)) or key is None for key in listed):
         raise PlanError(
-            f"by: a key of {len(columns)} columns is a tuple of as many values; for all combinations give the values of "
+            f"by: a key of {len(columns)} columns is a tuple of as many values; for all combinations give those of "
             f"each: keys={{{', '.join(f'{name!r}: [...]' for name in columns)}}}"
         )
     return check_domain(listed, type_)
