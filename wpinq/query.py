@@ -209,7 +209,7 @@ class Query(Releasable):
         """
         return grouping(self, columns, named, keys, other)
 
-    def agg(self, *, epsilon: object, split: Split = None, **aggregates: Aggregate) -> Tabulation:
+    def agg(self, *unnamed: object, epsilon: object, split: Split = None, **aggregates: Aggregate) -> Tabulation:
         """Aggregates of all records, as a table of one row. See `Grouping.agg`.
 
         Examples
@@ -221,7 +221,7 @@ class Query(Releasable):
           rows  count                                   0.25
           age   median of age, one of 100 candidates    0.75
         """
-        return grouping(self, (), {}, None, NO_OTHER).agg(epsilon=epsilon, split=split, **aggregates)
+        return grouping(self, (), {}, None, NO_OTHER).agg(*unnamed, epsilon=epsilon, split=split, **aggregates)
 
     # --- cost and explanation -----------------------------------------------------------------------------------------
 

@@ -28,8 +28,10 @@ def run(options: argparse.Namespace) -> None:
         sink = measurement.sink
         print(explain_plan(measurement.plan, measurement.epsilon, measurement.reading, options.engine, sink))
         print()
-    if program.measurements:
-        print(f"The bill of all, released together:\n{Bill(program.measurements)}")
+    for name, table in program.tables.items():
+        print(f"== {name}: {table}\n")
+    if program.releases:
+        print(f"The bill of all, released together:\n{Bill(program.releases)}")
         return
     for name, query in program.queries.items():
         print(f"== {name}\n\n{explain_plan(query.plan, engine=options.engine)}\n")

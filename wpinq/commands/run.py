@@ -24,8 +24,10 @@ from wpinq.kernel.charge import budget_to_nano
 from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
+from wpinq.measure.compound import flattened
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.plan.node import sources
+from wpinq.tables.released_table import Table
 
 _EDGE_OPTIONS: dict[str, dict[str, Any]] = {
     "directed": {"directed": True},
@@ -69,11 +71,11 @@ def run(options: argparse.Namespace) -> None:
     if options.rows < 0:
         raise UsageError("--rows is at least 0, which prints all")
     program = load_program(options)
-    measurements = program.measurements
-    if not measurements:
+    asked = program.releases
+    if not asked:
         raise UsageError("the program releases nothing; end a query with NoisyCount(epsilon, over: ...)")
-    for name, measurement in measurements.items():
-        if measurement.domain is None:
+    for name, one in asked.items():
+        if any(measurement.domain is None for measurement in flattened([one])):
             raise UsageError(f"{name} has no public keys; write NoisyCount(epsilon, over: range(0, 100)) or the like")
     files, budgets = pairs(options.source, "--source"), pairs(options.budget, "--budget")
     edge_lists, versions = pairs(options.edge_list, "--edge-list"), pairs(options.data_version, "--data-version")
@@ -88,7 +90,7 @@ def run(options: argparse.Namespace) -> None:
             if name not in known:
                 what = "account" if given is budgets and name in program.sources else "source"
                 raise UsageError(f"the program has no {what} {name!r}; it has {', '.join(known) or 'none'}")
-    for name, source in Bill(measurements).sources.items():
+    for name, source in Bill(asked).sources.items():
         if name not in files or source.account not in budgets:
             raise UsageError(
                 f"the program uses {name}: give --source {name}=FILE and --budget {source.account}=EPSILON"
@@ -96,9 +98,9 @@ def run(options: argparse.Namespace) -> None:
         budget_to_nano(parse_epsilon(budgets[source.account]))
         data[name] = _data(name, files[name], edge_lists.get(name), columns.get(name))
     program = program.promising({name: given.facts for name, given in data.items() if isinstance(given, EdgeList)})
-    measurements = program.measurements
-    bill = Bill(measurements)
-    for measurement in measurements.values():
+    asked = program.releases
+    bill = Bill(asked)
+    for measurement in bill.measurements:
         find_engine(options.engine).check(measurement.plan)
     new = is_new(options.ledger)
     if options.save is not None:
@@ -112,10 +114,10 @@ def run(options: argparse.Namespace) -> None:
         for name, source in bill.sources.items():
             budget = budgets[source.account]
             session.protect(program.sources[name], data[name], budget=budget, version=versions.get(name))
-        released = session.release(list(measurements.values()))
+        released = session.release(list(asked.values()))
         remaining = {name: session.remaining(name) for name in bill}
     # every measurement has a domain, so that none of them is a Release, which waits for keys
-    answers = dict(zip(measurements, cast("list[Answers]", released), strict=True))
+    answers = dict(zip(asked, cast("list[Answers | Table]", released), strict=True))
     try:
         if options.json:
             tables = {name: table.to_json() for name, table in answers.items()}
@@ -138,16 +140,16 @@ def _prepare_folder(folder: Path) -> None:
 
 
 def _print_answers(
-    answers: Mapping[str, Answers], remaining: Mapping[str, Fraction], budgets: Mapping[str, str], rows: int
+    answers: Mapping[str, Answers | Table], remaining: Mapping[str, Fraction], budgets: Mapping[str, str], rows: int
 ) -> None:
     for name, table in answers.items():
-        print(answers_table(name, table, rows))
+        print(f"{name}:\n{table.to_text(rows)}" if isinstance(table, Table) else answers_table(name, table, rows))
         print()
     for name, left in remaining.items():
         print(f"Remaining budget of {name}: {format_epsilon(left)} of {budgets[name]}", flush=True)
 
 
-def _save(answers: Mapping[str, Answers], folder: Path) -> None:
+def _save(answers: Mapping[str, Answers | Table], folder: Path) -> None:
     unsaved = []
     for name, table in answers.items():
         try:

@@ -32,7 +32,7 @@ from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.compound import Compound
+from wpinq.measure.compound import Compound, flattened, regrouped
 from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import Choose, Measurement, check_text
@@ -269,7 +269,12 @@ class Session:
     @overload
     def release(self, measurements: Sequence[Measurement], *, fresh: bool = False) -> list[Answers | Release]: ...
 
-    def release(self, measurements: Measurement | Compound | Sequence[Measurement], *, fresh: bool = False) -> Any:
+    @overload
+    def release(self, measurements: Sequence[Measurement | Compound], *, fresh: bool = False) -> list[Any]: ...
+
+    def release(
+        self, measurements: Measurement | Compound | Sequence[Measurement | Compound], *, fresh: bool = False
+    ) -> Any:
         """Debit the ledger, evaluate, and answer; several measurements together are one atomic debit.
 
         Parameters
@@ -297,11 +302,10 @@ class Session:
         Privacy cost: the bill, except for measurements that the ledger holds already for the same versions of
         the data: those are answered from there, key by key, at no cost.
         """
-        if isinstance(measurements, Compound):
-            return measurements.read(self.release(measurements.measurements, fresh=fresh))
         self._check_open()
+        asked = _batch(measurements)
         protected = dict(self._protected)  # one state of things for the whole batch, whatever other threads protect
-        prepared = [prepare(measurement, protected, fresh) for measurement in _batch(measurements)]
+        prepared = [prepare(measurement, protected, fresh) for measurement in flattened(asked)]
         orders = [order.as_paid(self._ledger.paid) for order in prepared]
         if not orders:
             raise SessionError("nothing to release: give one measurement or several")
@@ -312,12 +316,15 @@ class Session:
             for order in orders:
                 released.append(self._release(order, order.digest in new))
                 new.discard(order.digest)
-        return released[0] if isinstance(measurements, Measurement) else released
+        found = regrouped(asked, released)
+        return found[0] if isinstance(measurements, (Measurement, Compound)) else found
 
-    def bill(self, measurements: Measurement | Compound | Sequence[Measurement]) -> Bill:
+    def bill(self, measurements: Measurement | Compound | Sequence[Measurement | Compound]) -> Bill:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
-        listed = measurements if isinstance(measurements, Compound) else _batch(measurements)
-        return Bill(listed, {name: held.unit for name, held in self._protected.items()})
+        return Bill(
+            measurements if isinstance(measurements, Compound) else flattened(_batch(measurements)),
+            {name: held.unit for name, held in self._protected.items()},
+        )
 
     # --- the way of a release ---------------------------------------------------------------------------------------
 
@@ -420,10 +427,10 @@ class Session:
             raise SessionError("this session is closed")
 
 
-def _batch(measurements: Measurement | Sequence[Measurement]) -> list[Measurement]:
+def _batch(measurements: Measurement | Compound | Sequence[Measurement | Compound]) -> list[Measurement | Compound]:
     if isinstance(measurements, Planned):
         raise SessionError(NOT_MEASURED)
-    return [measurements] if isinstance(measurements, Measurement) else list(measurements)
+    return [measurements] if isinstance(measurements, (Measurement, Compound)) else list(measurements)
 
 
 def _data(held: Sequence[Protected]) -> dict[str, Data]:

@@ -16,6 +16,9 @@ from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
 
+Asked = Sequence[Measurement] | Mapping[str, "Measurement | Compound"] | Compound
+"""What is released together, as it is billed."""
+
 
 class Bill(Mapping[str, Fraction]):
     """What measurements cost: account to epsilon, with the items that add up to it.
@@ -38,23 +41,18 @@ class Bill(Mapping[str, Fraction]):
 
     def __init__(
         self,
-        measurements: Sequence[Measurement] | Mapping[str, Measurement] | Compound,
+        measurements: Asked,
         units: Mapping[str, str] | None = None,
     ) -> None:
         self._units = dict(units or {})
-        if isinstance(measurements, Compound):
-            measurements = measurements.items
-        if isinstance(measurements, Mapping):
-            self.labels = tuple(f"{name}: {m.description}" for name, m in measurements.items())
-            measurements = tuple(measurements.values())
-        else:
-            self.labels = tuple(measurement.description for measurement in measurements)
-        plans = [measurement.plan for measurement in measurements]
-        self.measurements = tuple(measurements)
-        self.sources: dict[str, Source] = sources(plans)
+        self._listed = tuple(_listed(measurements))
+        self.measurements = tuple(_priced(measurements))
+        self.sources: dict[str, Source] = sources(measurement.plan for measurement in self.measurements)
         for source in self.sources.values():
             source.check()
-        distinct = {measurement.digest: measurement for measurement in measurements}  # the same one is paid for once
+        distinct = {
+            measurement.digest: measurement for measurement in self.measurements
+        }  # the same one is paid for once
         asked = demand([m.asked for m in distinct.values()]).sources
         self._costs = charges(asked, self.sources)
 
@@ -98,7 +96,7 @@ class Bill(Mapping[str, Fraction]):
         """The line of each measurement that uses a source, and what it costs by itself."""
         it = "it" if name == source.account else name
         listed: set[bytes] = set()
-        for label, measurement in zip(self.labels, self.measurements, strict=True):
+        for label, measurement in self._listed:
             stability = measurement.sink.stability(measurement.plan)
             if name not in stability:
                 continue
@@ -116,7 +114,30 @@ class Bill(Mapping[str, Fraction]):
                 yield f"    {reason}", Fraction(0)
 
 
-def bill(measurements: Measurement | Compound | Sequence[Measurement] | Mapping[str, Measurement]) -> Bill:
+def _listed(measurements: Asked) -> Iterator[tuple[str, Measurement]]:
+    """Each item that is listed, with its label."""
+    if isinstance(measurements, Compound):
+        measurements = measurements.items
+    if not isinstance(measurements, Mapping):
+        yield from ((measurement.description, measurement) for measurement in measurements)
+        return
+    for name, asked in measurements.items():
+        if isinstance(asked, Compound):
+            yield from ((f"{name}, {label}", measurement) for label, measurement in _listed(asked))
+        else:
+            yield f"{name}: {asked.description}", asked
+
+
+def _priced(measurements: Asked) -> Iterator[Measurement]:
+    """All that is released, whether it is listed by itself or stands for others that are alike."""
+    if isinstance(measurements, Compound):
+        yield from measurements.measurements
+        return
+    for asked in measurements.values() if isinstance(measurements, Mapping) else measurements:
+        yield from asked.measurements if isinstance(asked, Compound) else (asked,)
+
+
+def bill(measurements: Measurement | Asked) -> Bill:
     """The bill of measurements released together.
 
     Parameters

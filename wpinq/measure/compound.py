@@ -22,8 +22,22 @@ class Compound(ABC):
     @property
     @abstractmethod
     def items(self) -> Mapping[str, Measurement]:
-        """What a bill lists, by its title: measurements that cost what all of them do together."""
+        """What a bill lists, by its title: of measurements that are alike but for the part of a partition, one."""
 
     @abstractmethod
     def read(self, released: Sequence[Any]) -> Any:
         """The result, from what a session gave for each measurement: Answers, or a Release where it has no keys."""
+
+
+def flattened(asked: Sequence[Measurement | Compound]) -> list[Measurement]:
+    """The measurements of all that is asked for together."""
+    return [one for item in asked for one in (item.measurements if isinstance(item, Compound) else (item,))]
+
+
+def regrouped(asked: Sequence[Measurement | Compound], released: Sequence[Any]) -> list[Any]:
+    """What was released for each measurement, read as it was asked for."""
+    left = iter(released)
+    return [
+        item.read([next(left) for _ in item.measurements]) if isinstance(item, Compound) else next(left)
+        for item in asked
+    ]

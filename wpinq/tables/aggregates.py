@@ -53,8 +53,6 @@ class Aggregate(ABC):
     """What text programs call it."""
     parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = ()
     """What it takes, as text programs write it."""
-    candidates: ClassVar[bool] = False
-    """Whether it chooses, and so needs to know the groups."""
 
     @abstractmethod
     def bound(self, type_: Type) -> Aggregate:

@@ -6,9 +6,10 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from wpinq.errors import PlanError
 from wpinq.expr import library
 from wpinq.expr.trace import RecordFunction
-from wpinq.tables.choosing import MostCommon, Quantile
+from wpinq.tables.choosing import Median, MostCommon, Quantile
 from wpinq.tables.weighing import Count, CountDistinct, Mean, Sum
 
 
@@ -43,7 +44,7 @@ def mean(column: RecordFunction, lower: float, upper: float) -> Mean:
     return Mean(column, lower, upper)
 
 
-def median(column: RecordFunction, candidates: Iterable[object]) -> Quantile:
+def median(column: RecordFunction, candidates: Iterable[object]) -> Median:
     """The median of a column in each group: a noisy choice among public candidates.
 
     Parameters
@@ -55,7 +56,7 @@ def median(column: RecordFunction, candidates: Iterable[object]) -> Quantile:
 
     Returns
     -------
-    Quantile
+    Median
         For `agg`. Privacy cost: its share of epsilon, once: the groups are parts of a partition. See `Query.quantile`.
 
     Examples
@@ -66,7 +67,7 @@ def median(column: RecordFunction, candidates: Iterable[object]) -> Quantile:
     >>> wp.simulate(wanted, {"people": [("Oslo", age % 80) for age in range(8000)]}, seed=1)["Oslo"]["age"].estimate
     39
     """
-    return Quantile(column, candidates)
+    return Median(column, candidates)
 
 
 def quantile(column: RecordFunction, q: object, candidates: Iterable[object]) -> Quantile:
@@ -144,29 +145,36 @@ def count_distinct(column: RecordFunction) -> CountDistinct:
     return CountDistinct(column)
 
 
-def _or_in_lambdas(name: str, aggregate: Callable[..., Any], least: int, note: str) -> Callable[..., Any]:
+def _or_in_lambdas(name: str, asks: Callable[[tuple[Any, ...]], bool], made: Callable[..., Any], note: str) -> Any:
     """A function of lambdas that is an aggregate too, where it is given what only that takes."""
     function: Callable[..., Any] = getattr(library, name)
 
     @functools.wraps(function)
     def either(*given: Any, **named: Any) -> Any:
-        return aggregate(*given, **named) if _asks(given, named, least) else function(*given, **named)
+        return made(*given, **named) if asks((*given, *named)) else function(*given, **named)
 
     either.__doc__ = f"{function.__doc__}\n\n    {note}\n    "
     return either
 
 
-def _asks(given: tuple[Any, ...], named: dict[str, Any], least: int) -> bool:
-    return len(given) + len(named) == least
+def _sum(column: RecordFunction, lower: float | None = None, upper: float | None = None) -> Sum:
+    if lower is None or upper is None:
+        raise PlanError('a sum of a column needs the public range that values are clamped to: wp.sum("age", 0, 100)')
+    return Sum(column, lower, upper)
 
 
-AGGREGATES = {made.name: made for made in (Count, Sum, Mean, CountDistinct, Quantile, MostCommon)}
+AGGREGATES = {made.name: made for made in (Count, Sum, Mean, CountDistinct, Median, Quantile, MostCommon)}
 """Every aggregate, by the name that text programs call it by."""
 
-count = _or_in_lambdas("count", Count, 0, "Without arguments it is the aggregate of `agg`: the weight of each group.")
+count = _or_in_lambdas(
+    "count",
+    lambda given: not given,
+    Count,
+    "Without arguments it is the aggregate of `agg`: the weight of each group, plus Laplace noise of scale 1/ε.",
+)
 sum = _or_in_lambdas(
     "sum",
-    Sum,
-    3,
-    "As `sum(column, lower, upper)` it is the aggregate of `agg`: the sum of clamped values of each group.",
+    lambda given: len(given) > 2 or any(isinstance(item, str) for item in given[:1]),
+    _sum,
+    "As `sum(column, lower, upper)` it is the aggregate of `agg`: the sum of the clamped values of each group.",
 )

@@ -26,13 +26,12 @@ from wpinq.tables.record_groups import Groups
 class Choosing(OfColumn):
     """Aggregates that are a noisy choice among public candidates, for each group."""
 
-    candidates: ClassVar[bool] = True
-    among: Iterable[Any]
+    candidates: Iterable[Any]
 
     def __post_init__(self) -> None:
-        if isinstance(self.among, str) or not hasattr(self.among, "__iter__"):
+        if isinstance(self.candidates, str) or not hasattr(self.candidates, "__iter__"):
             raise PlanError(f"{self.name}: the candidates are a list of public values, such as range(0, 100)")
-        object.__setattr__(self, "among", tuple(self.among))
+        object.__setattr__(self, "candidates", tuple(self.candidates))
 
     @abstractmethod
     def sink(self) -> Choose:
@@ -45,10 +44,10 @@ class Choosing(OfColumn):
         of = found.column.type
         if isinstance(of, CategoryOf) and self.sink().quantile is not None:
             raise PlanError("categories are in no order, so they have no quantile: number them first, or most_common")
-        listed = check_domain(self.among, of)
+        listed = check_domain(self.candidates, of)
         if not listed:
             raise PlanError(f"{self.name}: a choice needs at least one candidate")
-        return replace(found, among=tuple(map(presenter(of), listed)))
+        return replace(found, candidates=tuple(map(presenter(of), listed)))
 
     def measurements(self, groups: Groups, epsilon: Fraction, reading: str) -> tuple[Measurement, ...]:
         if groups.keys is None:
@@ -63,7 +62,7 @@ class Choosing(OfColumn):
             split = trace(lambda pair: pair[0], (pairs.type,))
             parts = (extended(pairs, Partition, key=split, part=Constant(split.type, key)) for key in groups.keys)
             plans = [extended(part, Select, function=lambda pair: pair[1]) for part in parts]
-        domain = check_domain(self.among, plans[0].type)
+        domain = check_domain(self.candidates, plans[0].type)
         return tuple(Measurement(plan, self.sink(), epsilon, domain, reading) for plan in plans)
 
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:
@@ -85,7 +84,7 @@ class Quantile(Choosing):
     parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (
         ("column", "function"),
         ("q", "number"),
-        ("among", "keys"),
+        ("candidates", "keys"),
     )
     q: Any = Fraction(1, 2)
 
@@ -102,7 +101,15 @@ class Quantile(Choosing):
     @property
     def description(self) -> str:
         cut = "median" if self.q == Fraction(1, 2) else f"quantile {format_epsilon(self.q)}"
-        return f"{cut} of {self.of}, one of {len(tuple(self.among))} candidates"
+        return f"{cut} of {self.of}, one of {len(tuple(self.candidates))} candidates"
+
+
+@dataclass(frozen=True, slots=True)
+class Median(Quantile):
+    """The candidate that best halves the weight of each group."""
+
+    name: ClassVar[str] = "Median"
+    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (("column", "function"), ("candidates", "keys"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +117,11 @@ class MostCommon(Choosing):
     """The heaviest candidate of each group."""
 
     name: ClassVar[str] = "MostCommon"
-    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (("column", "function"), ("among", "keys"))
+    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (("column", "function"), ("candidates", "keys"))
 
     def sink(self) -> Choose:
         return Choose("weight")
 
     @property
     def description(self) -> str:
-        return f"most common {self.of}, one of {len(tuple(self.among))} candidates"
+        return f"most common {self.of}, one of {len(tuple(self.candidates))} candidates"

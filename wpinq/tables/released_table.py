@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SHOWN_ROWS = 20
 
 
-class Asked(Protocol):
+class TableAsked(Protocol):
     """What a table answers: a `Tabulation`."""
 
     @property
@@ -69,7 +69,7 @@ class Table:
     Privacy cost: none. A table holds nothing that was not released.
     """
 
-    tabulation: Asked
+    tabulation: TableAsked
     canonical: tuple[Value, ...]
     answers: Mapping[str, Sequence[Answers]]
 
@@ -214,7 +214,7 @@ class OpenTable:
     __slots__ = ("_held", "tabulation")
     __hash__ = None  # type: ignore[assignment]  # as a release: nothing may be looked up by it
 
-    def __init__(self, tabulation: Asked, held: Mapping[str, Sequence[Any]]) -> None:
+    def __init__(self, tabulation: TableAsked, held: Mapping[str, Sequence[Any]]) -> None:
         self.tabulation = tabulation
         self._held = held
 

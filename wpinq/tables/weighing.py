@@ -13,7 +13,8 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr import catalogue
-from wpinq.expr.trace import lift
+from wpinq.expr.nodes import Expr
+from wpinq.expr.trace import Symbol, lift
 from wpinq.expr.types import FLOAT, Type
 from wpinq.measure.answers import Answers
 from wpinq.measure.clamped import average_elements, check_range, sum_elements
@@ -87,11 +88,14 @@ class CountDistinct(OfColumn, Weighing):
 
     def plan(self, groups: Groups) -> Node:
         value = self.value
-        function = lambda record: (groups.label(record, "count", alone=True), value(record))  # noqa: E731
-        pairs = extended(groups.plan, Select, function=function)
-        present = extended(
-            pairs, Where, predicate=lambda pair: catalogue.apply("not", catalogue.apply("is_null", lift(pair[1])))
-        )
+
+        def pair(record: Symbol) -> tuple[object, object]:
+            return groups.label(record, "count", alone=True), value(record)
+
+        def is_there(pair: Symbol) -> Expr:
+            return catalogue.apply("not", catalogue.apply("is_null", lift(pair[1])))
+
+        present = extended(extended(groups.plan, Select, function=pair), Where, predicate=is_there)
         return extended(extended(present, Shave, widths=1.0, limit=1), Select, function=lambda piece: piece.record[0])
 
     @property
