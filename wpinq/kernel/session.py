@@ -321,10 +321,7 @@ class Session:
 
     def bill(self, measurements: Measurement | Compound | Sequence[Measurement | Compound]) -> Bill:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
-        return Bill(
-            measurements if isinstance(measurements, Compound) else flattened(_batch(measurements)),
-            {name: held.unit for name, held in self._protected.items()},
-        )
+        return Bill(_batch(measurements), {name: held.unit for name, held in self._protected.items()})
 
     # --- the way of a release ---------------------------------------------------------------------------------------
 

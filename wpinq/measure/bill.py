@@ -16,7 +16,7 @@ from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
 
-Asked = Sequence[Measurement] | Mapping[str, "Measurement | Compound"] | Compound
+Asked = Sequence[Measurement | Compound] | Mapping[str, Measurement | Compound] | Compound
 """What is released together, as it is billed."""
 
 
@@ -119,7 +119,8 @@ def _listed(measurements: Asked) -> Iterator[tuple[str, Measurement]]:
     if isinstance(measurements, Compound):
         measurements = measurements.items
     if not isinstance(measurements, Mapping):
-        yield from ((measurement.description, measurement) for measurement in measurements)
+        for asked in measurements:
+            yield from _listed(asked) if isinstance(asked, Compound) else ((asked.description, asked),)
         return
     for name, asked in measurements.items():
         if isinstance(asked, Compound):

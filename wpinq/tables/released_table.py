@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from wpinq.errors import AnswersError, SessionError
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.printing import write_value
-from wpinq.expr.types import FLOAT, STR
+from wpinq.expr.types import FLOAT, STR, Type
 from wpinq.expr.values import Value
 from wpinq.measure.answer_rows import CONFIDENCE, arrow_type, arrow_value
 from wpinq.measure.answers import Answers
@@ -17,6 +20,7 @@ from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import Kind
 from wpinq.measure.measurement import check_domain
+from wpinq.plan.format import value_to_json
 from wpinq.tables.aggregates import Aggregate
 from wpinq.tables.aggregates import Estimate as Estimate
 from wpinq.tables.record_groups import Groups
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 SHOWN_ROWS = 20
+FORMAT, FORMAT_VERSION = "wpinq table", 1
 
 
 class TableAsked(Protocol):
@@ -145,12 +150,9 @@ class Table:
         import pyarrow
 
         held = self.to_columns(confidence)
-        types = [traced.type for traced in self.tabulation.columns.values()]
-        for name in self.answers:
-            types += [self.tabulation.aggregates[name].estimate_type(), FLOAT, FLOAT, STR]
         arrays = [
             pyarrow.array([arrow_value(value, type_) for value in column], type=arrow_type(type_))
-            for column, type_ in zip(held.values(), types, strict=True)
+            for column, type_ in zip(held.values(), self._types(), strict=True)
         ]
         return pyarrow.Table.from_arrays(arrays, names=list(held))
 
@@ -178,6 +180,33 @@ class Table:
         if shown < len(self):
             lines.append(f"… {len(self) - shown} more groups")
         return "\n".join(f"  {line.rstrip()}" for line in lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """The table as plain data: its columns, and the answers that they are read off, for `Answers.from_json`."""
+        held = self.to_columns()
+        values = {
+            name: [value_to_json(check_domain([value], type_)[0], type_) for value in held[name]]
+            for name, type_ in zip(held, self._types(), strict=True)
+        }
+        return {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "simulated": self.simulated,
+            "epsilon": str(self.tabulation.epsilon),
+            "columns": values,
+            "answers": {name: [answers.to_json() for answers in held] for name, held in self.answers.items()},
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table to a JSON file."""
+        Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
+
+    def _types(self) -> list[Type]:
+        """The types of the columns of `to_columns`."""
+        types = [traced.type for traced in self.tabulation.columns.values()]
+        for name in self.answers:
+            types += [self.tabulation.aggregates[name].estimate_type(), FLOAT, FLOAT, STR]
+        return types
 
     def __repr__(self) -> str:
         stamp = "SIMULATED: protects nothing; " if self.simulated else ""
