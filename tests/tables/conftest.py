@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -35,7 +36,7 @@ def rows() -> list[tuple[Any, ...]]:
             draw.choice(["Oslo", "Bergen", "Hamar", None]),
             draw.choice("fm"),
             draw.choice([None, *range(18, 80)]),
-            draw.randrange(0, 30_000) / 100,
+            Decimal(draw.randrange(0, 30_000)) / 100,
             draw.choice(DAYS),
         )
         for _ in range(600)

@@ -87,7 +87,7 @@ def test_a_table_says_what_the_rows_say(people: Query, rows: list[tuple[Any, ...
         assert row["ages"].estimate == pytest.approx(len(set(ages)), abs=1e-3)
         if not held:
             continue
-        mean = statistics.fmean(min(250.0, max(50.0, p["salary"])) for p in held)
+        mean = statistics.fmean(min(250.0, max(50.0, float(p["salary"]))) for p in held)
         assert row["mean"].estimate == pytest.approx(mean, abs=1e-3)
         assert row["mean"].low <= row["mean"].estimate <= row["mean"].high
         # a quantile is any candidate with at most its share before it and at most the rest behind
@@ -148,6 +148,6 @@ def test_keys_of_several_columns_are_tuples_or_products(people: Query) -> None:
 
 def test_decimals_are_keys(people: Query, rows: list[tuple[Any, ...]]) -> None:
     asked = people.by("salary", keys=[Decimal("1.50")]).agg(n=wp.count(), epsilon=GREAT)
-    rows = [*rows, ("Oslo", "f", 3, 1.5, rows[0][4])]
+    rows = [*rows, ("Oslo", "f", 3, Decimal("1.50"), rows[0][4])]
     table = wp.simulate(asked, {"people": rows}, seed=1)
     assert table[Decimal("1.50")]["n"].estimate == pytest.approx(sum(row[3] == 1.5 for row in rows), abs=1e-3)
