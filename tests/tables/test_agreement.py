@@ -58,8 +58,8 @@ AGGREGATES = {
     "total": wp.sum("age", 0, 60),
     "mean": wp.mean("salary", 50, 250),
     "ages": wp.count_distinct("age"),
-    "typical": wp.median("age", range(0, 100)),
-    "upper": wp.quantile("age", 0.9, range(0, 100)),
+    "typical": wp.median("age", range(100)),
+    "upper": wp.quantile("age", 0.9, range(100)),
     "day": wp.most_common("joined", [datetime.date(2024, 1, day) for day in range(1, 6)]),
 }
 
