@@ -4,8 +4,8 @@
 
 Processor time of:
 
-- table: `people.by("city", keys=...).agg(salary=wp.mean(...), epsilon=1)`, built, billed, debited, evaluated and drawn, in
-  a session that holds the data and has not met the plan;
+- table: `people.by("city", keys=...).agg(salary=wp.mean(...), epsilon=1)`, built, billed, debited, evaluated and drawn,
+  in a session that holds the data and has not met the plan;
 - parts: the same by a Partition, a NoisyAverage for each of the first 25 cities in one batch, scaled to all of them;
 - duckdb, pandas: the true means, of a table and a frame in memory.
 

@@ -38,7 +38,7 @@ from wpinq.plan.operators import (
 from wpinq.releasing import Releasable
 from wpinq.tables.aggregates import Aggregate
 from wpinq.tables.by_name import joined, selected, with_columns
-from wpinq.tables.record_groups import NO_OTHER, Keys
+from wpinq.tables.record_groups import NO_OTHER, GroupKeys
 from wpinq.tables.tabulation import Grouping, Split, Tabulation, grouping
 
 
@@ -187,7 +187,7 @@ class Query(Releasable):
     # --- tables -------------------------------------------------------------------------------------------------------
 
     def by(
-        self, *columns: RecordFunction, keys: Keys = None, other: object = NO_OTHER, **named: RecordFunction
+        self, *columns: RecordFunction, keys: GroupKeys = None, other: object = NO_OTHER, **named: RecordFunction
     ) -> Grouping:
         """The records in groups, for aggregates of each: `by("city", keys=[...]).agg(rows=wp.count(), epsilon=1)`.
 

@@ -39,21 +39,21 @@ INFERENCE_LIMIT = 50
 READ_AS = "ReadAs"
 
 
-Named = Query | Measurement | Tabulation
+ProgramValue = Query | Measurement | Tabulation
 """What a program gives a name to."""
 
 
 class Chains:
     """Builds queries and measurements. `bound` says what each name means so far."""
 
-    def __init__(self, text: Text, values: Values, lambdas: Lambdas, bound: Mapping[str, Named]) -> None:
+    def __init__(self, text: Text, values: Values, lambdas: Lambdas, bound: Mapping[str, ProgramValue]) -> None:
         self.text = text
         self.values = values
         self.lambdas = lambdas
         self.bound = bound
         self.operators = self.releases = self.choices = self.inferences = self.written = self.tables = 0
 
-    def value(self, node: Syntax, depth: int = 0) -> Named:
+    def value(self, node: Syntax, depth: int = 0) -> ProgramValue:
         """The query, measurement or table of a chain: a name, and operators called on it."""
         steps: list[Invocation] = []
         while isinstance(node, Invocation) and node.subject is not None:
@@ -72,7 +72,7 @@ class Chains:
                 f"{suggest(node.name, self.bound)}",
                 node.position,
             )
-        value: Named | Grouping = self.bound[node.name]
+        value: ProgramValue | Grouping = self.bound[node.name]
         for step in reversed(steps):
             if isinstance(value, (Measurement, Tabulation)):
                 raise self.text.error(
@@ -89,7 +89,7 @@ class Chains:
             raise self.text.error("this is a release; a query is needed", node.position)
         return value
 
-    def _step(self, query: Query | Grouping, step: Invocation, depth: int) -> Named | Grouping:
+    def _step(self, query: Query | Grouping, step: Invocation, depth: int) -> ProgramValue | Grouping:
         self.operators += 1
         if self.operators > OPERATOR_LIMIT:
             raise self.text.error(f"a program has at most {OPERATOR_LIMIT:,} operators; split it", step.position)

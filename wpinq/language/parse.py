@@ -9,7 +9,7 @@ from wpinq.errors import LanguageError, WpinqError
 from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.expr.facts import FACTS
 from wpinq.expr.printing import RESERVED
-from wpinq.language.chains import Chains, Named
+from wpinq.language.chains import Chains, ProgramValue
 from wpinq.language.lambdas import Lambdas, snake
 from wpinq.language.program import Program
 from wpinq.language.public_values import PublicScalar, Values, override
@@ -93,7 +93,7 @@ class _Interpreter:
         self.text = text
         self.given = given
         self.sources: dict[str, Query] = {}
-        self.bound: dict[str, Named] = {}
+        self.bound: dict[str, ProgramValue] = {}
         self.parameters: dict[str, PublicScalar] = {}
         self.values = Values(text, self.parameters)
         self.lambdas = Lambdas(text, self.parameters, self.bound.keys())
@@ -106,7 +106,7 @@ class _Interpreter:
             raise self.text.error(
                 f"a program has at most {STATEMENT_LIMIT:,} statements; split it", statements[STATEMENT_LIMIT].position
             )
-        named: dict[str, Named] = {}
+        named: dict[str, ProgramValue] = {}
         for statement in statements:
             self._check_name(statement)
             if isinstance(statement, SourceStatement):

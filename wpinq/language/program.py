@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from wpinq.errors import LanguageError
-from wpinq.language.chains import Named
+from wpinq.language.chains import ProgramValue
 from wpinq.language.public_values import PublicScalar
 from wpinq.language.text import shorten, suggest
 from wpinq.language.unparse import print_program
@@ -24,7 +24,7 @@ class UnknownName(LanguageError, KeyError):
     __str__ = Exception.__str__
 
 
-class Program(Mapping[str, Named]):
+class Program(Mapping[str, ProgramValue]):
     """What a text program defines: variable name to query or measurement. Pure data, like what it holds.
 
     `str(program)` is a program that parses to equal plans, with functions and parameters written out; printing
@@ -52,7 +52,7 @@ class Program(Mapping[str, Named]):
 
     def __init__(
         self,
-        named: Mapping[str, Named],
+        named: Mapping[str, ProgramValue],
         sources: Mapping[str, Query],
         parameters: Mapping[str, PublicScalar],
     ) -> None:
@@ -104,7 +104,7 @@ class Program(Mapping[str, Named]):
         over = {name: Query(redeclared(query.plan), query.reading) for name, query in self.sources.items()}
         return Program(named, over, self.parameters)
 
-    def __getitem__(self, name: str) -> Named:
+    def __getitem__(self, name: str) -> ProgramValue:
         if name not in self._named:
             raise UnknownName(f"the program names nothing {shorten(str(name))!r}; {suggest(str(name), self._named)}")
         return self._named[name]

@@ -20,8 +20,8 @@ from wpinq.language.text import Text, shorten, suggest
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import check_domain
 from wpinq.query import Query
+from wpinq.tables.aggregate_functions import AGGREGATES
 from wpinq.tables.aggregates import Aggregate, OfColumn, column_name
-from wpinq.tables.asking import AGGREGATES
 from wpinq.tables.choosing import Choosing
 from wpinq.tables.record_groups import NO_OTHER
 from wpinq.tables.tabulation import Grouping, Tabulation
@@ -30,7 +30,7 @@ BY, AGG = "By", "Agg"
 """The steps that group records, and that ask for aggregates of the groups."""
 
 
-class Reading(Protocol):
+class StepReader(Protocol):
     """What reads the parts of a step: `Chains`."""
 
     text: Text
@@ -40,7 +40,7 @@ class Reading(Protocol):
     def bind(self, step: Invocation, parameters: Mapping[str, bool]) -> dict[str, Syntax]: ...
 
 
-def read_grouping(reading: Reading, query: Query, step: Invocation) -> Grouping:
+def read_grouping(reading: StepReader, query: Query, step: Invocation) -> Grouping:
     """What `By` gives: columns in order or by name, `keys` and `other`."""
     columns: list[Any] = []
     named: dict[str, Any] = {}
@@ -61,7 +61,7 @@ def read_grouping(reading: Reading, query: Query, step: Invocation) -> Grouping:
     return query.by(*columns, keys=keys, other=other, **named)
 
 
-def read_tabulation(reading: Reading, grouping: Grouping, step: Invocation) -> Tabulation:
+def read_tabulation(reading: StepReader, grouping: Grouping, step: Invocation) -> Tabulation:
     """What `Agg` gives: an epsilon, aggregates by name, and `split`."""
     epsilon: Fraction | None = None
     split: dict[str, object] | None = None
@@ -83,7 +83,7 @@ def read_tabulation(reading: Reading, grouping: Grouping, step: Invocation) -> T
     return grouping.agg(epsilon=epsilon, split=split, **aggregates)
 
 
-def _column(reading: Reading, node: Syntax, step: Invocation) -> Any:
+def _column(reading: StepReader, node: Syntax, step: Invocation) -> Any:
     if isinstance(node, ArrowFunction):
         return reading.lambdas.function(node)
     if isinstance(node, Literal) and isinstance(node.value, str):
@@ -91,13 +91,13 @@ def _column(reading: Reading, node: Syntax, step: Invocation) -> Any:
     raise reading.text.error(f'{step.name} needs the name of a column, "city", or a function, x => …', node.position)
 
 
-def _split(reading: Reading, node: Syntax) -> dict[str, object]:
+def _split(reading: StepReader, node: Syntax) -> dict[str, object]:
     if not isinstance(node, RecordLiteral) or any(field.name is None for field in node.fields):
         raise reading.text.error("split is the share of each: split: {rows = 1, salary = 3}", node.position)
     return {str(field.name): reading.values.epsilon(field.value) for field in node.fields}
 
 
-def _aggregate(reading: Reading, node: Syntax) -> Aggregate:
+def _aggregate(reading: StepReader, node: Syntax) -> Aggregate:
     if not isinstance(node, Invocation) or node.subject is not None or node.new or node.name not in AGGREGATES:
         name = node.name if isinstance(node, Invocation) else ""
         raise reading.text.error(f"`{shorten(name)}` is no aggregate; {suggest(name, AGGREGATES)}", node.position)

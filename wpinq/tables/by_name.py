@@ -11,11 +11,11 @@ from wpinq.expr.column import Column
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift
 from wpinq.expr.types import TupleOf, Type
 
-Named = Mapping[str, UserFunction]
+NamedColumns = Mapping[str, UserFunction]
 """Columns by the names that they are to have."""
 
 
-def named_columns(columns: Sequence[RecordFunction], named: Mapping[str, object], where: str) -> Named:
+def named_columns(columns: Sequence[RecordFunction], named: Mapping[str, object], where: str) -> NamedColumns:
     """Columns with their names: those that have one, then those that are given one.
 
     A constant may be given a name, too.
@@ -42,7 +42,7 @@ def _constant(value: object) -> UserFunction:
     return lambda record: value
 
 
-def record_of(columns: Named) -> UserFunction:
+def record_of(columns: NamedColumns) -> UserFunction:
     """The function to a record of these columns."""
 
     def function(record: Symbol) -> Any:

@@ -26,9 +26,9 @@ from wpinq.measure.measurement import check_domain
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operators import Select
-from wpinq.tables.by_name import Named, named_columns, record_of
+from wpinq.tables.by_name import NamedColumns, named_columns, record_of
 
-Keys = Iterable[object] | Mapping[str, Iterable[object]] | None
+GroupKeys = Iterable[object] | Mapping[str, Iterable[object]] | None
 """The groups that are asked for: in all, by column, or as the query fixes them."""
 
 
@@ -63,7 +63,7 @@ class Groups:
     """
 
     plan: Node
-    columns: Named
+    columns: NamedColumns
     traced: dict[str, Lambda]
     keys: tuple[Value, ...] | None
     type: Type
@@ -100,7 +100,7 @@ class Groups:
         return tuple(keys) if len(parts) == 1 else tuple((key, part) for key in keys for part in parts)
 
     def shown(self, keys: Sequence[Value]) -> tuple[Value, ...]:
-        """Keys as Python has them."""
+        """GroupKeys as Python has them."""
         return tuple(map(presenter(self.type), keys)) if self.columns else tuple(keys)
 
 
@@ -109,7 +109,7 @@ ALL: tuple[Value, ...] = ((),)
 
 
 def find_groups(
-    plan: Node, columns: Sequence[RecordFunction], named: Mapping[str, RecordFunction], keys: Keys, other: object
+    plan: Node, columns: Sequence[RecordFunction], named: Mapping[str, RecordFunction], keys: GroupKeys, other: object
 ) -> Groups:
     """The groups that are asked for.
 
@@ -134,13 +134,13 @@ def find_groups(
     return Groups(plan, found, traced, (*listed, rest), type_, rest)
 
 
-def _key_of(columns: Named) -> UserFunction:
+def _key_of(columns: NamedColumns) -> UserFunction:
     """The function to the key: the one column, or a record of them."""
     return next(iter(columns.values())) if len(columns) == 1 else record_of(columns)
 
 
 def _listed(
-    plan: Node, columns: Named, traced: Mapping[str, Lambda], type_: Type, keys: Keys
+    plan: Node, columns: NamedColumns, traced: Mapping[str, Lambda], type_: Type, keys: GroupKeys
 ) -> tuple[Value, ...] | None:
     if not isinstance(keys, Mapping):
         return _public(plan, _key_of(columns)) if keys is None else _checked(keys, type_, columns)
@@ -155,8 +155,8 @@ def _listed(
     return tuple(product(*each.values()))
 
 
-def _checked(keys: Iterable[object], type_: Type, columns: Named) -> tuple[Value, ...]:
-    if not isinstance(keys, Iterable):
+def _checked(keys: Iterable[object], type_: Type, columns: NamedColumns) -> tuple[Value, ...]:
+    if isinstance(keys, str) or not isinstance(keys, Iterable):
         raise PlanError(f"by: keys are a list of public groups, not {keys!r}: keys=[...]")
     listed = list(keys)
     if len(columns) > 1 and any(isinstance(key, (str, int)) or key is None for key in listed):

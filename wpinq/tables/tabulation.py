@@ -20,7 +20,7 @@ from wpinq.measure.kinds import Kind
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, Planned
 from wpinq.tables.aggregates import Aggregate
-from wpinq.tables.record_groups import NO_OTHER, Groups, Keys, find_groups
+from wpinq.tables.record_groups import NO_OTHER, GroupKeys, Groups, find_groups
 from wpinq.tables.released_table import OpenTable, Table
 
 Split = Mapping[str, object] | None
@@ -211,7 +211,11 @@ class Grouping:
 
 
 def grouping(
-    query: Planned, columns: Sequence[RecordFunction], named: Mapping[str, RecordFunction], keys: Keys, other: object
+    query: Planned,
+    columns: Sequence[RecordFunction],
+    named: Mapping[str, RecordFunction],
+    keys: GroupKeys,
+    other: object,
 ) -> Grouping:
     """The records of a query in groups: see `Query.by`."""
     return Grouping(find_groups(query.plan, columns, named, keys, other), getattr(query, "reading", ""))
