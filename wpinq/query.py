@@ -107,7 +107,7 @@ class Query(Releasable):
         --------
         >>> import wpinq as wp
         >>> people = wp.source("people", city=str, age=int)
-        >>> people.with_columns(decade=wp.col("age") // 10).plan.type
+        >>> print(people.with_columns(decade=wp.col("age") // 10).plan.type)
         (city: str, age: int, decade: int)
         """
         return self._then(Select, function=with_columns(columns, named, self.plan.type))

@@ -178,7 +178,7 @@ class Grouping:
         ... )
         >>> print(wanted)
         Tabulation by city: 2 groups, epsilon 1
-          rows    count                                    0.25
+          rows    count                                     0.25
           salary  mean of salary, clamped to 0 to 200000    0.75
         """
         if unnamed:
