@@ -21,7 +21,7 @@ from wpinq.columns.held import HeldColumns
 from wpinq.dataset import EngineDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
-from wpinq.expr.values import Value, canonical_bytes
+from wpinq.expr.values import Value, canonical_bytes_of
 from wpinq.ingest import read_source
 from wpinq.interrupts import interruptible
 from wpinq.kernel.accounts import accounts_of, check_single
@@ -327,9 +327,12 @@ class Session:
 
     def _check_engine(self, orders: Sequence[Order]) -> None:
         """Refuse what the engine cannot run while nothing is paid for; found from the plans, without data."""
-        for order in orders:
-            self._engine.check(order.measurement.plan)
+        plans = [order.measurement.plan for order in orders]
+        for plan in plans:
+            self._engine.check(plan)
         self._engine.open()
+        for plan in plans:
+            self._engine.rehearse(plan)
 
     def _debit(self, orders: Sequence[Order]) -> frozenset[str]:
         by_digest = {order.digest: order for order in orders}
@@ -359,7 +362,7 @@ class Session:
     def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
         self._check_open()
         type_, factor = order.measurement.key_type, float(order.measurement.sink.factor)
-        encoded = [canonical_bytes(key, type_) for key in keys]
+        encoded = canonical_bytes_of(keys, type_)
         stored = {} if new else self._ledger.answers(order.digest, encoded)
         missing = [(key, code) for key, code in zip(keys, encoded, strict=True) if code not in stored]
         if missing:
@@ -367,7 +370,8 @@ class Session:
             drawn = {code: number for (_, code), number in zip(missing, noisy, strict=True)}
             stored |= self._ledger.store_answers(order.digest, drawn)
         values = np.array([stored[code] for code in encoded]) * factor
-        return Answers(replace(order.measurement, domain=keys), order.scale * factor, values)
+        measurement = order.measurement if keys is order.measurement.domain else replace(order.measurement, domain=keys)
+        return Answers(measurement, order.scale * factor, values)
 
     def _choose(self, order: Order) -> Answers:
         domain = order.measurement.domain

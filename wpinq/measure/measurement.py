@@ -16,7 +16,7 @@ from wpinq.engines.contract import sides_of
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
-from wpinq.expr.values import UnfitValue, Value, canonical_bytes, check_canonical, normalize
+from wpinq.expr.values import UnfitValue, Value, canonical_bytes, check_canonical, normalize, normalize_all
 from wpinq.ingest.typed_columns import plain
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import STATISTIC, Kind
@@ -313,6 +313,10 @@ def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False
         raise PlanError(f"the keys {keys!r} are one text: give a list of keys")
     checked: dict[Value, None] = {}
     nullable, check = type_.with_nullable(), check_canonical if canonical else normalize
+    keys = list(keys)
+    alike = normalize_all(keys, nullable, check)
+    if alike is not None:
+        return tuple(dict.fromkeys(alike))
     for key in keys:
         try:
             checked[check(plain(key, type_), nullable)] = None
