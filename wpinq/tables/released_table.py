@@ -18,7 +18,7 @@ from wpinq.measure.answer_rows import CONFIDENCE, arrow_type, arrow_value
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import format_epsilon
-from wpinq.measure.kinds import Kind
+from wpinq.measure.kinds import RESCALED, WEIGHT, Kind
 from wpinq.measure.measurement import check_domain
 from wpinq.plan.format import value_to_json
 from wpinq.tables.aggregates import Aggregate
@@ -162,7 +162,7 @@ class Table:
         Parameters
         ----------
         rows : int
-            The most rows to show, 0 for all; how many are left out is said.
+            The most rows to show, 0 for all; how many are left out is said. What is no count says why below.
         confidence : float
             Of the intervals.
         """
@@ -179,6 +179,8 @@ class Table:
         ]
         if shown < len(self):
             lines.append(f"… {len(self) - shown} more groups")
+        kinds = {name: self.tabulation.kind(name) for name in self.answers}
+        lines += [f"{name}: {kind}" for name, kind in kinds.items() if kind.name in (WEIGHT, RESCALED)]
         return "\n".join(f"  {line.rstrip()}" for line in lines)
 
     def to_json(self) -> dict[str, Any]:
