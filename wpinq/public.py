@@ -100,7 +100,7 @@ def _weights_of(
     datasets = {}
     for name, declaration in sources(plans).items():
         if name not in data:
-            raise PlanError(f"no data for the source {name!r}")
+            raise PlanError(f'no data for the source {name!r}: give them by name, {{"{name}": rows}}')
         datasets[name] = _read(data[name], declaration)
     try:
         if len(plans) == 1:
@@ -204,6 +204,8 @@ def simulate(
         seeds = np.random.default_rng(seed).integers(2**63, size=len(asked)).tolist()
         drawn = zip(asked, found, seeds, strict=True)
         return measurement.read([_simulate(one, WeightedDataset(weights), own) for one, weights, own in drawn])
+    if not isinstance(measurement, Measurement):
+        raise PlanError("simulate takes a measurement: end the query with .noisy_count(epsilon=..., over=...)")
     if measurement.domain is None:
         raise PlanError("simulate needs a measurement with public keys: noisy_count(epsilon, over=...)")
     return _simulate(measurement, WeightedDataset(_weights(measurement.plan, data, engine, FLOAT)), seed)

@@ -15,6 +15,7 @@ from wpinq.expr.nodes import Constant, Lambda, make_lambda
 from wpinq.expr.trace import RecordFunction, lift, trace
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
+from wpinq.habits import QUERY_CALLS, NoTable, methods_told
 from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import check_domain, check_text
@@ -42,7 +43,8 @@ from wpinq.tables.record_groups import NO_OTHER, GroupKeys
 from wpinq.tables.tabulation import Grouping, Split, Tabulation, grouping
 
 
-class Query(Releasable):
+@methods_told(QUERY_CALLS)
+class Query(NoTable, Releasable):
     """A plan under construction. Every method gives a new query; nothing is evaluated, nothing is spent.
 
     Queries are equal when their plans are, whichever notation they were written in.
@@ -74,7 +76,10 @@ class Query(Releasable):
     def _then(self, operator: type[Operator], *others: Query, **arguments: Any) -> Query:
         for other in others:
             if not isinstance(other, Query):
-                raise PlanError(f"{operator.name} needs another query, not {type(other).__name__}")
+                raise PlanError(
+                    f"{operator.name} needs another query, not {type(other).__name__}: write a.{operator.method}(b), "
+                    "and once more for a third"
+                )
         inputs = (self.plan, *(other.plan for other in others))
         return Query(construct(operator, inputs, arguments, _convert))
 

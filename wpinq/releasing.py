@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from typing import overload
 
 from wpinq.errors import PlanError
-from wpinq.expr.trace import UserFunction, trace
+from wpinq.expr.trace import RecordFunction, UserFunction, trace
 from wpinq.expr.types import CategoryOf
 from wpinq.measure.clamped import average_elements, check_range, sum_elements
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import (
     Choose,
     GeometricCount,
+    ListedMeasurement,
     Measurement,
     NoisyAverage,
     NoisyCount,
@@ -34,7 +36,7 @@ class Releasable(Planned):
     __slots__ = ()
     reading: str
 
-    def count(self, epsilon: object) -> Measurement:
+    def count(self, epsilon: object) -> ListedMeasurement:
         """The total weight, plus Laplace noise of scale 1/ε: of a table, its number of rows.
 
         Parameters
@@ -56,7 +58,13 @@ class Releasable(Planned):
         500.0...
         """
         plan = self._extended(Select, lambda record: "count")
-        return Measurement(plan, NoisyCount(), parse_epsilon(epsilon), ("count",), self.reading)
+        return ListedMeasurement(plan, NoisyCount(), parse_epsilon(epsilon), ("count",), self.reading)
+
+    @overload
+    def noisy_count(self, epsilon: object, over: Iterable[object]) -> ListedMeasurement: ...
+
+    @overload
+    def noisy_count(self, epsilon: object, over: None = None) -> Measurement: ...
 
     def noisy_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
         """Every weight plus Laplace noise of scale 1/ε.
@@ -78,6 +86,12 @@ class Releasable(Planned):
         """
         domain = certify(self.plan).domain if over is None else check_domain(over, self.plan.type)
         return Measurement(self.plan, NoisyCount(), parse_epsilon(epsilon), domain, self.reading)
+
+    @overload
+    def geometric_count(self, epsilon: object, over: Iterable[object]) -> ListedMeasurement: ...
+
+    @overload
+    def geometric_count(self, epsilon: object, over: None = None) -> Measurement: ...
 
     def geometric_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
         """Every weight plus double-geometric noise, where the plan proves that all weights lie on a lattice.
@@ -113,7 +127,7 @@ class Releasable(Planned):
         sink = GeometricCount(certify(self.plan).require_lattice())
         return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
-    def noisy_sum(self, epsilon: object, value: UserFunction, lower: float, upper: float) -> Measurement:
+    def noisy_sum(self, epsilon: object, value: RecordFunction, lower: float, upper: float) -> ListedMeasurement:
         """The sum over records of weight times clamped value, plus noise.
 
         `Σ_x A(x) · min(upper, max(lower, value(x))) + Lap(max(|lower|, |upper|)/ε)`; a null value adds 0.
@@ -129,9 +143,9 @@ class Releasable(Planned):
         """
         low, high = check_range(lower, upper)
         plan = self._extended(SelectMany, sum_elements(value, low, high))
-        return Measurement(plan, NoisySum(low, high), parse_epsilon(epsilon), ("sum",), self.reading)
+        return ListedMeasurement(plan, NoisySum(low, high), parse_epsilon(epsilon), ("sum",), self.reading)
 
-    def noisy_average(self, epsilon: object, value: UserFunction, lower: float, upper: float) -> Measurement:
+    def noisy_average(self, epsilon: object, value: RecordFunction, lower: float, upper: float) -> ListedMeasurement:
         """The average of clamped values, each record counting by its weight.
 
         A noisy sum about the middle of the range over a noisy count, both from one query whose records give half
@@ -150,9 +164,9 @@ class Releasable(Planned):
         if low == high:
             raise PlanError("noisy_average needs lower < upper")
         plan = self._extended(SelectMany, average_elements(value, low, high))
-        return Measurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
+        return ListedMeasurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
 
-    def most_common(self, epsilon: object, candidates: Iterable[object]) -> Measurement:
+    def most_common(self, epsilon: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The heaviest of public candidates, as far as noise lets it be told, with the weight as score.
 
         Parameters
@@ -165,7 +179,7 @@ class Releasable(Planned):
         """
         return self._choose(epsilon, candidates, Choose("weight"))
 
-    def quantile(self, epsilon: object, q: object, candidates: Iterable[object]) -> Measurement:
+    def quantile(self, *, epsilon: object, q: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The candidate that best cuts the weight at quantile q, as far as noise lets it be told.
 
         `score(c) = min(0, q·(M+R) − (1−q)·L, (1−q)·(L+M) − q·R)`, with L, M and R the weight before, at and after c.
@@ -186,18 +200,18 @@ class Releasable(Planned):
             )
         exact = parse_epsilon(q)
         if not exact < 1:
-            raise PlanError(f"a quantile lies between 0 and 1, not {q!r}")
+            raise PlanError(f"a quantile lies between 0 and 1, not {q!r}: write q=0.9 for nine in ten")
         return self._choose(epsilon, candidates, Choose("quantile", exact))
 
-    def median(self, epsilon: object, candidates: Iterable[object]) -> Measurement:
+    def median(self, epsilon: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The candidate that best halves the weight: `quantile` at 1/2."""
-        return self.quantile(epsilon, Fraction(1, 2), candidates)
+        return self.quantile(epsilon=epsilon, q=Fraction(1, 2), candidates=candidates)
 
-    def _choose(self, epsilon: object, candidates: Iterable[object], sink: Sink) -> Measurement:
+    def _choose(self, epsilon: object, candidates: Iterable[object], sink: Sink) -> ListedMeasurement:
         domain = check_domain(candidates, self.plan.type)
         if not domain:
             raise PlanError("a choice needs at least one candidate")
-        return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
+        return ListedMeasurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
     def _extended(self, operator: type[Select | SelectMany], function: UserFunction) -> Node:
         return construct(operator, (self.plan,), {"function": function}, trace)

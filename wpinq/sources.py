@@ -7,13 +7,13 @@ from fractions import Fraction
 from numbers import Integral, Number
 from typing import Any
 
-from wpinq.errors import PlanError
-from wpinq.expr.facts import check_facts
+from wpinq.errors import EpsilonError, PlanError
+from wpinq.expr.facts import check_facts, check_listed
 from wpinq.expr.library import count
 from wpinq.expr.person import Person
 from wpinq.expr.types import type_from_annotation
+from wpinq.habits import told
 from wpinq.measure.epsilon import parse_epsilon
-from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
 from wpinq.query import Query
@@ -27,6 +27,7 @@ DEFAULT_UNIT, DEFAULT_PERSON = "one record", "one person"
 _OF_PERSONS = ("person", "at_most", "nested", "account")
 
 
+@told('source("people", city=str, age=int)')
 def source(
     name: str,
     schema: object = None,
@@ -98,12 +99,12 @@ def source(
     if (schema is None) == (not fields):
         raise PlanError(f"source {name!r}: give a schema or fields such as src=int, dst=int, one of the two")
     record = type_from_annotation(fields if schema is None else schema)
-    person, bound = _person(name, told), parse_epsilon(cap)
+    person, bound = _person(name, told), _positive(cap, f"source {name!r}: cap")
     record = record if person is None else person.record(record)
     implied = Fraction(1 if person is None else person.weight)
-    weight = implied if unit_weight is None else parse_epsilon(unit_weight)
+    weight = implied if unit_weight is None else _positive(unit_weight, f"source {name!r}: unit_weight")
     words = unit if unit is not None else DEFAULT_UNIT if person is None else DEFAULT_PERSON
-    declared = tuple(sorted(set(facts)))
+    declared = tuple(sorted(set(check_listed(facts))))
     try:
         check_facts(declared, record, weight)
     except PlanError as error:
@@ -111,6 +112,13 @@ def source(
     declaration = Source(name, record, repr(record), words, weight, bound, declared, person)
     declaration.check_size()
     return Query(Node(declaration))
+
+
+def _positive(number: object, what: str) -> Fraction:
+    try:
+        return parse_epsilon(number)
+    except EpsilonError:
+        raise PlanError(f'{what} is a number of more than 0, such as 1 or "1/2", not {number!r}') from None
 
 
 def _person(name: str, told: Mapping[str, Any]) -> Person | None:
@@ -127,7 +135,7 @@ def _person(name: str, told: Mapping[str, Any]) -> Person | None:
     return Person(told["person"], at_most, told.get("nested", False), told.get("account", ""))
 
 
-def rows_a_person(source: Query, epsilon: object, quantile: object = "0.95") -> Measurement:
+def rows_a_person(source: Query, epsilon: object, quantile: object = "0.95") -> ListedMeasurement:
     """A quantile of how many rows a person has, to choose `at_most` by: bought, never looked up.
 
     Parameters
@@ -172,4 +180,4 @@ def rows_a_person(source: Query, epsilon: object, quantile: object = "0.95") -> 
             "and for at_most a public bound that hardly anybody exceeds"
         )
     rows = source.select(lambda rows: count(rows))
-    return rows.quantile(epsilon, quantile, range(1, person.at_most + 1))
+    return rows.quantile(epsilon=epsilon, q=quantile, candidates=range(1, person.at_most + 1))

@@ -180,7 +180,7 @@ def test_releases_by_methods_and_by_text_are_equal() -> None:
         "f": people.noisy_sum(1, lambda p: wp.max(wp.min(p.score, 3.0), -4.0), -1, 1),
         "g": people.select(lambda p: p.name).most_common(1, ["a", 'b"\\\n', "\u202e", "\U0001f600"]),
         "h": numbers.median(1, [3, -(2**63), 2**63 - 1]),
-        "i": numbers.quantile(1, 0.25, range(4)),
+        "i": numbers.quantile(epsilon=1, q=0.25, candidates=range(4)),
         "j": numbers.noisy_count(1, over=[]),
         "k": people.select(lambda p: p.score).noisy_count(1, over=[0.1, 1e300, -5e-324, 3]),
         "l": people.select(lambda p: p.age).noisy_count(1, over=[None, 3]),

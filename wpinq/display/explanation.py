@@ -11,6 +11,7 @@ from wpinq.engines.contract import DEFAULT_ENGINE, gap
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.printing import show, write_public
 from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.kinds import WEIGHT, Kind, kind_of_weights
 from wpinq.measure.laws import half_width
 from wpinq.measure.measurement import Choose, Clamped, GeometricCount, NoisyAverage, NoisyCount
 from wpinq.measure.scales import lattice_scale
@@ -53,7 +54,9 @@ def explain_plan(
     if isinstance(sink, SubgraphCount) and epsilon is not None:
         told = list(explain_count(plan, epsilon, sink))
     else:
-        told = [*_costs(plan, epsilon), *_accuracy(plan, epsilon, sink), "", *_how_to_read(reading)]
+        told = [*_costs(plan, epsilon), *_accuracy(plan, epsilon, sink), ""]
+    kind = kind_of_weights(plan) if sink is None else sink.kind(plan)
+    told += _how_to_read(kind, reading)
     return "\n".join(
         [
             *lines,
@@ -189,8 +192,10 @@ def _of_sink(certificate: Certificate, sink: Sink, epsilon: Fraction, scale: flo
         yield f"so 95 % of answers lie within {half_width(scale, 0.95):.4g} of the weight."
 
 
-def _how_to_read(reading: str) -> Iterator[str]:
-    yield "Results are weights, not counts: what one record leaves at each step depends on how many it meets there."
+def _how_to_read(kind: Kind, reading: str) -> Iterator[str]:
+    yield f"Gives a {kind}."
+    if kind.name == WEIGHT:
+        yield "What one record leaves at each step depends on how many it meets there."
     yield "'weight left' is the most that a single record of weight 1 leaves when it is alone."
     if reading:
         yield f"Reading: {reading}"

@@ -8,6 +8,7 @@ name after a dot is a field.
 from __future__ import annotations
 
 import inspect
+import reprlib
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, NoReturn
@@ -16,7 +17,7 @@ from wpinq.errors import ExpressionError
 from wpinq.expr import build, catalogue
 from wpinq.expr.binding import NESTING_LIMIT
 from wpinq.expr.nodes import Expr, Lambda, Variable, make_lambda
-from wpinq.expr.pitfalls import warn_about
+from wpinq.expr.pitfalls import refuse_swapped, warn_about, warn_of_swapped
 from wpinq.expr.printing import show
 from wpinq.expr.types import STR, TYPE_DEPTH_LIMIT, TupleOf, Type
 
@@ -100,7 +101,10 @@ for _python, _name in REFLECTED_TOO.items():
 REFUSED = {
     "setattr delattr setitem": ("cannot be changed", "build a record with wp.record(...)"),
     "call": ("is not a function", "the functions of a query are those of wp, such as wp.lower(text)"),
-    "bool": ("has no truth value while the query is written", "use & | ~ and wp.where(condition, a, b)"),
+    "bool": (
+        "has no truth value while the query is written",
+        "use & | ~ and wp.where(condition, a, b), and (x == a) | (x == b) instead of x in [a, b]",
+    ),
     "iter": ("cannot be looped over or unpacked", "use [0], [1], … or wp.map(list, function)"),
     "len": ("has no len()", "use wp.count(x) or wp.length(x)"),
     "contains": ("cannot be searched with `in`", "use wp.contains(text, part), or == on each field"),
@@ -204,7 +208,7 @@ def as_function(given: object) -> UserFunction:
         return (lambda record: given(record)) if hasattr(given, "column_name") else given
     raise ExpressionError(
         'expected a function of a record, such as `lambda e: e.src`, or the name of a column, such as "src", '
-        f"not {given!r}"
+        f"not {reprlib.repr(given) if isinstance(given, (int, float)) else f'a {type(given).__name__}'}"
     )
 
 
@@ -241,6 +245,7 @@ def trace(function: RecordFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
         (type_,) = types
         if not isinstance(type_, TupleOf) or len(type_.elements) != len(names):
             raise ExpressionError(f"a lambda of {len(names)} parameters needs a record of as many fields, not {type_}")
+        refuse_swapped(names, type_)
         whole = Variable(type_, level, "record")
         variables: tuple[Variable, ...] = (whole,)
         arguments = [build.field(whole, i) for i in range(len(names))]
@@ -256,6 +261,8 @@ def trace(function: RecordFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
         body = lift(function(*(Symbol(argument) for argument in arguments)))
     finally:
         _level.reset(token)
+    if len(variables) < len(arguments) and isinstance(types[0], TupleOf):
+        warn_of_swapped(names, types[0], arguments, body)
     return make_lambda(variables, body, level)
 
 

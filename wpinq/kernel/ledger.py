@@ -25,6 +25,7 @@ from wpinq.kernel.ledger_history import Entry, decimal_epsilon
 from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.ledger_tables import Account, PartsOf, Price, Pricing
 from wpinq.measure import delta_reading
+from wpinq.measure.statement import Balance, Event
 
 __all__ = ["Account", "Entry", "Ledger", "PartsOf", "Price", "Pricing", "Terms"]
 
@@ -182,7 +183,7 @@ class Ledger:
         """All accounts, by name."""
         return self._file.read(tables.all_accounts)
 
-    def debit(self, measurements: Mapping[str, str], price: Price) -> frozenset[str]:
+    def debit(self, measurements: Mapping[str, str], price: Price, label: str = "") -> frozenset[str]:
         """Pay, in one transaction, for the measurements that were never paid for.
 
         Parameters
@@ -192,6 +193,8 @@ class Ledger:
         price : callable
             Called at most once, with the digests that are new and a function that gives the stored demands of a
             partition; it must be quick, and must not use the ledger. Other writers wait for it.
+        label : str
+            What to write beside the debit; nothing depends on it.
 
         Returns
         -------
@@ -217,7 +220,7 @@ class Ledger:
             charges = tables.affordable(connection, pricing.charges)
             parts = tables.raised(connection, pricing.parts)
             descriptions = {digest: " ".join(measurements[digest].split()) for digest in new}
-            content = {"measurements": descriptions, "parts": parts}
+            content = {"measurements": descriptions, "parts": parts, **({"label": label} if label else {})}
             for name, charge in charges:
                 releases = ledger_releases.recorded(pricing.terms, name)
                 ledger_history.append(connection, "debit", name, charge, content | releases)
@@ -335,6 +338,23 @@ class Ledger:
                 return
             yield from page
             after = page[-1].sequence
+
+    def balances(self) -> tuple[Balance, ...]:
+        """How the budgets of all accounts stand, by name, in epsilon."""
+        return tuple(
+            Balance(each.name, each.unit, each.unit_weight, from_nano(each.budget), from_nano(each.spent))
+            for each in self.accounts()
+        )
+
+    def events(self) -> tuple[Event, ...]:
+        """The history in epsilon: all entries but those that store answers."""
+        return tuple(
+            Event(
+                each.sequence, each.time, each.kind, each.source, from_nano(each.amount), each.description, each.label
+            )
+            for each in self.entries()
+            if each.kind != "answers"
+        )
 
     def verify(self) -> None:
         """Compute the hash chain again, and check every account, demand and answer against the entries.

@@ -57,6 +57,8 @@ class Entry:
         Digests of the measurements that were paid for, or whose answers were stored.
     description : str
         One line for people.
+    label : str
+        What the caller wrote beside a debit; "" where nothing.
     hash : str
         SHA-256 over this entry and the hash of the one before, in hexadecimal.
     """
@@ -68,6 +70,7 @@ class Entry:
     amount: int
     measurements: tuple[str, ...]
     description: str
+    label: str
     hash: str
 
 
@@ -119,6 +122,8 @@ def _carry_out(
         changed = connection.execute(query, (amount, source, content["previous"])).rowcount
     elif kind == "debit":
         ledger_releases.read(amount, content)
+        if not isinstance(content.get("label", ""), str):
+            raise TypeError("a label is text")
         changed = connection.execute("UPDATE accounts SET spent = spent + ? WHERE name = ?", (amount, source)).rowcount
         for partition, part, demand in content["parts"]:
             row = (partition, part, sequence, demand)
@@ -180,7 +185,8 @@ def _entry(sequence: int, time: str, kind: str, source: str, amount: int, text: 
     else:
         measurements = (content["measurement"],)
         description = f"{content['count']} answers"
-    return Entry(sequence, time, kind, source, amount, measurements, description, chained.hex())
+    label = str(content.get("label", ""))
+    return Entry(sequence, time, kind, source, amount, measurements, description, label, chained.hex())
 
 
 def verify(connection: sqlite3.Connection, name: str) -> None:

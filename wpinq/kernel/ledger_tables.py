@@ -96,7 +96,10 @@ def get_account(connection: sqlite3.Connection, name: str) -> Account:
     """The account of a source, or a refusal."""
     found = find_account(connection, name)
     if found is None:
-        raise LedgerError(f"the ledger has no account for {name!r}: open one first")
+        known = ", ".join(repr(account.name) for account in all_accounts(connection)) or "none yet"
+        raise LedgerError(
+            f"the ledger has no account for {name!r}, it has {known}: protect a source of that name first"
+        )
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -132,7 +133,23 @@ def _earlier(measurement: Measurement) -> Iterator[tuple[bytes, float]]:
         with contextlib.suppress(EpsilonError, PlanError):  # it could not be had, so nobody has it
             plan = with_facts(measurement.plan, partial(_without, dropped)) if dropped else measurement.plan
             earlier = replace(measurement, plan=plan)
-            yield earlier.former_digest, _scale(earlier, certify(plan), former=True)
+            yield from _as_certified(earlier, earlier.former_digest, _scale(earlier, certify(plan), former=True))
+    if isinstance(measurement.sink, Choose):
+        yield from _as_certified(measurement, measurement.digest, _scale(measurement, certify(measurement.plan)))
+
+
+def _as_certified(measurement: Measurement, identity: bytes, scale: float) -> Iterator[tuple[bytes, float]]:
+    """A former release at its scale, and for a choice at the scales just above.
+
+    OpenDP once drew choices, and its map, whose two roundings add up to less than five units in the last place, had to
+    come out within the bill: the scale was raised until it did.
+    """
+    for _ in range(_ROUNDINGS if isinstance(measurement.sink, Choose) else 1):
+        yield identity, scale
+        scale = math.nextafter(scale, math.inf)
+
+
+_ROUNDINGS = 6
 
 
 _DROPPED = (frozenset[str](), frozenset({"simple"}), frozenset({"simple", "unit_weights"}))
@@ -158,11 +175,8 @@ def _scale(measurement: Measurement, certificate: Certificate, *, former: bool =
         return ladder_scale(certificate, of_count)
     if not isinstance(measurement.sink, Choose):
         return laplace_scale(measurement.epsilon, certificate.slack(by_uses=former))
-    moved: Mapping[str, Fraction | int] = certificate.uses if former else certificate.stability
-    distances = charges({name: Fraction(each) for name, each in moved.items()}, certificate.sources).values()
-    # a person moves all tables of an account at once
     score_range = Fraction(2) if former else measurement.sink.score_range
-    return selection_scale(measurement.epsilon, certificate.slack(readouts=1, by_uses=former), distances, score_range)
+    return selection_scale(measurement.epsilon, certificate.slack(readouts=1, by_uses=former), score_range)
 
 
 def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:

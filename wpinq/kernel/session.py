@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -22,6 +22,7 @@ from wpinq.dataset import EngineDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
 from wpinq.expr.values import Value, canonical_bytes_of
+from wpinq.habits import SESSION_CALLS, methods_told
 from wpinq.ingest import read_source
 from wpinq.interrupts import interruptible
 from wpinq.kernel.accounts import accounts_of, check_single
@@ -35,7 +36,9 @@ from wpinq.measure.bill import Bill
 from wpinq.measure.compound import Compound, flattened, regrouped
 from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.epsilon import parse_epsilon
-from wpinq.measure.measurement import Choose, Measurement, check_text
+from wpinq.measure.labels import check_label
+from wpinq.measure.measurement import Choose, ListedMeasurement, Measurement, check_text
+from wpinq.measure.statement import Balance, Event
 from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.arithmetic import FLOAT, Weights
 from wpinq.plan.demand import charges, demand
@@ -50,6 +53,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+@methods_told(SESSION_CALLS)
 class Session:
     """Holds protected data, spends their budgets, and releases noisy answers.
 
@@ -97,6 +101,7 @@ class Session:
         self._protected: dict[str, Protected] = {}
         self._origins = Origins()
         self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
+        self._debited: dict[str, Fraction] = {}
         self._closed = False
 
     def __enter__(self) -> Session:
@@ -230,6 +235,28 @@ class Session:
         """The epsilon that is left of a source's budget, or of an account's that several tables share."""
         return from_nano(self._account(source).remaining)
 
+    def affords(self, measurements: Measurement | Sequence[Measurement]) -> int:
+        """How many more releases of these measurements, together and anew each time, the budgets cover.
+
+        What the ledger holds already, and parts of partitions of which others paid for more, cost less than is reckoned
+        with here.
+
+        Notes
+        -----
+        Privacy cost: none.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> items = wp.source("items", int)
+        >>> with wp.Session() as session:
+        ...     session.protect(items, [1, 2, 3], budget=1)
+        ...     session.affords(items.noisy_count(epsilon=0.3))
+        3
+        """
+        cost = self.bill(measurements)
+        return cost.times({account: self.remaining(account) for account in cost})
+
     def spent(self, source: str, *, delta: object = None) -> Fraction:
         """The epsilon that was spent on a source, ever; on all its tables, where it shares an account.
 
@@ -251,6 +278,35 @@ class Session:
             return from_nano(self._account(source).spent)
         return self._ledger.spent_at(self._paying(source), parse_delta(delta))
 
+    def accounts(self) -> tuple[Balance, ...]:
+        """How the budget of every account of the ledger stands, by name.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> words = wp.source("words", str, unit="one word")
+        >>> with wp.Session() as session:
+        ...     session.protect(words, ["to", "be"], budget=1)
+        ...     _ = session.release(words.noisy_count(epsilon=0.25, over=["to"]), label="a first look")
+        ...     print(*session.accounts())
+        ...     print(*session.history(), sep="\\n")  # doctest: +ELLIPSIS
+        words: spent 0.25 of 1, 0.75 remaining; protects one word
+        1 ... open account words 1 budget 1, unit one word
+        2 ... debit words 0.25 NoisyCount(0.25)  "a first look"
+        """
+        self._check_open()
+        return self._ledger.balances()
+
+    def history(self) -> tuple[Event, ...]:
+        """What happened to the accounts of the ledger, ever: opened, set to another budget, debited."""
+        self._check_open()
+        return self._ledger.events()
+
+    @property
+    def debited(self) -> dict[str, Fraction]:
+        """What this session itself has debited from each account, also where a release then failed."""
+        return dict(self._debited)
+
     def _account(self, name: str) -> Account:
         self._check_open()
         return self._ledger.account(self._paying(name))
@@ -261,34 +317,72 @@ class Session:
         return name if held is None else held.source.account
 
     @overload
-    def release(self, measurements: Measurement, *, fresh: bool = False) -> Answers | Release: ...
+    def release(self, measurements: ListedMeasurement, *, fresh: bool = ..., label: str | None = ...) -> Answers: ...
 
     @overload
-    def release(self, measurements: Compound, *, fresh: bool = False) -> Any: ...
+    def release(self, measurements: Compound, *, fresh: bool = ..., label: str | None = ...) -> Any: ...
 
     @overload
-    def release(self, measurements: Sequence[Measurement], *, fresh: bool = False) -> list[Answers | Release]: ...
+    def release(
+        self, measurements: Measurement, *, fresh: bool = ..., label: str | None = ...
+    ) -> Answers | Release: ...
 
     @overload
-    def release(self, measurements: Sequence[Measurement | Compound], *, fresh: bool = False) -> list[Any]: ...
+    def release(
+        self, measurements: Mapping[str, ListedMeasurement], *, fresh: bool = ..., label: str | None = ...
+    ) -> dict[str, Answers]: ...
+
+    @overload
+    def release(
+        self, measurements: Mapping[str, Measurement], *, fresh: bool = ..., label: str | None = ...
+    ) -> dict[str, Answers | Release]: ...
+
+    @overload
+    def release(
+        self, measurements: Mapping[str, Measurement | Compound], *, fresh: bool = ..., label: str | None = ...
+    ) -> dict[str, Any]: ...
+
+    @overload
+    def release(
+        self, measurements: Iterable[ListedMeasurement], *, fresh: bool = ..., label: str | None = ...
+    ) -> list[Answers]: ...
+
+    @overload
+    def release(
+        self, measurements: Iterable[Measurement], *, fresh: bool = ..., label: str | None = ...
+    ) -> list[Answers | Release]: ...
+
+    @overload
+    def release(
+        self, measurements: Iterable[Measurement | Compound], *, fresh: bool = ..., label: str | None = ...
+    ) -> list[Any]: ...
 
     def release(
-        self, measurements: Measurement | Compound | Sequence[Measurement | Compound], *, fresh: bool = False
+        self,
+        measurements: Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound],
+        *,
+        fresh: bool = False,
+        label: str | None = None,
     ) -> Any:
         """Debit the ledger, evaluate, and answer; several measurements together are one atomic debit.
 
         Parameters
         ----------
-        measurements : Measurement, Tabulation, or sequence of Measurement
+        measurements : Measurement or Tabulation, or several in a list or by name in a dict
             What to release.
         fresh : bool
             Whether to draw new noise, at full cost, where the same measurement was released before.
+        label : str, optional
+            What to write beside the debit, to know it again: at most 200 characters. `history` and `wpinq budget
+            --history` show it. It is kept in clear, so do not write it from the data. What replays has no debit, and
+            no label changes what replays.
 
         Returns
         -------
-        Answers or Release, or a list of them
+        Answers or Release, a list of them, or a dict
             Answers for a measurement with a domain; otherwise a Release, which answers for keys as they are asked.
             For a Tabulation a Table, or an OpenTable where it has no keys.
+            Several come as they were given, in a list or under their names.
 
         Raises
         ------
@@ -303,25 +397,31 @@ class Session:
         the data: those are answered from there, key by key, at no cost.
         """
         self._check_open()
-        asked = _batch(measurements)
+        written, asked = check_label(label), _batch(measurements)
         protected = dict(self._protected)  # one state of things for the whole batch, whatever other threads protect
         prepared = [prepare(measurement, protected, fresh) for measurement in flattened(asked)]
         orders = [order.as_paid(self._ledger.paid) for order in prepared]
         if not orders:
             raise SessionError("nothing to release: give one measurement or several")
         self._check_engine(orders)
-        new = set(self._debit(orders))  # of which there can be no answers yet
+        new = set(self._debit(orders, written))  # of which there can be no answers yet
         released = []
         with self._engine.together([o.measurement.plan for o in orders if o.digest in new and o.measurement.domain]):
             for order in orders:
                 released.append(self._release(order, order.digest in new))
                 new.discard(order.digest)
         found = regrouped(asked, released)
+        if isinstance(measurements, Mapping):
+            return dict(zip(measurements, found, strict=True))
         return found[0] if isinstance(measurements, (Measurement, Compound)) else found
 
-    def bill(self, measurements: Measurement | Compound | Sequence[Measurement | Compound]) -> Bill:
+    def bill(
+        self,
+        measurements: Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound],
+    ) -> Bill:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
-        return Bill(_batch(measurements), {name: held.unit for name, held in self._protected.items()})
+        named = measurements if isinstance(measurements, Mapping) else _batch(measurements)
+        return Bill(named, {name: held.unit for name, held in self._protected.items()})
 
     # --- the way of a release ---------------------------------------------------------------------------------------
 
@@ -334,7 +434,7 @@ class Session:
         for plan in plans:
             self._engine.rehearse(plan)
 
-    def _debit(self, orders: Sequence[Order]) -> frozenset[str]:
+    def _debit(self, orders: Sequence[Order], label: str) -> frozenset[str]:
         by_digest = {order.digest: order for order in orders}
         versions = dict(pair for order in orders for pair in order.versions)
         declared = sources(order.measurement.plan for order in orders)
@@ -347,9 +447,14 @@ class Session:
             asked = demand([m.asked for m in bought], parts_of, scope)
             owed = charges(asked.sources, declared)
             recorded = {digest: by_digest[digest].terms(scope) for digest in by_digest if digest in new}
-            return Pricing({account: to_nano(epsilon) for account, epsilon in owed.items()}, asked.parts, recorded)
+            owing.update({account: to_nano(epsilon) for account, epsilon in owed.items()})
+            return Pricing(owing, asked.parts, recorded)
 
-        return self._ledger.debit({digest: order.measurement.description for digest, order in by_digest.items()}, price)
+        owing: dict[str, int] = {}
+        new = self._ledger.debit({d: o.measurement.description for d, o in by_digest.items()}, price, label)
+        for account, charge in owing.items():
+            self._debited[account] = self._debited.get(account, Fraction(0)) + from_nano(charge)
+        return new
 
     def _release(self, order: Order, new: bool) -> Answers | Release:
         measurement = order.measurement
@@ -425,13 +530,19 @@ class Session:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise SessionError("this session is closed")
+            raise SessionError(
+                "this session is closed: open another with wp.Session(ledger), and protect the data again"
+            )
 
 
-def _batch(measurements: Measurement | Compound | Sequence[Measurement | Compound]) -> list[Measurement | Compound]:
-    if isinstance(measurements, Planned):
+def _batch(
+    measurements: Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound],
+) -> list[Measurement | Compound]:
+    if isinstance(measurements, (Measurement, Compound)):
+        return [measurements]
+    if isinstance(measurements, Planned) or not isinstance(measurements, Iterable):
         raise SessionError(NOT_MEASURED)
-    return [measurements] if isinstance(measurements, (Measurement, Compound)) else list(measurements)
+    return list(measurements.values() if isinstance(measurements, Mapping) else measurements)
 
 
 def _data(held: Sequence[Protected]) -> dict[str, Data]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from itertools import islice
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +112,8 @@ class Answers:
 
     def at(self, keys: Iterable[object]) -> NDArray[np.float64]:
         """The values of several keys; AnswersError for a key that was not released."""
+        if isinstance(keys, str):
+            raise AnswersError(f"the keys {keys!r} are one text: give a list of keys, [{keys!r}]")
         positions = [self._position(key) for key in keys]
         return np.array(self.values[positions], dtype=np.float64)
 
@@ -139,6 +142,8 @@ class Answers:
         """
         if not isinstance(self.measurement.sink, (NoisyCount, GeometricCount)):
             raise AnswersError("only the answers of NoisyCount and GeometricCount can be listed above a threshold")
+        if not isinstance(threshold, Real) or threshold != threshold:
+            raise AnswersError(f"a threshold is a number, such as above(40), not {threshold!r}")
         kept = [i for i, value in enumerate(self.values) if value > threshold]
         domain = self.measurement.domain or ()
         keys = tuple(domain[i] for i in kept)
@@ -228,10 +233,16 @@ class Answers:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Answers:
         """Read answers from a file that `save` wrote; AnswersError when it does not hold them."""
+        if "://" in os.fspath(path):
+            raise AnswersError(f"{os.fspath(path)} is an address, not the path of a file: fetch it, and load the file")
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            raise AnswersError(f"{os.fspath(path)} cannot be read as JSON") from None
+        except OSError as error:
+            raise AnswersError(f"{os.fspath(path)} cannot be read: {error.strerror}") from None
+        except (ValueError, RecursionError):
+            raise AnswersError(
+                f"{os.fspath(path)} cannot be read as JSON: load what answers.save(path) wrote"
+            ) from None
         return Answers.from_json(data)
 
     def to_json(self) -> dict[str, Any]:
@@ -245,7 +256,7 @@ class Answers:
             "epsilon": str(self.epsilon),
             "scale": self.scale,
             "reading": self.measurement.reading,
-            "kind": {"name": self.kind.name, "of": self.kind.of, "factor": str(self.kind.factor)},
+            "kind": {"name": self.kind.name, "of": self.kind.of, "factors": self._factors()},
             "plan": plan_to_json(self.plan),
             "keys": [value_to_json(key, self.measurement.key_type) for key in self.measurement.domain or ()],
             "values": [float(value) for value in self.values],
@@ -274,6 +285,13 @@ class Answers:
         shown = list(islice(self.rows(), _SHOWN + 1))
         lines += map(_line, shown[:_SHOWN])
         return "\n".join([*lines, *["  …"] * (len(shown) > _SHOWN), f"  {self.kind}"])
+
+    def _factors(self) -> str | list[str]:
+        """What weights are divided by for counts: one for all, or where it depends on the key one for each."""
+        kind = self.kind
+        if kind.form is None:
+            return str(kind.factor)
+        return [str(kind.at(key)[1]) for key in self.measurement.domain or ()]
 
     def _position(self, key: object) -> int:
         (known,) = check_domain([key], self.measurement.key_type)

@@ -11,7 +11,8 @@ from typing import Any
 from wpinq.errors import PlanError
 from wpinq.expr import build, catalogue, infix
 from wpinq.expr.nodes import Constant, Expr
-from wpinq.expr.trace import Symbol, UserFunction, as_function, lift
+from wpinq.expr.pitfalls import warn_about
+from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift
 from wpinq.expr.types import FLOAT, INT, DecimalOf
 
 Label = Callable[[Symbol, str], object]
@@ -31,27 +32,36 @@ def check_range(lower: object, upper: object) -> tuple[float, float]:
     except (OverflowError, ValueError):  # beyond floats, or a nan of Decimal's that signals
         low = high = math.nan
     if not (math.isfinite(low) and math.isfinite(high) and low <= high and (low, high) != (0.0, 0.0)):
-        raise PlanError("the range needs finite numbers lower <= upper, not both 0")
+        raise PlanError(f"the range needs finite numbers lower <= upper, not both 0: not {lower!r} to {upper!r}")
     return low, high
 
 
-def sum_elements(value: UserFunction, low: float, high: float, label: Label = _part) -> UserFunction:
+def check_value(value: RecordFunction) -> UserFunction:
+    """What gives the values, as a function; refused where it is none, with a warning of what tracing cannot see."""
+    function = as_function(value)
+    warn_about(function)
+    return function
+
+
+def sum_elements(value: RecordFunction, low: float, high: float, label: Label = _part) -> UserFunction:
     """For SelectMany: one record, "sum", of weight `clamp(value) / max(|low|, |high|)`."""
+    function = check_value(value)
     magnitude = max(abs(low), abs(high))
 
     def elements(record: Symbol) -> Any:
-        share = infix.divide(_clamped(value, record, low, high), _number(magnitude))
+        share = infix.divide(_clamped(function, record, low, high), _number(magnitude))
         return [_weighted(label(record, "sum"), share)]
 
     return elements
 
 
-def average_elements(value: UserFunction, low: float, high: float, label: Label = _part) -> UserFunction:
+def average_elements(value: RecordFunction, low: float, high: float, label: Label = _part) -> UserFunction:
     """For SelectMany: "sum" with half the offset from the middle over half the range, "count" with a half."""
+    function = check_value(value)
     middle, half = (low + high) / 2, (high - low) / 2
 
     def elements(record: Symbol) -> Any:
-        clamped = _clamped(value, record, low, high)
+        clamped = _clamped(function, record, low, high)
         offset = infix.divide(infix.arithmetic("subtract", clamped, _number(middle)), _number(half))
         present = catalogue.apply("where", catalogue.apply("is_null", clamped), _number(0.0), _number(0.5))
         half_offset = infix.arithmetic("multiply", offset, _number(0.5))
@@ -69,7 +79,7 @@ def _number(value: float) -> Constant:
 
 
 def _clamped(value: UserFunction, record: Symbol, low: float, high: float) -> Expr:
-    number = lift(as_function(value)(record))
+    number = lift(value(record))
     if number.type not in (INT, FLOAT) and not isinstance(number.type, DecimalOf):
         raise PlanError(f"a sum or an average needs a function to numbers, not to {number.type}")
     return catalogue.apply("max", catalogue.apply("min", infix.to_float(number), _number(high)), _number(low))

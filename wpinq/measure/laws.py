@@ -11,7 +11,7 @@ from wpinq.errors import AnswersError, EpsilonError
 def half_width(scale: float, confidence: float) -> float:
     """The half-width of the interval that holds Laplace noise of this scale with this probability."""
     if not 0 < confidence < 1:
-        raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
+        raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}: write 0.95 for 95 %")
     return -scale * math.log1p(-confidence)
 
 

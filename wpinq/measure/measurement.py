@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from wpinq.engines.contract import sides_of
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.nodes import digest_of
-from wpinq.expr.types import Type
+from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import UnfitValue, Value, canonical_bytes, check_canonical, normalize, normalize_all
 from wpinq.ingest.typed_columns import plain
 from wpinq.measure.epsilon import format_epsilon
@@ -88,14 +88,11 @@ class Clamped(Laplace):
     """Sinks over a query whose weights are values clamped to a public range."""
 
     single: ClassVar[bool] = True
-    statistic: ClassVar[str]
-    """Which it is, in words."""
-
     lower: float
     upper: float
 
     def kind(self, plan: Node) -> Kind:
-        return Kind(STATISTIC, f"{self.statistic} of values from {self.lower:g} to {self.upper:g}")
+        return Kind(STATISTIC, f"{self.noun} of values from {self.lower:g} to {self.upper:g}")
 
     def __post_init__(self) -> None:
         bounds = self.lower, self.upper
@@ -110,7 +107,7 @@ class NoisySum(Clamped):
     """`Σ A(x) · clamp(f(x))`: the weight of one record that each x adds `clamp(f(x)) / magnitude` to."""
 
     name: ClassVar[str] = "NoisySum"
-    statistic: ClassVar[str] = "a sum"
+    noun: ClassVar[str] = "sum"
 
     @property
     def factor(self) -> Fraction:
@@ -126,7 +123,7 @@ class NoisyAverage(Clamped):
     """
 
     name: ClassVar[str] = "NoisyAverage"
-    statistic: ClassVar[str] = "an average"
+    noun: ClassVar[str] = "average"
 
     def value(self, numbers: Mapping[Value, float]) -> Value:
         return self._average(numbers["sum"], numbers["count"])
@@ -295,6 +292,17 @@ class Measurement:
         return _unpickle, (plan_to_json(self.plan), self.sink, self.epsilon, self.domain, self.reading)
 
 
+if TYPE_CHECKING:
+
+    class ListedMeasurement(Measurement):
+        """A measurement that has its public keys, so that a session gives Answers: for type checkers alone."""
+
+        domain: tuple[Value, ...]
+
+else:
+    ListedMeasurement = Measurement
+
+
 def _unpickle(plan: Mapping[str, Any], *rest: Any) -> Measurement:
     return Measurement(plan_from_json(plan), *rest)
 
@@ -310,7 +318,10 @@ def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False
         When a key is not of the type of the plan's records.
     """
     if isinstance(keys, str):
-        raise PlanError(f"the keys {keys!r} are one text: give a list of keys")
+        raise PlanError(f"the keys {keys!r} are one text: give a list of keys, [{keys!r}]")
+    if not isinstance(keys, Iterable):
+        more = f", or range({keys}) for 0 to {keys - 1}" if type(keys) is int and keys > 0 else ""
+        raise PlanError(f"the keys {keys!r} are no list: give a list of keys, [{keys!r}]{more}")
     checked: dict[Value, None] = {}
     nullable, check = type_.with_nullable(), check_canonical if canonical else normalize
     keys = list(keys)
@@ -321,5 +332,7 @@ def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False
         try:
             checked[check(plain(key, type_), nullable)] = None
         except UnfitValue as reason:
-            raise PlanError(f"the key {key!r} cannot be released: {reason}; keys are of type {type_}") from None
+            single = isinstance(type_, TupleOf) and len(type_.elements) == 1 and not isinstance(key, tuple)
+            hint = f"; a record of one field is written ({key!r},)" if single else ""
+            raise PlanError(f"the key {key!r} cannot be released: {reason}; keys are of type {type_}{hint}") from None
     return tuple(checked)
