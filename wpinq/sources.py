@@ -14,6 +14,7 @@ from wpinq.expr.person import Person
 from wpinq.expr.types import type_from_annotation
 from wpinq.habits import told
 from wpinq.measure.epsilon import parse_epsilon
+from wpinq.measure.measurement import ListedMeasurement
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
 from wpinq.query import Query

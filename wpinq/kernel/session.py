@@ -33,7 +33,7 @@ from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.compound import Compound, flattened, regrouped
+from wpinq.measure.compound import Compound, Together, flattened, regrouped
 from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.labels import check_label
@@ -320,9 +320,6 @@ class Session:
     def release(self, measurements: ListedMeasurement, *, fresh: bool = ..., label: str | None = ...) -> Answers: ...
 
     @overload
-    def release(self, measurements: Compound, *, fresh: bool = ..., label: str | None = ...) -> Any: ...
-
-    @overload
     def release(
         self, measurements: Measurement, *, fresh: bool = ..., label: str | None = ...
     ) -> Answers | Release: ...
@@ -339,11 +336,6 @@ class Session:
 
     @overload
     def release(
-        self, measurements: Mapping[str, Measurement | Compound], *, fresh: bool = ..., label: str | None = ...
-    ) -> dict[str, Any]: ...
-
-    @overload
-    def release(
         self, measurements: Iterable[ListedMeasurement], *, fresh: bool = ..., label: str | None = ...
     ) -> list[Answers]: ...
 
@@ -353,17 +345,9 @@ class Session:
     ) -> list[Answers | Release]: ...
 
     @overload
-    def release(
-        self, measurements: Iterable[Measurement | Compound], *, fresh: bool = ..., label: str | None = ...
-    ) -> list[Any]: ...
+    def release(self, measurements: Together, *, fresh: bool = ..., label: str | None = ...) -> Any: ...
 
-    def release(
-        self,
-        measurements: Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound],
-        *,
-        fresh: bool = False,
-        label: str | None = None,
-    ) -> Any:
+    def release(self, measurements: Together, *, fresh: bool = False, label: str | None = None) -> Any:
         """Debit the ledger, evaluate, and answer; several measurements together are one atomic debit.
 
         Parameters
@@ -410,15 +394,9 @@ class Session:
             for order in orders:
                 released.append(self._release(order, order.digest in new))
                 new.discard(order.digest)
-        found = regrouped(asked, released)
-        if isinstance(measurements, Mapping):
-            return dict(zip(measurements, found, strict=True))
-        return found[0] if isinstance(measurements, (Measurement, Compound)) else found
+        return regrouped(measurements, asked, released)
 
-    def bill(
-        self,
-        measurements: Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound],
-    ) -> Bill:
+    def bill(self, measurements: Together) -> Bill:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
         named = measurements if isinstance(measurements, Mapping) else _batch(measurements)
         return Bill(named, {name: held.unit for name, held in self._protected.items()})
@@ -535,9 +513,7 @@ class Session:
             )
 
 
-def _batch(
-    measurements: Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound],
-) -> list[Measurement | Compound]:
+def _batch(measurements: Together) -> list[Measurement | Compound]:
     if isinstance(measurements, (Measurement, Compound)):
         return [measurements]
     if isinstance(measurements, Planned) or not isinstance(measurements, Iterable):

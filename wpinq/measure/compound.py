@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from wpinq.measure.measurement import Measurement
@@ -29,15 +29,22 @@ class Compound(ABC):
         """The result, from what a session gave for each measurement: Answers, or a Release where it has no keys."""
 
 
+Together = Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound]
+"""What is released together: one, or several in a list or by name."""
+
+
 def flattened(asked: Sequence[Measurement | Compound]) -> list[Measurement]:
     """The measurements of all that is asked for together."""
     return [one for item in asked for one in (item.measurements if isinstance(item, Compound) else (item,))]
 
 
-def regrouped(asked: Sequence[Measurement | Compound], released: Sequence[Any]) -> list[Any]:
-    """What was released for each measurement, read as it was asked for."""
+def regrouped(given: Together, asked: Sequence[Measurement | Compound], released: Sequence[Any]) -> Any:
+    """What was released for each measurement, read as it was asked for, and in the form in which that was given."""
     left = iter(released)
-    return [
+    found = [
         item.read([next(left) for _ in item.measurements]) if isinstance(item, Compound) else next(left)
         for item in asked
     ]
+    if isinstance(given, Mapping):
+        return dict(zip(given, found, strict=True))
+    return found[0] if isinstance(given, (Measurement, Compound)) else found
