@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Concatenate, NoReturn, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
+from wpinq.measure.compound import Compound, Together, flattened, regrouped
 from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.key_domains import ranges
@@ -353,18 +354,15 @@ class Session:
         self, measurements: Iterable[Measurement], *, fresh: bool = ..., label: str | None = ...
     ) -> list[Answers | Release]: ...
 
-    def release(
-        self,
-        measurements: Measurement | Iterable[Measurement] | Mapping[str, Measurement],
-        *,
-        fresh: bool = False,
-        label: str | None = None,
-    ) -> Answers | Release | Sequence[Answers | Release] | Mapping[str, Answers | Release]:
+    @overload
+    def release(self, measurements: Together, *, fresh: bool = ..., label: str | None = ...) -> Any: ...
+
+    def release(self, measurements: Together, *, fresh: bool = False, label: str | None = None) -> Any:
         """Debit the ledger, evaluate, and answer; several measurements together are one atomic debit.
 
         Parameters
         ----------
-        measurements : Measurement, or several in a list or by name in a dict
+        measurements : Measurement or Tabulation, or several in a list or by name in a dict
             What to release.
         fresh : bool
             Whether to draw new noise, at full cost, where the same measurement was released before.
@@ -377,6 +375,7 @@ class Session:
         -------
         Answers or Release, a list of them, or a dict
             Answers for a measurement with a domain; otherwise a Release, which answers for keys as they are asked.
+            For a Tabulation a Table, or an OpenTable where it has no keys.
             Several come as they were given, in a list or under their names.
 
         Raises
@@ -392,9 +391,9 @@ class Session:
         the data: those are answered from there, key by key, at no cost.
         """
         self._check_open()
-        written = check_label(label)
+        written, asked = check_label(label), _batch(measurements)
         protected = dict(self._protected)  # one state of things for the whole batch, whatever other threads protect
-        prepared = [prepare(measurement, protected, fresh) for measurement in _batch(measurements)]
+        prepared = [prepare(measurement, protected, fresh) for measurement in flattened(asked)]
         orders = [order.as_paid(self._ledger.paid) for order in prepared]
         if not orders:
             raise SessionError("nothing to release: give one measurement or several")
@@ -411,11 +410,9 @@ class Session:
                     new.discard(order.digest)
         finally:
             self._steps.done()
-        if isinstance(measurements, Mapping):
-            return dict(zip(measurements, released, strict=True))
-        return released[0] if isinstance(measurements, Measurement) else released
+        return regrouped(measurements, asked, released)
 
-    def bill(self, measurements: Measurement | Iterable[Measurement] | Mapping[str, Measurement]) -> Bill:
+    def bill(self, measurements: Together) -> Bill:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
         named = measurements if isinstance(measurements, Mapping) else _batch(measurements)
         return Bill(named, {name: held.unit for name, held in self._protected.items()})
@@ -569,8 +566,8 @@ class Session:
             )
 
 
-def _batch(measurements: Measurement | Iterable[Measurement] | Mapping[str, Measurement]) -> list[Measurement]:
-    if isinstance(measurements, Measurement):
+def _batch(measurements: Together) -> list[Measurement | Compound]:
+    if isinstance(measurements, (Measurement, Compound)):
         return [measurements]
     if isinstance(measurements, Planned) or not isinstance(measurements, Iterable):
         raise SessionError(NOT_MEASURED)

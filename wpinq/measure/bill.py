@@ -14,11 +14,15 @@ from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.facts import FACTS
 from wpinq.habits import told
 from wpinq.markup import block, element, title
+from wpinq.measure.compound import Compound
 from wpinq.measure.epsilon import NANO, format_epsilon, parse_epsilon
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Planned, sources
 from wpinq.plan.operators.source import Source
+
+Asked = Sequence[Measurement | Compound] | Mapping[str, Measurement | Compound] | Compound
+"""What is released together, as it is billed."""
 
 M = TypeVar("M", bound=Measurement)
 
@@ -44,21 +48,18 @@ class Bill(Mapping[str, Fraction]):
 
     def __init__(
         self,
-        measurements: Sequence[Measurement] | Mapping[str, Measurement],
+        measurements: Asked,
         units: Mapping[str, str] | None = None,
     ) -> None:
         self._units = dict(units or {})
-        if isinstance(measurements, Mapping):
-            self.labels = tuple(f"{name}: {m.description}" for name, m in measurements.items())
-            measurements = tuple(measurements.values())
-        else:
-            self.labels = tuple(measurement.description for measurement in measurements)
-        plans = [measurement.plan for measurement in measurements]
-        self.measurements = tuple(measurements)
-        self.sources: dict[str, Source] = sources(plans)
+        self._listed = tuple(_listed(measurements))
+        self.measurements = tuple(_priced(measurements))
+        self.sources: dict[str, Source] = sources(measurement.plan for measurement in self.measurements)
         for source in self.sources.values():
             source.check()
-        distinct = {measurement.digest: measurement for measurement in measurements}  # the same one is paid for once
+        distinct = {
+            measurement.digest: measurement for measurement in self.measurements
+        }  # the same one is paid for once
         asked = demand([m.asked for m in distinct.values()]).sources
         self._costs = charges(asked, self.sources)
 
@@ -70,6 +71,11 @@ class Bill(Mapping[str, Fraction]):
 
     def __len__(self) -> int:
         return len(self._costs)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each item is called."""
+        return tuple(label for label, _ in self._listed)
 
     def times(self, budgets: Mapping[str, Fraction]) -> int:
         """How often these measurements, released anew each time, are paid for by what is left of budgets.
@@ -127,7 +133,7 @@ class Bill(Mapping[str, Fraction]):
         """The line of each measurement that uses a source, and what it costs by itself."""
         it = "it" if name == source.account else name
         listed: set[bytes] = set()
-        for label, measurement in zip(self.labels, self.measurements, strict=True):
+        for label, measurement in self._listed:
             stability = measurement.sink.stability(measurement.plan)
             if name not in stability:
                 continue
@@ -145,12 +151,36 @@ class Bill(Mapping[str, Fraction]):
                 yield f"    {reason}", Fraction(0)
 
 
-def bill(measurements: Measurement | Sequence[Measurement] | Mapping[str, Measurement]) -> Bill:
+def _listed(measurements: Asked) -> Iterator[tuple[str, Measurement]]:
+    """Each item that is listed, with its label."""
+    if isinstance(measurements, Compound):
+        measurements = measurements.items
+    if not isinstance(measurements, Mapping):
+        for asked in measurements:
+            yield from _listed(asked) if isinstance(asked, Compound) else ((asked.description, asked),)
+        return
+    for name, asked in measurements.items():
+        if isinstance(asked, Compound):
+            yield from ((f"{name}, {label}", measurement) for label, measurement in _listed(asked))
+        else:
+            yield f"{name}: {asked.description}", asked
+
+
+def _priced(measurements: Asked) -> Iterator[Measurement]:
+    """All that is released, whether it is listed by itself or stands for others that are alike."""
+    if isinstance(measurements, Compound):
+        yield from measurements.measurements
+        return
+    for asked in measurements.values() if isinstance(measurements, Mapping) else measurements:
+        yield from asked.measurements if isinstance(asked, Compound) else (asked,)
+
+
+def bill(measurements: Measurement | Asked) -> Bill:
     """The bill of measurements released together.
 
     Parameters
     ----------
-    measurements : Measurement, sequence of Measurement, or mapping from names to them
+    measurements : Measurement, Tabulation, sequence of Measurement, or mapping from names to them
         What is to be released in one batch; the names, where given, title the items.
 
     Returns
@@ -162,14 +192,14 @@ def bill(measurements: Measurement | Sequence[Measurement] | Mapping[str, Measur
     -----
     Privacy cost: none; nothing but plans is looked at.
     """
-    return Bill(measurements if isinstance(measurements, Mapping) else list(several(measurements)))
+    return Bill(measurements if isinstance(measurements, (Mapping, Compound)) else list(several(measurements)))
 
 
-def several(measurements: object) -> Iterator[Measurement]:
+def several(measurements: object) -> Iterator[Measurement | Compound]:
     """One measurement or several; PlanError for what is none, such as a query."""
     listed = isinstance(measurements, Iterable) and not isinstance(measurements, Planned)
     for each in measurements if listed and isinstance(measurements, Iterable) else [measurements]:
-        if not isinstance(each, Measurement):
+        if not isinstance(each, (Measurement, Compound)):
             raise PlanError("bills are of measurements: end the query with .noisy_count(epsilon=...) or another sink")
         yield each
 
