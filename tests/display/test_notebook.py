@@ -119,6 +119,16 @@ def test_a_plan_of_very_many_steps_is_shown_as_text() -> None:
     assert "<pre>" in query._repr_html_()
 
 
+def test_a_table_by_name_shows_its_rows_and_intervals() -> None:
+    people = wp.source("people", town=str, age=int, unit="one person")
+    asked = people.by("town", keys=["York", EVIL]).agg(n=wp.count(), age=wp.median("age", range(9)), epsilon=1)
+    shown = wp.simulate(asked, {"people": [("York", 3)] * 9}, seed=1)._repr_html_()
+    assert "SIMULATED" in shown
+    assert shown.count("<tr") == 3
+    assert shown.count("<svg") == 2
+    assert not any(mark in shown for mark in ("<script", "\u202e", "\x1b"))
+
+
 def test_a_session_shows_budgets_and_history_and_labels_as_text() -> None:
     people = wp.source("people", town=str, unit="<i>one</i>")
     with wp.Session() as session:

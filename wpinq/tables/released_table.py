@@ -15,7 +15,7 @@ from wpinq.expr.printing import write_value
 from wpinq.expr.types import FLOAT, STR, Type
 from wpinq.expr.values import Value
 from wpinq.measure.answer_rows import CONFIDENCE, arrow_type, arrow_value
-from wpinq.measure.answers import Answers
+from wpinq.measure.answers import STAMP, Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import RESCALED, WEIGHT, Kind
@@ -24,6 +24,7 @@ from wpinq.plan.format import value_to_json
 from wpinq.tables.aggregates import Aggregate
 from wpinq.tables.aggregates import Estimate as Estimate
 from wpinq.tables.record_groups import Groups
+from wpinq.tables.table_page import table_html
 
 if TYPE_CHECKING:
     import pandas
@@ -210,10 +211,17 @@ class Table:
             types += [self.tabulation.aggregates[name].estimate_type(), FLOAT, FLOAT, STR]
         return types
 
+    @property
+    def _head(self) -> str:
+        stamp = f"{STAMP}; " if self.simulated else ""
+        return f"Table: {stamp}{len(self)} rows, epsilon {format_epsilon(self.tabulation.epsilon)}, intervals of 95 %"
+
     def __repr__(self) -> str:
-        stamp = "SIMULATED: protects nothing; " if self.simulated else ""
-        head = f"<Table: {stamp}{len(self)} rows, epsilon {format_epsilon(self.tabulation.epsilon)}, intervals of 95 %>"
-        return f"{head}\n{self.to_text()}"
+        return f"<{self._head}>\n{self.to_text()}"
+
+    def _repr_html_(self) -> str:
+        kinds = {name: self.tabulation.kind(name).name for name in self.answers}
+        return table_html(self._head, tuple(self.tabulation.columns), kinds, self.to_columns())
 
 
 def _cell(estimate: Value, low: float | None, high: float | None) -> str:
