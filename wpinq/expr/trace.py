@@ -199,6 +199,11 @@ def as_function(given: object) -> UserFunction:
         When it is none of these.
     """
     if isinstance(given, str):
+        if not given.isidentifier():
+            raise ExpressionError(
+                f"{reprlib.repr(given)} names no column: what is more than a name is written `lambda r: r.age > 30`, "
+                'or `wp.col("age") > 30`'
+            )
         return lambda record: _column(record, given)
     if isinstance(given, (list, tuple)) and given:
         parts = [as_function(part) for part in given]
