@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from typing import overload
 
@@ -11,6 +12,8 @@ from wpinq.expr.trace import RecordFunction, UserFunction, trace
 from wpinq.expr.types import CategoryOf
 from wpinq.measure.clamped import average_elements, check_range, sum_elements
 from wpinq.measure.epsilon import parse_epsilon
+from wpinq.measure.key_domains import KeyDomain
+from wpinq.measure.listing import listing_of
 from wpinq.measure.measurement import (
     Choose,
     GeometricCount,
@@ -126,6 +129,44 @@ class Releasable(Planned):
         domain = certify(self.plan).domain if over is None else check_domain(over, self.plan.type)
         sink = GeometricCount(certify(self.plan).require_lattice())
         return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
+
+    def noisy_listing(
+        self, epsilon: object, domain: KeyDomain | Iterable[object], *, above: object, geometric: bool = False
+    ) -> Measurement:
+        """The keys of a public domain whose noisy weight is above a threshold, however large the domain.
+
+        The noise is that of `noisy_count`, drawn for every key of the domain; shown are the keys above. So a count over
+        some of these keys, at the same ε, gives the same values, and is paid for.
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0.
+        domain : KeyDomain, range or iterable
+            The public keys, up to 10¹²: `wp.integers`, `wp.digits`, `wp.product`, a range, or a list.
+        above : number
+            The threshold, at least 0, chosen without looking at the data. Noise alone brings `exp(−above·ε)/2` of the
+            absent keys above it: where that is more than a million keys, a session refuses before it debits.
+        geometric : bool
+            Whether noise is that of `geometric_count` instead.
+
+        Returns
+        -------
+        Measurement
+            Privacy cost: that of `noisy_count` (`geometric_count`), once for all listings and counts.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> zips = wp.source("people", zip=str).select(lambda p: p.zip)
+        >>> print(wp.bill([zips.noisy_listing(1, wp.digits(5), above=20), zips.noisy_count(1)]))
+        people: 1
+          protects one record, of weight 1
+          NoisyCount(1) uses it once: 1 x 1 = 1
+          NoisyCount(1) is released already: no cost
+        """
+        counted = self.geometric_count(epsilon, ()) if geometric else self.noisy_count(epsilon, ())
+        return replace(counted, domain=None, listing=listing_of(domain, above, self.plan.type))
 
     def noisy_sum(self, epsilon: object, value: RecordFunction, lower: float, upper: float) -> ListedMeasurement:
         """The sum over records of weight times clamped value, plus noise.

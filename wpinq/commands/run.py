@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> None:
     if not asked:
         raise UsageError("the program releases nothing; end a query with NoisyCount(epsilon, over: ...)")
     for name, one in asked.items():
-        if any(measurement.domain is None for measurement in flattened([one])):
+        if any(measurement.domain is None and measurement.listing is None for measurement in flattened([one])):
             raise UsageError(f"{name} has no public keys; write NoisyCount(epsilon, over: range(0, 100)) or the like")
     files, budgets = pairs(options.source, "--source"), pairs(options.budget, "--budget")
     edge_lists, versions = pairs(options.edge_list, "--edge-list"), pairs(options.data_version, "--data-version")

@@ -79,7 +79,10 @@ def plot_answers(answers: Answers, confidence: float = 0.95, axes: Axes | None =
     values = np.array([row.estimate for row in rows])
     keys: tuple[Any, ...] = (sink.noun,) if sink.single else answers.keys
     labels = [sink.noun] if sink.single else [write_value(key) for key in keys]
-    ends = [(row.estimate - row.low, row.high - row.estimate) for row in rows if row.low is not None]
+    lows = [row.low for row in rows if row.low is not None]
+    if answers.listing is not None:  # the interval of a listed key may have no low end: its bar goes down to 0
+        lows = [low if np.isfinite(low) else 0.0 for low in lows]
+    ends = [(row.estimate - low, row.high - row.estimate) for row, low in zip(rows, lows, strict=False)]
     drawn = axes_or_new(axes)
     numeric = all(type(key) in (int, float, Decimal) for key in keys)
     places = np.array(keys, dtype=np.float64) if numeric else np.arange(len(keys), dtype=np.float64)

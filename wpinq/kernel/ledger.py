@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import partial
 from types import TracebackType
+from typing import Any
 
 from wpinq.errors import LedgerError
 from wpinq.kernel import ledger_history, ledger_releases, ledger_schema
@@ -286,7 +287,16 @@ class Ledger:
 
         return self._file.read(found)
 
-    def store_answers(self, measurement: str, answers: Mapping[bytes, float]) -> dict[bytes, float]:
+    def listings(self, measurement: str) -> list[Any]:
+        """The listings of a measurement as `store_listing` was given them, in order.
+
+        Read them before the answers: one that comes in between is found out when what was drawn is stored.
+        """
+        return self._file.read(lambda connection: tables.listings(connection, measurement))
+
+    def store_answers(
+        self, measurement: str, answers: Mapping[bytes, float], listings: int = 0
+    ) -> dict[bytes, float] | None:
         """Store answers, durably, and return those that stand. Reveal these, never the ones passed in.
 
         Parameters
@@ -295,11 +305,14 @@ class Ledger:
             The digest of a measurement that was debited.
         answers : Mapping
             Key -> finite noisy value, kept to the last bit. A key that has an answer keeps it.
+        listings : int
+            How many listings of the measurement were known when the answers were drawn.
 
         Returns
         -------
-        dict
-            The same keys -> the values in the ledger, which another process may have put there first.
+        dict or None
+            The same keys -> the values in the ledger, which another process may have put there first. None where there
+            are further listings by now, which may say something of the keys: nothing was stored, draw again.
 
         Raises
         ------
@@ -310,10 +323,12 @@ class Ledger:
         if given is None or not all(isinstance(value, float) and math.isfinite(value) for _, value in given):
             raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
 
-        def standing(connection: sqlite3.Connection) -> dict[bytes, float]:
+        def standing(connection: sqlite3.Connection) -> dict[bytes, float] | None:
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None:
                 raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
+            if len(tables.listings(connection, measurement)) != listings:
+                return None
             last = ledger_history.last(connection)
             entry = last[0] + 1
             offered = [(key, tables.to_bytes(value)) for key, value in given]
@@ -328,6 +343,47 @@ class Ledger:
             return stored
 
         return self._file.write(standing)
+
+    def store_listing(
+        self, measurement: str, rows: Mapping[bytes, float], listing: Mapping[str, Any], *, listings: int, answers: int
+    ) -> None:
+        """Store a listing with the rows that it adds, as one entry, unless what it was drawn from has changed.
+
+        Parameters
+        ----------
+        measurement : str
+            The digest of a measurement that was debited.
+        rows : Mapping
+            Key -> finite noisy value, of the keys that are listed and had no answer; none is an answer too.
+        listing : Mapping
+            Its public domain and threshold, as plain data.
+        listings, answers : int
+            How many listings and answers of the measurement were known when the rows were drawn. Where there are more
+            by now nothing is stored: read them, and draw again.
+
+        Raises
+        ------
+        LedgerError
+            As `store_answers`.
+        """
+        given = sorted((key, tables.to_bytes(value)) for key, value in rows.items() if math.isfinite(value))
+
+        def added(connection: sqlite3.Connection) -> None:
+            identity = tables.measurement_ids(connection, [measurement]).get(measurement)
+            if identity is None or len(given) < len(rows):
+                raise LedgerError(
+                    "a listing is of a measurement that was debited, with finite floats: call debit first"
+                )
+            found = (len(tables.listings(connection, measurement)), tables.count_answers(connection, identity))
+            if found != (listings, answers):
+                return
+            ledger_schema.mark_listings(connection)
+            last = ledger_history.last(connection)
+            tables.insert_answers(connection, identity, last[0] + 1, given)
+            content = ledger_history.summary(measurement, given) | {"listing": dict(listing)}
+            ledger_history.append(connection, ledger_history.ANSWERS, "", 0, content, last)
+
+        self._file.write(added)
 
     def entries(self) -> Iterator[Entry]:
         """The history, from the first entry on, as far as it goes when the iteration gets there."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -19,16 +19,17 @@ import numpy as np
 
 from wpinq.columns.held import HeldColumns
 from wpinq.dataset import EngineDataset
-from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
+from wpinq.engines.contract import DEFAULT_ENGINE, WantedRanges, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
-from wpinq.expr.values import Value, canonical_bytes_of
+from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes, order_key
 from wpinq.habits import SESSION_CALLS, methods_told
 from wpinq.ingest import read_source
 from wpinq.interrupts import interruptible
 from wpinq.kernel.accounts import accounts_of, check_single
 from wpinq.kernel.charge import budget_to_nano, from_nano, to_nano
 from wpinq.kernel.ledger import Account, Ledger, Pricing
-from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, chosen, counted, noisy, prepare
+from wpinq.kernel.listed_keys import Past
+from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, chosen, counted, listed, noisy, prepare
 from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
@@ -36,7 +37,9 @@ from wpinq.measure.bill import Bill
 from wpinq.measure.compound import Compound, Together, flattened, regrouped
 from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.epsilon import parse_epsilon
+from wpinq.measure.key_domains import ranges
 from wpinq.measure.labels import check_label
+from wpinq.measure.listing import Listing
 from wpinq.measure.measurement import Choose, ListedMeasurement, Measurement, check_text
 from wpinq.measure.statement import Balance, Event
 from wpinq.measure.subgraph_counts import SubgraphCount
@@ -387,10 +390,12 @@ class Session:
         orders = [order.as_paid(self._ledger.paid) for order in prepared]
         if not orders:
             raise SessionError("nothing to release: give one measurement or several")
+        for order in orders:
+            order.check_size()
         self._check_engine(orders)
         new = set(self._debit(orders, written))  # of which there can be no answers yet
         released = []
-        with self._engine.together([o.measurement.plan for o in orders if o.digest in new and o.measurement.domain]):
+        with self._engine.together([o.measurement.plan for o in orders if o.digest in new and o.looks_at_once]):
             for order in orders:
                 released.append(self._release(order, order.digest in new))
                 new.discard(order.digest)
@@ -438,6 +443,8 @@ class Session:
         measurement = order.measurement
         if isinstance(measurement.sink, Choose):
             return self._choose(order)
+        if measurement.listing is not None:
+            return self._list(order, measurement.listing)
         if measurement.domain is None:
             return Release(measurement, lambda keys: self._answer(order, keys))
         return self._answer(order, measurement.domain, new)
@@ -446,15 +453,40 @@ class Session:
         self._check_open()
         type_, factor = order.measurement.key_type, float(order.measurement.sink.factor)
         encoded = canonical_bytes_of(keys, type_)
-        stored = {} if new else self._ledger.answers(order.digest, encoded)
-        missing = [(key, code) for key, code in zip(keys, encoded, strict=True) if code not in stored]
-        if missing:
-            noisy = self._guarded(self._draw, order, [key for key, _ in missing])
+        while True:
+            listings = [] if new else self._ledger.listings(order.digest)
+            stored = {} if new else self._ledger.answers(order.digest, encoded)
+            missing = [(key, code) for key, code in zip(keys, encoded, strict=True) if code not in stored]
+            if not missing:
+                break
+            noisy = self._guarded(self._draw, order, [key for key, _ in missing], order.past(listings))
             drawn = {code: number for (_, code), number in zip(missing, noisy, strict=True)}
-            stored |= self._ledger.store_answers(order.digest, drawn)
+            standing = self._ledger.store_answers(order.digest, drawn, len(listings))
+            if standing is not None:
+                stored |= standing
+                break
+            new = False  # a listing came in between: what was drawn is for nobody
         values = np.array([stored[code] for code in encoded]) * factor
         measurement = order.measurement if keys is order.measurement.domain else replace(order.measurement, domain=keys)
         return Answers(measurement, order.scale * factor, values)
+
+    def _list(self, order: Order, listing: Listing) -> Answers:
+        self._check_open()
+        measurement, type_ = order.measurement, order.measurement.key_type
+        written, factor = listing.to_json(type_), float(measurement.sink.factor)
+        while True:
+            listings = self._ledger.listings(order.digest)
+            answers = self._ledger.answers(order.digest)
+            stored = {from_canonical_bytes(code, type_): number for code, number in answers.items()}
+            if written in listings:
+                break
+            rows = self._guarded(self._draw_listing, order, listing, stored, order.past(listings))
+            coded = dict(zip(canonical_bytes_of(list(rows), type_), rows.values(), strict=True))
+            self._ledger.store_listing(order.digest, coded, written, listings=len(listings), answers=len(answers))
+        cut = order.cut(listing)
+        shown = sorted((key for key, number in stored.items() if number > cut and key in listing.domain), key=order_key)
+        values = np.array([stored[key] for key in shown]) * factor
+        return Answers(replace(measurement, domain=tuple(shown)), order.scale * factor, values)
 
     def _choose(self, order: Order) -> Answers:
         domain = order.measurement.domain
@@ -462,17 +494,25 @@ class Session:
         stored = self._ledger.answers(order.digest, [_CHOICE])
         if not stored:
             index = self._guarded(self._pick, order)
-            stored = self._ledger.store_answers(order.digest, {_CHOICE: float(index)})
+            standing = self._ledger.store_answers(order.digest, {_CHOICE: float(index)})
+            assert standing is not None  # which it is only of what was listed
+            stored = standing
         values = np.zeros(len(domain))
         values[int(stored[_CHOICE])] = 1.0
         return Answers(order.measurement, 0.0, values)
 
     # --- what sees protected data: called through _guarded only -------------------------------------------------------
 
-    def _draw(self, order: Order, held: Sequence[Protected], keys: Sequence[Value]) -> list[float]:
+    def _draw(self, order: Order, held: Sequence[Protected], keys: Sequence[Value], past: Past) -> list[float]:
         if isinstance(order.measurement.sink, SubgraphCount):  # all edges count, and no keys of theirs are asked for
             return counted(order, self._weights(order, held, None), keys)
-        return noisy(order, self._weights(order, held, keys), keys)
+        return noisy(order, self._weights(order, held, keys), keys, past)
+
+    def _draw_listing(
+        self, order: Order, held: Sequence[Protected], listing: Listing, asked: Collection[Value], past: Past
+    ) -> dict[Value, float]:
+        within = ranges(listing.domain, order.measurement.key_type)
+        return listed(order, self._weights(order, held, None, within), asked, past)
 
     def _pick(self, order: Order, held: Sequence[Protected]) -> int:
         sink, domain = order.measurement.sink, order.measurement.domain
@@ -484,8 +524,10 @@ class Session:
         sides = self._engine.sides(order.measurement.plan, _data(held), domain, self._on_step)
         return chosen(order, sink.scores_of_sides(sides))
 
-    def _weights(self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None) -> Weights:
-        return self._engine.evaluate(order.measurement.plan, _data(held), FLOAT, self._on_step, keys)
+    def _weights(
+        self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None, within: WantedRanges = ()
+    ) -> Weights:
+        return self._engine.evaluate(order.measurement.plan, _data(held), FLOAT, self._on_step, keys, within)
 
     def _guarded(
         self,
