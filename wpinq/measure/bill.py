@@ -52,14 +52,12 @@ class Bill(Mapping[str, Fraction]):
         units: Mapping[str, str] | None = None,
     ) -> None:
         self._units = dict(units or {})
-        self._listed = tuple(_listed(measurements))
+        self.listed = tuple(_listed(measurements))
         self.measurements = tuple(_priced(measurements))
         self.sources: dict[str, Source] = sources(measurement.plan for measurement in self.measurements)
         for source in self.sources.values():
             source.check()
-        distinct = {
-            measurement.digest: measurement for measurement in self.measurements
-        }  # the same one is paid for once
+        distinct = {m.digest: m for m in self.measurements}  # the same one is paid for once
         asked = demand([m.asked for m in distinct.values()]).sources
         self._costs = charges(asked, self.sources)
 
@@ -133,7 +131,7 @@ class Bill(Mapping[str, Fraction]):
         """The line of each measurement that uses a source, and what it costs by itself."""
         it = "it" if name == source.account else name
         listed: set[bytes] = set()
-        for label, measurement in self._listed:
+        for label, measurement in self.listed:
             stability = measurement.sink.stability(measurement.plan)
             if name not in stability:
                 continue
