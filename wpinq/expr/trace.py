@@ -190,6 +190,11 @@ def _lift_parts(value: tuple[Any, ...] | list[Any] | dict[Any, Any], depth: int,
     return build.record(tuple(value), tuple(_lift(item, depth + 1, lifted) for item in value.values()))
 
 
+def described(value: object) -> str:
+    """What was written in place of a function: a name or a number as it is, else its kind, for it may be data."""
+    return reprlib.repr(value) if isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
+
+
 def as_function(given: object) -> UserFunction:
     """What stands for a function of a record: itself, the name of a column, or several, for a record of these.
 
@@ -205,7 +210,7 @@ def as_function(given: object) -> UserFunction:
                 'or `wp.col("age") > 30`'
             )
         return lambda record: _column(record, given)
-    if isinstance(given, (list, tuple)) and given:
+    if isinstance(given, (list, tuple)) and given and all(isinstance(part, str) or callable(part) for part in given):
         parts = [as_function(part) for part in given]
         names = tuple(part if isinstance(part, str) else getattr(part, "column_name", None) for part in given)
         return lambda record: Symbol(build.record(names, tuple(lift(part(record)) for part in parts)))
@@ -213,7 +218,7 @@ def as_function(given: object) -> UserFunction:
         return (lambda record: given(record)) if hasattr(given, "column_name") else given
     raise ExpressionError(
         'expected a function of a record, such as `lambda e: e.src`, or the name of a column, such as "src", '
-        f"not {reprlib.repr(given) if isinstance(given, (int, float)) else f'a {type(given).__name__}'}"
+        f"not {described(given)}"
     )
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from numbers import Real
 from typing import TypeVar, overload
 from xml.etree.ElementTree import Element
 
@@ -73,7 +74,7 @@ class Bill(Mapping[str, Fraction]):
     @property
     def labels(self) -> tuple[str, ...]:
         """What each item is called."""
-        return tuple(label for label, _ in self._listed)
+        return tuple(label for label, _ in self.listed)
 
     def times(self, budgets: Mapping[str, Fraction]) -> int:
         """How often these measurements, released anew each time, are paid for by what is left of budgets.
@@ -154,10 +155,10 @@ def _listed(measurements: Asked) -> Iterator[tuple[str, Measurement]]:
     if isinstance(measurements, Compound):
         measurements = measurements.items
     if not isinstance(measurements, Mapping):
-        for asked in measurements:
+        for asked in several(measurements):
             yield from _listed(asked) if isinstance(asked, Compound) else ((asked.description, asked),)
         return
-    for name, asked in measurements.items():
+    for name, asked in zip(measurements, several(measurements.values()), strict=True):
         if isinstance(asked, Compound):
             yield from ((f"{name}, {label}", measurement) for label, measurement in _listed(asked))
         else:
@@ -242,7 +243,8 @@ def fit_to_budget(
     [0.5, 1.5]
     """
     if not isinstance(budgets, Mapping):
-        names = ", ".join(f'"{name}": {budgets}' for name in bill(measurements))
+        each = budgets if isinstance(budgets, Real) else 1  # what is no number may be data
+        names = ", ".join(f'"{name}": {each}' for name in bill(measurements))
         raise EpsilonError(f"budgets say which account has how much: {{{names}}}")
     cost = bill(measurements)
     # budgets are kept in whole nano-epsilon, rounded down
