@@ -10,7 +10,8 @@ from functools import singledispatch
 from typing import overload
 
 from wpinq.errors import AnswersError, EpsilonError, PlanError
-from wpinq.measure.bill import bill, several
+from wpinq.measure.bill import Asked, bill, several
+from wpinq.measure.compound import Compound
 from wpinq.measure.epsilon import NANO, format_epsilon
 from wpinq.measure.kinds import WEIGHT, Kind
 from wpinq.measure.laws import half_width as laplace_half_width
@@ -118,7 +119,7 @@ class Accuracy(Sequence[Expected]):
 
 
 def accuracy(
-    measurements: Measurement | Sequence[Measurement] | Mapping[str, Measurement],
+    measurements: Measurement | Asked,
     confidence: float = 0.95,
     *,
     half_width: float | None = None,
@@ -129,7 +130,7 @@ def accuracy(
 
     Parameters
     ----------
-    measurements : Measurement, sequence of Measurement, or mapping from names to them
+    measurements : Measurement, Tabulation, sequence of these, or mapping from names to them
         A batch.
     confidence : float
         Between 0 and 1: of each answer by itself.
@@ -180,12 +181,21 @@ def accuracy(
     if half_width is not None and not (half_width > 0 and math.isfinite(half_width)):
         raise PlanError("half_width is what an answer may be off by: more than 0, and finite")
     stated = Stated(count, width)
-    if isinstance(measurements, Mapping):
-        named = list(zip(measurements, several(measurements.values()), strict=True))
-    else:
-        named = [(measurement.description, measurement) for measurement in several(measurements)]
-    rows = (_expected(name, measurement, confidence, half_width, stated) for name, measurement in named)
+    rows = (_expected(name, measurement, confidence, half_width, stated) for name, measurement in _named(measurements))
     return Accuracy(tuple(rows), confidence, half_width)
+
+
+def _named(measurements: Measurement | Asked) -> Iterator[tuple[str, Measurement]]:
+    """Each measurement with its title; of a table each aggregate."""
+    if isinstance(measurements, Mapping):
+        titled = list(zip(measurements, several(measurements.values()), strict=True))
+    else:
+        titled = [("", asked) for asked in several(measurements)]
+    for title, asked in titled:
+        if isinstance(asked, Compound):
+            yield from ((f"{title}, {label}" if title else label, one) for label, one in asked.items.items())
+        else:
+            yield title or asked.description, asked
 
 
 def _expected(name: str, measurement: Measurement, confidence: float, wanted: float | None, stated: Stated) -> Expected:
