@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -196,7 +197,7 @@ def test_no_plot_touches_pyplot() -> None:
 @every_plot
 def test_without_matplotlib_the_error_names_the_extra(plot: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
-    with pytest.raises(AnswersError, match=r"wpinq\[plots\]"):
+    with pytest.raises(AnswersError, match=re.escape(install("plots"))):
         plot()
 
 
