@@ -14,7 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from wpinq.commands.arguments import add_engine, add_parameters, column_names, is_new, load_program, pairs
+from wpinq.commands.arguments import (
+    add_engine,
+    add_parameters,
+    check_distinct,
+    column_names,
+    is_new,
+    load_program,
+    pairs,
+)
 from wpinq.commands.exits import NotSaved, UsageError, check_stdout, tell, unwritten
 from wpinq.commands.output import output_files, write_answers
 from wpinq.display.table import answers_table
@@ -111,6 +119,8 @@ def run(options: argparse.Namespace) -> None:
     for measurement in measurements.values():
         find_engine(options.engine).check(measurement.plan)
     outputs = output_files(options.output, measurements)
+    saved = {} if options.save is None else {name: options.save / f"{name}.json" for name in measurements}
+    check_distinct([*saved.values(), *outputs.values()], [options.program, options.ledger, *map(Path, files.values())])
     new = is_new(options.ledger)
     if options.save is not None:
         _prepare_folder(options.save)
@@ -133,8 +143,10 @@ def run(options: argparse.Namespace) -> None:
             raise
         spent = _spent(session.debited) or "nothing"
     replayed = all(name in versions for name in bill.sources)
-    unwritten_files = _write_files(answers, options.save, outputs)
+    folder = None
     try:
+        unwritten_files = _write_files(answers, saved, outputs)
+        folder = None if unwritten_files else options.save
         if options.json:
             tables = {name: table.to_json() for name, table in answers.items()}
             costs, left = ({name: str(cost) for name, cost in costs.items()} for costs in (bill, remaining))
@@ -142,7 +154,6 @@ def run(options: argparse.Namespace) -> None:
         else:
             _print_answers(answers, remaining, budgets, options.rows)
     except (OSError, KeyboardInterrupt) as error:  # paid for, so they are kept, whatever became of the output
-        folder = None if unwritten_files else options.save
         consequence = f"this run spent {spent}. {_kept(answers, folder, options.ledger, replayed)}"
         if isinstance(error, OSError):
             raise unwritten(error, consequence) from None
@@ -178,7 +189,7 @@ def _kept(answers: Mapping[str, Answers], folder: Path | None, ledger: Path, rep
             continue
         except OSError:
             break
-        if not _write_files(answers, folder, {}):
+        if not _write_files(answers, {name: folder / f"{name}.json" for name in answers}, {}):
             return f"The answers are saved in {folder}"
         break
     return (
@@ -206,9 +217,9 @@ def _print_answers(
         print(f"Remaining budget of {name}: {format_epsilon(left)} of {budgets[name]}", flush=True)
 
 
-def _write_files(answers: Mapping[str, Answers], folder: Path | None, outputs: Mapping[str, Path]) -> list[str]:
-    """Write answers to the folder of `--save` and the files of `--output`; the files that could not be written."""
-    files = [(table.save, folder / f"{name}.json") for name, table in answers.items() if folder is not None]
+def _write_files(answers: Mapping[str, Answers], saved: Mapping[str, Path], outputs: Mapping[str, Path]) -> list[str]:
+    """Write answers to the files of `--save` and of `--output`; the files that could not be written."""
+    files = [(answers[name].save, path) for name, path in saved.items()]
     files += [(partial(write_answers, answers[name]), path) for name, path in outputs.items()]
     unwritten_files = []
     for write, path in files:
