@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 
 import wpinq as wp
 from wpinq import histograms as h
-from wpinq.display.plots import STAMP, plot_answers
+from wpinq.display.plots import plot_answers
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.histograms.charts import plot_error_by_range_size, plot_estimate, plot_tree
-from wpinq.measure.answers import Answers
+from wpinq.measure.answers import STAMP, Answers
 
 people = wp.source("people", age=int, town=str)
 DATA = {"people": [(30 + i % 7, "York" if i % 3 else "Leeds") for i in range(60)]}

@@ -38,9 +38,12 @@ def run(options: argparse.Namespace) -> None:
         sink = measurement.sink
         print(explain_plan(measurement.plan, measurement.epsilon, measurement.reading, options.engine, sink))
         print()
-    if program.measurements:
-        print(f"The bill of all, released together:\n{Bill(program.measurements)}")
-        if options.accuracy or (options.half_width, options.count, options.width) != (None, None, None):
+    for name, table in program.tables.items():
+        print(f"== {name}: {table}\n")
+    if program.releases:
+        print(f"The bill of all, released together:\n{Bill(program.releases)}")
+        asked = options.accuracy or (options.half_width, options.count, options.width) != (None, None, None)
+        if asked and program.measurements:
             stated = {"half_width": options.half_width, "count": options.count, "width": options.width}
             print(f"\nHow exact:\n{accuracy(program.measurements, options.confidence, **stated)}")
         return

@@ -124,7 +124,7 @@ def _measure(
 
     def on_bill(bill: Bill) -> None:
         print(f"The bill:\n{bill}\n\n{_plan(fitting.settings)}\n", flush=True)
-        asked = {label.partition(":")[0] for label in bill.labels}
+        asked = {label.partition(":")[0] for label, _ in bill.listed}
         for name in () if measuring.split else [name for name in method.shares if name not in asked]:
             print(f"Not asked: {name}, which no graph of so few nodes has enough of to stand out of the noise.\n")
         if notice:

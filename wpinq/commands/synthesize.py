@@ -16,7 +16,6 @@ from typing import Any
 from wpinq.commands.arguments import check_distinct, column_names, is_new, pairs
 from wpinq.commands.exits import Interrupted, NotSaved, UsageError, check_stdout, unwritten
 from wpinq.commands.measuring import MeasuringOptions, go_on_measuring, is_measuring, measure
-from wpinq.commands.progress import ProgressLine
 from wpinq.display.plots import axes_or_new
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import SourceRejected
@@ -30,6 +29,7 @@ from wpinq.graphs.synthesis.trust import Interval, phrase, warning
 from wpinq.graphs.synthesis.workflow import SyntheticGraph, synthesize, traced_statistics
 from wpinq.ingest.files import format_of
 from wpinq.measure.answers import Answers
+from wpinq.synthesis.progress_bars import ChainBars
 from wpinq.synthesis.schedule import ConstantSchedule, GeometricSchedule, LinearSchedule, Schedule
 from wpinq.synthesis.settings import MOST_STEPS, POWER, STEPS_AN_EDGE, Settings
 
@@ -111,7 +111,7 @@ def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) ->
             outside=fitting.outside,
             statistics=traced_statistics if fitting.trace_statistics else None,
             checkpoints=folder,
-            on_update=None if options.quiet else ProgressLine(fitting.settings.chains),
+            on_update=None if options.quiet else ChainBars(),
             on_trust=partial(_told, folder),
         )
     except KeyboardInterrupt:

@@ -21,7 +21,8 @@ from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import NANO, parse_epsilon
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import sources
-from wpinq.query import Query, source
+from wpinq.query import Query
+from wpinq.sources import source
 from wpinq.synthesis.settings import Settings
 from wpinq.synthesis.target import NO_NOISE_LEVEL, Target
 

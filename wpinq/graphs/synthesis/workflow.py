@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,14 @@ from wpinq.graphs.synthesis.method import LOST, Method
 from wpinq.graphs.synthesis.methods import find_method
 from wpinq.graphs.synthesis.statistics import graph_statistics
 from wpinq.graphs.synthesis.structure import ALL_STATISTICS, graph_structure
-from wpinq.graphs.synthesis.trust import Interval
+from wpinq.graphs.synthesis.trust import Interval, phrase, warning
 from wpinq.habits import told
+from wpinq.markup import block, element, table, title
 from wpinq.measure.answers import Answers
 from wpinq.plan.node import sources
 from wpinq.synthesis.chain import Chain
 from wpinq.synthesis.checkpoint import make_folder
+from wpinq.synthesis.progress_bars import ChainBars
 from wpinq.synthesis.sampling import Samples, Update, sample
 from wpinq.synthesis.settings import Settings
 from wpinq.synthesis.walks import Swaps
@@ -83,6 +86,19 @@ class SyntheticGraph:
         """The statistics of the synthetic graph; see `graph_statistics` and `graph_structure`."""
         return {**graph_statistics(self.edges), **graph_structure(self.edges)}
 
+    def _repr_html_(self) -> str:
+        found = self.statistics()
+        rows: list[list[str | Element]] = [
+            [name.replace("_", " "), f"{value:.6g}", phrase(self.trust.get(name), value)]
+            for name, value in found.items()
+        ]
+        swamped = warning(self.trust)
+        return block(
+            title("Synthetic graph", f"by {self.method.name}, of nobody"),
+            table(["statistic", "of this graph", "of the secret one, by the answers"], rows, {1}),
+            *([element("div", swamped)] if swamped else []),
+        )
+
     def to_networkx(self) -> Any:
         """The graph as a networkx.Graph; needs `pip install 'wpinq[graphs]'`. Privacy cost: none, it is public."""
         return networkx_graph(self.edges)
@@ -114,6 +130,7 @@ def synthesize(
     checkpoints: str | os.PathLike[str] | None = None,
     on_update: Callable[[Update], None] | None = None,
     on_trust: Callable[[Mapping[str, Interval]], None] | None = None,
+    progress: bool = False,
     compiled: bool = True,
 ) -> SyntheticGraph:
     """A public graph that fits answers: degrees, a random graph that has them, and Markov chains towards the rest.
@@ -143,6 +160,8 @@ def synthesize(
     on_trust : callable, optional
         Told what the answers tell of the statistics of the secret graph (`SyntheticGraph.trust`), before any graph is
         drawn.
+    progress : bool
+        Whether to show a bar for each chain instead.
     compiled : bool
         Whether compiled code is used where it can be.
 
@@ -206,7 +225,7 @@ def synthesize(
         settled,
         statistics=None if statistics is None else lambda chain: statistics(_edges(chain)),
         checkpoints=folder,
-        on_update=on_update,
+        on_update=ChainBars() if progress else on_update,
         compiled=compiled,
     )
     return SyntheticGraph(_edges(samples.chains[samples.best]), chosen, settled, dict(answers), samples, seeds, trust)
