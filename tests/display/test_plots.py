@@ -18,6 +18,7 @@ from wpinq import histograms as h
 from wpinq.display.plots import plot_answers
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.histograms.charts import plot_error_by_range_size, plot_estimate, plot_tree
+from wpinq.installing import install
 from wpinq.measure.answers import STAMP, Answers
 
 people = wp.source("people", age=int, town=str)
