@@ -22,7 +22,7 @@ from wpinq.expr.nodes import Constant, Expr, Lambda
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, lift, trace
 from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import Value
-from wpinq.measure.key_domains import KeyDomain, key_domain
+from wpinq.measure.key_domains import KeyDomain, ProductKeys, key_domain
 from wpinq.measure.key_domains import product as product_of
 from wpinq.measure.listing import Listing, listing_of
 from wpinq.measure.measurement import check_domain
@@ -132,7 +132,9 @@ def find_groups(
     found = named_columns(columns, named, "by")
     if not found:
         if above is not None:
-            raise PlanError('by: above= lists groups, and there is no column to group by: by("zip", keys=..., above=20)')
+            raise PlanError(
+                'by: above= lists groups, and there is no column to group by: by("zip", keys=..., above=20)'
+            )
         return Groups(plan, {}, {}, ALL, plan.type)
     traced = {name: trace(function, (plan.type,)) for name, function in found.items()}
     type_ = trace(_key_of(found), (plan.type,)).type
@@ -167,6 +169,11 @@ def _domain(
     if keys is None:
         raise PlanError("by: above= lists groups out of a public domain: give it, by(..., keys=wp.digits(5), above=20)")
     if not isinstance(keys, Mapping):
+        if len(columns) > 1 and isinstance(keys, KeyDomain) and not isinstance(keys, ProductKeys):
+            each = ", ".join(f"{name!r}: ..." for name in columns)
+            raise PlanError(
+                f"by: {keys} are no domain of {len(columns)} columns; give that of each column: keys={{{each}}}"
+            )
         return keys
     _check_columns(keys, columns)
     parts = []
