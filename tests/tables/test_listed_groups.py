@@ -16,7 +16,7 @@ from wpinq.tables.tabulation import Tabulation
 
 SHOPS = wp.source("shops", zip=str, month=int | None, sales=float, big=bool, facts=["whole_weights"])
 DATA = [("10115", 3, 40.0, True)] * 900 + [("69117", None, 90.0, False)] * 600 + [("00501", 1, 5.0, True)]
-"""At epsilon 1, noise brings any absent key above 200 with a chance of 1e-82, and the two large ones below with less."""
+"""At epsilon 1, noise brings any absent key above 200 with a chance of 1e-82, and the large ones below with less."""
 SELECTED = "listed for being above 200"
 
 
