@@ -110,13 +110,13 @@ class Table:
         """The row of a group, aggregate to estimate; without a key, the one row of a table without groups."""
         groups = self.tabulation.groups
         (known,) = check_domain([key], groups.type) if groups.columns else (key,)
-        listing = self.tabulation.listing
-        if known not in self.canonical and listing is not None and known in listing.domain:
-            raise AnswersError(
-                f"the group {key!r} was not listed: its noisy count is at most {listing.above:.12g}; by(..., "
-                "keys=[...]) with the same aggregates, at the same epsilon, gives its row and costs nothing more"
-            )
         if known not in self.canonical:
+            listing = self.tabulation.listing
+            if listing is not None and known in listing.domain:
+                raise AnswersError(
+                    f"the group {key!r} was not listed: its noisy count is at most {listing.above:.12g}; by(..., "
+                    "keys=[...]) with the same aggregates, at the same epsilon, gives its row and costs nothing more"
+                )
             raise AnswersError(f"the group {key!r} is not among those released; ask for it in keys=[...]")
         place = self.canonical.index(known)
         return {name: self._estimate(name, place, confidence) for name in self.answers}
@@ -310,7 +310,7 @@ class OpenTable:
         answers = {}
         for name, (release,) in self._held.items():
             parts = getattr(self.tabulation.aggregates[name], "parts", ())
-            listed = isinstance(release, Answers)
+            listed = isinstance(release, Answers)  # by what the keys were listed: it is over them already
             answers[name] = (release if listed else release.at(groups.labels(shown, parts)),)
         return Table(self.tabulation, canonical, answers)
 
