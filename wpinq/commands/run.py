@@ -34,7 +34,7 @@ from wpinq.kernel.charge import budget_to_nano
 from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.compound import flattened
+from wpinq.measure.compound import waits_for_keys
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.labels import check_label
 from wpinq.plan.node import sources
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> None:
     if not asked:
         raise UsageError("the program releases nothing; end a query with NoisyCount(epsilon, over: ...)")
     for name, one in asked.items():
-        if any(item.domain is None and item.listing is None for item in flattened([one])):
+        if waits_for_keys(one):
             raise UsageError(f"{name} has no public keys; write NoisyCount(epsilon, over: range(0, 100)) or the like")
     files, budgets = pairs(options.source, "--source"), pairs(options.budget, "--budget")
     edge_lists, versions = pairs(options.edge_list, "--edge-list"), pairs(options.data_version, "--data-version")

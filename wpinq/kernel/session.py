@@ -375,7 +375,7 @@ class Session:
         -------
         Answers or Release, a list of them, or a dict
             Answers for a measurement with a domain; otherwise a Release, which answers for keys as they are asked.
-            For a Tabulation a Table, or an OpenTable where it has no keys.
+            For a Tabulation a Table, or an OpenTable where it neither has keys nor lists them.
             Several come as they were given, in a list or under their names.
 
         Raises

@@ -48,7 +48,10 @@ class KeyDomain(ABC):
 
     @abstractmethod
     def of(self, type_: Type) -> KeyDomain:
-        """The domain over keys of a type, in canonical form; PlanError where it is not of that type."""
+        """The domain over keys of a type, in canonical form; PlanError where it is not of that type.
+
+        A null is in a domain only where it is given.
+        """
 
     @abstractmethod
     def to_json(self, type_: Type) -> dict[str, Json]:
@@ -86,7 +89,7 @@ class IntegerKeys(KeyDomain):
         return int(key) - self.first
 
     def of(self, type_: Type) -> KeyDomain:
-        if type_ != INT:
+        if type_.with_nullable(False) != INT:
             raise PlanError(f"the keys are of type {type_}, and {self} are int")
         return self
 
@@ -119,7 +122,7 @@ class DigitKeys(KeyDomain):
         return int(key)
 
     def of(self, type_: Type) -> KeyDomain:
-        if type_ != STR:
+        if type_.with_nullable(False) != STR:
             raise PlanError(f"the keys are of type {type_}, and {self} are str")
         return self
 
