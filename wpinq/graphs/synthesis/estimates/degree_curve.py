@@ -12,7 +12,7 @@ from wpinq.graphs.limits import tag_weights
 from wpinq.graphs.synthesis.estimates.splines import curve_basis, most_likely
 
 _BEND, _ROUGHNESS = 3.0, 0.3
-_CUT_OFF = 10.0
+_CUT_OFF = 20.0
 """The standard deviation of the fall of the curve by a cut-off, at the highest degree whose mass stands out."""
 _FARTHEST = 8.0
 """Times that degree: beyond, cut-offs fall no more, for they could as well rise."""
@@ -31,7 +31,7 @@ def estimate_degrees(
     """The degrees that a noisy CCDF and noisy masses of degree make most likely.
 
     The number of nodes of degree d is `exp(f(log2 d) + a·d/D + b·(d/D)² + g(d))`: f a curve whose slope changes by about
-    3 over an octave; a and b normal of deviation 10, with D the upper limit of the highest tag whose mass stands out of
+    3 over an octave; a and b normal of deviation 20, with D the upper limit of the highest tag whose mass stands out of
     noise, so that tails may end as an exponential or a normal one does and not as a power law alone; g independent for
     each degree, Cauchy of scale 0.3. Spikes and ends that the data insist on are followed; where noise is larger than
     what is there, the curve tells. The deviations count as normal, of the variance of the noise. The k-th degree from
