@@ -35,8 +35,8 @@ def estimate_degrees(
     noise, so that tails may end as an exponential or a normal one does and not as a power law alone; g independent for
     each degree, Cauchy of scale 0.3. Spikes and ends that the data insist on are followed; where noise is larger than
     what is there, the curve tells. The deviations count as normal, of the variance of the noise. The k-th degree from
-    above is then the number of y with more than k − 1/2 nodes above y, the largest `Σ_y min(1, nodes above y)`, which
-    keeps the mass of the tail. Single nodes far off the curve, hubs, are found first, one by one, as long as each makes
+    above is then the number of y with more than k − 1/2 nodes above y. The largest comes nearer to `Σ_y min(1, nodes
+    above y)`, which keeps the mass of the tail, the more of that stands out of noise. Single nodes far off the curve, hubs, are found first, one by one, as long as each makes
     the answers e³ times as likely.
 
     Parameters
@@ -81,7 +81,9 @@ def estimate_degrees(
     counts = np.floor(above + 0.5).astype(np.int64)
     found = np.repeat(np.arange(1, len(ccdf) + 1), counts - np.append(counts[1:], 0))
     if len(found):
-        found[-1] = max(found[-1], round(float(np.minimum(above, 1).sum())))
+        missing = float(np.minimum(above, 1).sum()) - found[-1]
+        seen = (missing / 2) ** 2
+        found[-1] += max(0, round(missing * seen / (seen + 2 * mass_scale**2)))
     found = np.sort(np.concatenate([found, np.array(fitted.taken_out, dtype=np.int64)]))
     if len(found) < 2:
         raise AnswersError("the released degrees are lost in their noise: measure with a larger epsilon or share")
