@@ -168,7 +168,8 @@ def main() -> None:
         facts = graph_statistics(graph)
         steps = args.steps or Settings().settled(len(graph)).total_steps
         print(f"\n{name}: {len(graph):,} edges, {steps:,} steps")
-        print(f"{'method':>10} {'eps':>4}  {'triangles':>15} {'assortativity':>15} {'clustering':>15} {'degrees':>15} {'largest':>15}")
+        columns = ("triangles", "assortativity", "clustering", "degrees", "largest")
+        print(f"{'method':>10} {'eps':>4} ", *(f"{column:>15}" for column in columns))
         for chosen in args.methods:
             method = find_method(chosen)
             outputs: dict[str, Weights] = {}

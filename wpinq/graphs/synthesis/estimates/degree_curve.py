@@ -30,14 +30,15 @@ def estimate_degrees(
 ) -> Integers:
     """The degrees that a noisy CCDF and noisy masses of degree make most likely.
 
-    The number of nodes of degree d is `exp(f(log2 d) + a·d/D + b·(d/D)² + g(d))`: f a curve whose slope changes by about
-    3 over an octave; a and b normal of deviation 20, with D the upper limit of the highest tag whose mass stands out of
-    noise, so that tails may end as an exponential or a normal one does and not as a power law alone; g independent for
-    each degree, Cauchy of scale 0.3. Spikes and ends that the data insist on are followed; where noise is larger than
-    what is there, the curve tells. The deviations count as normal, of the variance of the noise. The k-th degree from
-    above is then the number of y with more than k − 1/2 nodes above y. The largest comes nearer to `Σ_y min(1, nodes
-    above y)`, which keeps the mass of the tail, the more of that stands out of noise. Single nodes far off the curve, hubs, are found first, one by one, as long as each makes
-    the answers e³ times as likely.
+    The number of nodes of degree d is `exp(f(log2 d) + a·d/D + b·(d/D)² + g(d))`. f is a curve whose slope changes by
+    about 3 over an octave; a and b are normal of deviation 20, D the upper limit of the highest tag whose mass stands
+    out of noise, so that tails may end as an exponential or a normal one does and not as a power law alone; g is
+    independent for each degree, Cauchy of scale 0.3. Spikes and ends that the data insist on are followed; where noise
+    is larger than what is there, the curve tells. The deviations count as normal, of the variance of the noise.
+
+    The k-th degree from above is then the number of y with more than k − 1/2 nodes above y. The largest comes nearer to
+    `Σ_y min(1, nodes above y)`, which keeps the mass of the tail, the more of that stands out of noise. Single nodes
+    far off the curve, hubs, are found first, one by one, as long as each makes the answers e³ times as likely.
 
     Parameters
     ----------
