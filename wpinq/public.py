@@ -131,6 +131,7 @@ def _reverse(record: Value) -> Value:
 _KEEPS: dict[str, Callable[[Mapping[Value, Fraction]], bool]] = {
     "nonnegative": lambda held: all(weight >= 0 for weight in held.values()),
     "unit_weights": lambda held: all(weight == 1 for weight in held.values()),
+    "whole_weights": lambda held: all(weight >= 0 and weight == int(weight) for weight in held.values()),
     "symmetric": lambda held: all(held.get(_reverse(record)) == weight for record, weight in held.items()),
     "simple": lambda held: all(_reverse(record) not in held for record in held),  # null is its own reverse
 }

@@ -90,8 +90,8 @@ def source(
         A public bound on the total weight of the dataset. It sets the slack that covers floating-point error, and
         data beyond it are refused.
     facts : iterable of str
-        What all data for this source must satisfy: "nonnegative", "unit_weights", "symmetric", "simple". Enforced when
-        data are protected; each narrows the neighbours that the promise covers.
+        What all data for this source must satisfy: "nonnegative", "whole_weights", "unit_weights", "symmetric",
+        "simple". Enforced when data are protected; each narrows the neighbours that the promise covers.
     person : str
         The column with the ids of people, int or str and never null: one person, with all rows, is then the protected
         unit. Ids are in the records only where a field has this name, too.

@@ -509,6 +509,8 @@ def test_facts_that_hold() -> None:
     everything = ("nonnegative", "unit_weights", "symmetric")
     assert read([(1, 2), (2, 1), (3, 3)], facts=everything, unit=2) == {(1, 2): 1.0, (2, 1): 1.0, (3, 3): 1.0}
     assert read({(1, 2): 1, (3, 4): 0}, facts=("unit_weights",)) == {(1, 2): 1.0}
+    assert read([(1, 2), (2, 1), (1, 2)], facts=("whole_weights",)) == {(1, 2): 2.0, (2, 1): 1.0}
+    assert read({(1, 2): 3, (2, 1): 0}, facts=("whole_weights",), unit=3) == {(1, 2): 3.0}
     assert read({(1, 2): -1, (2, 1): -1}, facts=("symmetric",), unit=2) == {(1, 2): -1.0, (2, 1): -1.0}
     assert read({(1, 1): 2}, facts=("symmetric",), unit=2) == {(1, 1): 2.0}
     assert read([(1, 2), (3, 1), (1, 2)], facts=("simple",)) == {(1, 2): 2.0, (3, 1): 1.0}
@@ -520,6 +522,8 @@ def test_facts_that_hold() -> None:
         ("nonnegative", {(1, 2): 1, (2, 1): -0.5}, (1,)),
         ("unit_weights", [(1, 2), (2, 1), (1, 2)], (0, 2)),
         ("unit_weights", {(1, 2): 1, (2, 1): 0.5}, (1,)),
+        ("whole_weights", {(1, 2): 1, (2, 1): 0.5}, (1,)),
+        ("whole_weights", {(1, 2): -1, (2, 1): 1}, (0,)),
         ("symmetric", [(1, 2), (2, 1), (1, 3)], (2,)),
         ("symmetric", [(1, 2), (2, 1), (1, 2)], (0, 1, 2)),
         ("symmetric", {(1, 1): 1, (1, 2): 0.5, (2, 1): 0.25}, (1, 2)),

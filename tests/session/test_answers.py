@@ -77,29 +77,71 @@ def test_answers_of_a_deep_plan_can_be_pickled(session: wp.Session, edges: wp.Qu
     assert pickle.loads(pickle.dumps(made)).plan == made.plan
 
 
-def test_pandas_has_a_column_for_each_field(answers: wp.Answers, session: wp.Session, people: wp.Query) -> None:
-    frame = answers.to_pandas()
-    assert list(frame.columns) == ["src", "dst", "value"]
+OWN = ["estimate", "low", "high", "kind"]
+
+
+def test_frames_have_a_column_for_each_field_and_say_what_the_numbers_are(
+    answers: wp.Answers, session: wp.Session, people: wp.Query
+) -> None:
+    frame = answers.to_pandas(0.9)
+    assert list(frame.columns) == ["src", "dst", *OWN]
     assert frame["src"].tolist() == [1, 2, 9]
-    assert frame["value"].tolist() == list(answers.values)
-    bare = session.release(people.select(lambda p: p.age).noisy_count(1, over=[30])).to_pandas()
-    assert list(bare.columns) == ["key", "value"]
-    pairs = people.select(lambda p: wp.record(value=p.age, region=p.region))
-    assert list(session.release(pairs.noisy_count(1, over=[(1, "n"), None])).to_pandas().columns) == [
-        "value",
-        "region",
-        "noisy_value",
+    assert frame["estimate"].tolist() == list(answers.values)
+    assert list(zip(frame["low"], frame["high"], strict=True)) == [answers.interval(key, 0.9) for key in answers]
+    assert set(frame["kind"]) == {"weight, not a count"}
+    for other in (answers.to_polars(0.9), answers.to_arrow(0.9)):
+        assert other.to_pandas().equals(frame)
+    bare = session.release(people.select(lambda p: p.age).noisy_count(1, over=[30]))
+    assert list(bare.to_pandas().columns) == ["key", *OWN]
+    average = session.release(people.noisy_average(1, lambda p: p.age, 0, 100))
+    (row,) = average.rows()
+    assert (row.key, row.estimate, (row.low, row.high)) == ((), average.value, average.value_interval())
+    assert average.to_polars().row(0) == (average.value, *average.value_interval(), "statistic")
+    common = session.release(people.most_common(1, [("n", 30)]))
+    assert common.to_arrow().to_pylist() == [
+        {"estimate": {"region": "n", "age": 30}, "low": None, "high": None, "kind": "statistic"}
     ]
 
 
-def test_a_table_shows_rows_intervals_and_what_it_leaves_out(answers: wp.Answers) -> None:
-    made = wp.Answers(answers.measurement, 2.0, np.array([1.0, -2.5, 1000.0]))
+def test_fields_of_keys_keep_their_names(session: wp.Session, people: wp.Query) -> None:
+    named = people.select(lambda p: wp.record(kind=p.age, answer_kind=p.region, inner=(p.age, [p.region])))
+    table = session.release(named.noisy_count(1, over=[(1, "n", (2, ["a"])), None])).to_arrow()
+    assert table.column_names == ["kind", "answer_kind", "inner", "estimate", "low", "high", "answer_answer_kind"]
+    assert table["kind"].to_pylist() == [1, None]
+    assert table["inner"].to_pylist() == [{"field_0": 2, "field_1": ["a"]}, None]
+
+
+def test_a_rescaled_count_is_the_weight_over_its_factor() -> None:
+    rows = wp.source("rows", key=int, value=int, facts=["unit_weights"])
+    groups = rows.group_by(lambda r: r.key).select(lambda g: "groups")
+    made = wp.Answers(groups.noisy_count(1, over=["groups"]), 1.0, np.array([3.5]))
+    (row,) = made.rows(0.9)
+    assert (row.estimate, row.kind) == (7.0, "rescaled count")
+    assert (row.low, row.high) == pytest.approx([2 * end for end in made.interval("groups", 0.9)])
+    assert made["groups"] == made.value == 3.5
+    assert made.to_json()["kind"] == {"name": "rescaled count", "of": "of groups of rows of rows", "factor": "1/2"}
+    assert "'groups': 7 (" in repr(made)
+    assert "rescaled count: of groups of rows of rows, which weigh 1/2 each" in repr(made)
+
+
+def test_files_of_before_say_the_kind_too() -> None:
+    rows = wp.source("rows", int, facts=["unit_weights"])
+    data = wp.Answers(rows.noisy_count(1, over=[1]), 1.0, np.array([3.5])).to_json()
+    forged = {**data, "kind": {"name": "statistic", "of": "anything", "factor": "1"}}
+    del data["kind"]
+    assert wp.Answers.from_json(data).kind.name == wp.Answers.from_json(forged).kind.name == "count"
+
+
+def test_a_table_shows_rows_intervals_kinds_and_what_it_leaves_out(answers: wp.Answers) -> None:
+    made = wp.Answers(answers.measurement, 2.0, np.array([1.25, -2.5, 1000.0]))
     assert answers_table("edges", made, rows=2) == (
         "edges: NoisyCount(0.5)\n"
-        "  key     noisy weight  95 % interval\n"
-        "  (1, 2)          1.00  -4.99 to 6.99\n"
-        "  (2, 3)         -2.50  -8.49 to 3.49\n"
+        "  src  dst  estimate  95 % interval  kind\n"
+        "  1    2        1.25  -4.74 to 7.24  weight, not a count\n"
+        "  2    3       -2.50  -8.49 to 3.49  weight, not a count\n"
         "  … 1 more keys: --rows 0 prints all, --json and --save keep all\n"
+        "  weight, not a count: Source(edges) may hold any weights; "
+        'declare facts=["whole_weights"] where each is a number of rows\n'
         "  Reading: count the edges"
     )
     assert "more keys" not in answers_table("edges", made, rows=0)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from wpinq.display.plots import STAMP
 from wpinq.expr.printing import write_value
+from wpinq.measure.answer_rows import CONFIDENCE, Row
 from wpinq.measure.answers import Answers
-from wpinq.measure.epsilon import format_epsilon
-from wpinq.measure.measurement import Choose, NoisyAverage
-from wpinq.measure.subgraph_counts import SubgraphCount
-
-CONFIDENCE = 0.95
 
 
 def answers_table(name: str, answers: Answers, rows: int = 20) -> str:
@@ -24,29 +22,38 @@ def answers_table(name: str, answers: Answers, rows: int = 20) -> str:
     rows : int
         The most rows to show, 0 for all; how many are left out is said.
     """
-    sink = answers.measurement.sink
-    title = f"{name}: {sink.name}({format_epsilon(answers.epsilon)})"
+    kind = answers.kind
+    title = f"{name}: {answers.measurement.description}"
     if answers.simulated:
         title += f", {STAMP}"
-    if isinstance(sink, Choose):
-        return f"{title}\n  chosen: {write_value(answers.value)}"
-    if isinstance(sink, NoisyAverage):
-        low, high = answers.value_interval(CONFIDENCE)
-        return f"{title}\n  average: {answers.value:.6g}, 95 % interval {low:.6g} to {high:.6g}"
-    if isinstance(sink, SubgraphCount):
-        if sink.interval_share is None:
-            return f"{title}\n  count: {answers.value:.0f}, and no interval was bought (interval_share)"
-        low, high = answers.value_interval(CONFIDENCE)
-        return f"{title}\n  count: {answers.value:.0f}, 95 % interval {low:.0f} to {high:.0f}"
-    shown = answers.keys if rows == 0 else answers.keys[:rows]
-    cells = [("key", "noisy weight", "95 % interval")]
-    for key in shown:
-        low, high = answers.interval(key, CONFIDENCE)
-        cells.append((write_value(key), f"{answers[key]:.2f}", f"{low:.2f} to {high:.2f}"))
-    widths = [max(len(row[i]) for row in cells) for i in range(3)]
-    lines = [title] + [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in cells]
-    if len(shown) < len(answers):
-        lines.append(f"  … {len(answers) - len(shown)} more keys: --rows 0 prints all, --json and --save keep all")
+    most = len(answers) if rows == 0 else rows
+    cells = [(*answers.key_fields, "estimate", f"{100 * CONFIDENCE:g} % interval", "kind")]
+    cells += map(_cells, islice(answers.rows(CONFIDENCE), most))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    numbers = len(answers.key_fields), len(answers.key_fields) + 1
+    lines = [title, *(_aligned(row, widths, numbers) for row in cells)]
+    left_out = 0 if answers.measurement.sink.single else max(0, len(answers) - most)
+    if left_out:
+        lines.append(f"  … {left_out} more keys: --rows 0 prints all, --json and --save keep all")
+    lines.append(f"  {kind}")
     if answers.measurement.reading:
         lines.append(f"  Reading: {answers.measurement.reading}")
     return "\n".join(lines)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    estimate = _number(row.estimate) if isinstance(row.estimate, float) else write_value(row.estimate)
+    ends = "none" if row.low is None or row.high is None else f"{_number(row.low)} to {_number(row.high)}"
+    return (*map(write_value, row.key), estimate, ends, row.kind)
+
+
+def _number(number: float) -> str:
+    return f"{number:.0f}" if number.is_integer() else f"{number:.2f}"  # whole numbers: drawn from integers
+
+
+def _aligned(cells: tuple[str, ...], widths: list[int], right: tuple[int, ...]) -> str:
+    padded = (
+        cell.rjust(width) if i in right else cell.ljust(width)
+        for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return f"  {'  '.join(padded)}".rstrip()

@@ -89,6 +89,10 @@ _CHECKS: dict[str, tuple[str, Callable[[str, Type], str]]] = {
         "a weight that is not 1, where the source declares unit_weights",
         _where("a.w <> 1"),
     ),
+    "whole_weights": (
+        "a weight that is no number of rows, where the source declares whole_weights",
+        _where("a.w < 0 OR a.w <> floor(a.w)"),
+    ),
     "simple": ("(a, a), or both (a, b) and (b, a), where the source declares simple", _not_simple),
     "symmetric": ("(a, b) and (b, a) of different weight, where the source declares symmetric", _asymmetric),
 }

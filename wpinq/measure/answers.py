@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +17,23 @@ from numpy.typing import NDArray
 
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.logical_values import presenter
-from wpinq.expr.types import TupleOf, physical
+from wpinq.expr.types import physical
 from wpinq.expr.values import Value
+from wpinq.measure.answer_rows import CONFIDENCE, Row, arrow_table, columns, key_fields, rows
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
+from wpinq.measure.kinds import Kind
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, NoisyCount, check_domain
 from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
 from wpinq.plan.node import Node
 
 if TYPE_CHECKING:
     import pandas
+    import polars
+    import pyarrow
 
 FORMAT, FORMAT_VERSION = "wpinq answers", 1
+_SHOWN = 10
+"""The most rows of a repr."""
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -154,20 +161,65 @@ class Answers:
         number, half = self[key], self.measurement.sink.half_width(self.scale, confidence)
         return number - half, number + half
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """The answers as a pandas data frame, a column for each field of the keys, then `value`."""
+    @property
+    def kind(self) -> Kind:
+        """What kind of number the answers are: a count, a rescaled count, a weight that is no count, a statistic."""
+        return self.measurement.kind
+
+    @property
+    def key_fields(self) -> tuple[str, ...]:
+        """The names of the fields of a key, `key` where it is one value; none where there is but one number."""
+        return key_fields(self)
+
+    def rows(self, confidence: float = CONFIDENCE) -> Iterator[Row]:
+        """Every answer with the fields of its key, its interval, and the kind of number that it is.
+
+        Parameters
+        ----------
+        confidence : float
+            Between 0 and 1: of each interval by itself.
+
+        Returns
+        -------
+        iterator of Row
+            With `key`, as many values as `key_fields` names, `estimate`, `low`, `high` and `kind`. A rescaled count is
+            the weight divided by `kind.factor`, and so are its ends. A sum, an average, a choice or a count of
+            subgraphs is one row without fields of a key.
+
+        Notes
+        -----
+        Privacy cost: none. A row is computed from what was released and from the plan.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> towns = wp.source("towns", str, facts=["whole_weights"])
+        >>> answers = wp.simulate(towns.noisy_count(epsilon=100, over=["York"]), {"towns": ["York"] * 7}, seed=1)
+        >>> [(row.key, round(row.estimate), row.kind) for row in answers.rows()]
+        [(('York',), 7, 'count')]
+        """
+        return rows(self, confidence)
+
+    def to_pandas(self, confidence: float = CONFIDENCE) -> pandas.DataFrame:
+        """The rows as a pandas data frame: a column for each field of the keys, `estimate`, `low`, `high`, `kind`.
+
+        A field of the keys that has one of these names keeps it, and ours is `answer_estimate` and so on.
+        """
         import pandas
 
-        type_ = self.measurement.key_type
-        if isinstance(type_, TupleOf):
-            names = [name or f"field_{i}" for i, name in enumerate(type_.names)]
-            columns: dict[str, Any] = {
-                name: [None if key is None else key[i] for key in self.keys] for i, name in enumerate(names)
-            }
-        else:
-            columns = {"key": list(self.keys)}
-        taken = "value" if "value" not in columns else "noisy_value"
-        return pandas.DataFrame({**columns, taken: self.values})
+        return pandas.DataFrame(columns(self, confidence))
+
+    def to_polars(self, confidence: float = CONFIDENCE) -> polars.DataFrame:
+        """The rows as a polars data frame, with the columns of `to_pandas`."""
+        import polars
+
+        frame = polars.from_arrow(arrow_table(self, confidence))
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def to_arrow(self, confidence: float = CONFIDENCE) -> pyarrow.Table:
+        """The rows as an Arrow table, with the columns of `to_pandas`; records within the keys are structs."""
+        return arrow_table(self, confidence)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the answers with their plan to a JSON file; `docs/answers.md` describes the format."""
@@ -193,6 +245,7 @@ class Answers:
             "epsilon": str(self.epsilon),
             "scale": self.scale,
             "reading": self.measurement.reading,
+            "kind": {"name": self.kind.name, "of": self.kind.of, "factor": str(self.kind.factor)},
             "plan": plan_to_json(self.plan),
             "keys": [value_to_json(key, self.measurement.key_type) for key in self.measurement.domain or ()],
             "values": [float(value) for value in self.values],
@@ -218,14 +271,22 @@ class Answers:
             f"<Answers:{stamp} {self.measurement.sink.name}, epsilon {format_epsilon(self.epsilon)}, "
             f"noise scale {self.scale:.6g}, {len(self)} key(s)>"
         ]
-        lines += [f"  {key!r}: {value:.6g}" for key, value in list(self.items())[:10]]
-        return "\n".join(lines + (["  …"] if len(self) > 10 else []))
+        shown = list(islice(self.rows(), _SHOWN + 1))
+        lines += map(_line, shown[:_SHOWN])
+        return "\n".join([*lines, *["  …"] * (len(shown) > _SHOWN), f"  {self.kind}"])
 
     def _position(self, key: object) -> int:
         (known,) = check_domain([key], self.measurement.key_type)
         if known not in self._positions:
             raise AnswersError(f"the key {key!r} is not among those released; measure it with over=…")
         return self._positions[known]
+
+
+def _line(row: Row) -> str:
+    title = ", ".join(map(repr, row.key))
+    number = f"{row.estimate:.6g}" if isinstance(row.estimate, float) else repr(row.estimate)
+    ends = "" if row.low is None else f" ({row.low:.6g} to {row.high:.6g})"
+    return f"  {title}: {number}{ends}, {row.kind}" if title else f"  {number}{ends}, {row.kind}"
 
 
 def _plain(value: object) -> object:

@@ -19,6 +19,7 @@ from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, canonical_bytes, check_canonical, normalize
 from wpinq.ingest.typed_columns import plain
 from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.kinds import STATISTIC, Kind
 from wpinq.measure.laws import DoubleGeometric, half_width
 from wpinq.measure.renyi import LAPLACE
 from wpinq.measure.sink import Sink as Sink
@@ -86,8 +87,15 @@ class GeometricCount(Sink):
 class Clamped(Laplace):
     """Sinks over a query whose weights are values clamped to a public range."""
 
+    single: ClassVar[bool] = True
+    statistic: ClassVar[str]
+    """Which it is, in words."""
+
     lower: float
     upper: float
+
+    def kind(self, plan: Node) -> Kind:
+        return Kind(STATISTIC, f"{self.statistic} of values from {self.lower:g} to {self.upper:g}")
 
     def __post_init__(self) -> None:
         bounds = self.lower, self.upper
@@ -102,6 +110,7 @@ class NoisySum(Clamped):
     """`Σ A(x) · clamp(f(x))`: the weight of one record that each x adds `clamp(f(x)) / magnitude` to."""
 
     name: ClassVar[str] = "NoisySum"
+    statistic: ClassVar[str] = "a sum"
 
     @property
     def factor(self) -> Fraction:
@@ -117,6 +126,7 @@ class NoisyAverage(Clamped):
     """
 
     name: ClassVar[str] = "NoisyAverage"
+    statistic: ClassVar[str] = "an average"
 
     def value(self, numbers: Mapping[Value, float]) -> Value:
         return self._average(numbers["sum"], numbers["count"])
@@ -146,8 +156,17 @@ class Choose(Sink):
     """
 
     name: ClassVar[str] = "Choose"
+    single: ClassVar[bool] = True
     score: str
     quantile: Fraction | None = None
+
+    def kind(self, plan: Node) -> Kind:
+        which = "the heaviest" if self.quantile is None else f"the quantile {float(self.quantile):g}"
+        return Kind(STATISTIC, f"{which} of public candidates, as noise lets it be told")
+
+    @property
+    def has_interval(self) -> bool:
+        return False
 
     def __post_init__(self) -> None:
         # The sensitivity of 1 rests on 0 < q < 1, and a Choose may be read from a file.
@@ -242,6 +261,11 @@ class Measurement:
     def key_type(self) -> Type:
         """The type of the keys: that of the plan's records, but where the sink has keys of its own."""
         return self.sink.key_type or self.plan.type
+
+    @property
+    def kind(self) -> Kind:
+        """What kind of number is released: from the plan and its sources' declarations, never from data."""
+        return self.sink.kind(self.plan)
 
     @property
     def asked(self) -> tuple[Node, Fraction]:

@@ -10,6 +10,7 @@ from typing import ClassVar
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
+from wpinq.measure.kinds import Kind, kind_of_weights
 from wpinq.measure.laws import half_width
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node
@@ -30,6 +31,8 @@ class Sink(ABC):
     """What narrows the promise of this release beyond its sources' declarations; bills print it."""
     key_type: ClassVar[Type | None] = None
     """The type of the keys, where they are no records of the plan."""
+    single: ClassVar[bool] = False
+    """Whether the answers come down to one number, whatever their keys."""
 
     @abstractmethod
     def identity(self) -> tuple[bytes | str, ...]:
@@ -59,6 +62,15 @@ class Sink(ABC):
     def asked(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
         """The root from which a demand flows down to the sources, and how much of it."""
         return plan, epsilon
+
+    def kind(self, plan: Node) -> Kind:
+        """What kind of number it releases."""
+        return kind_of_weights(plan)
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the answers tell how exact they are."""
+        return True
 
     @property
     def noise(self) -> str:

@@ -20,6 +20,8 @@ from wpinq.ladders.finding import clique_ladder, star_ladder, triangle_ladder
 from wpinq.ladders.rungs import Ladder
 from wpinq.ladders.simple_graph import SimpleGraph
 from wpinq.measure.edge_plans import edge_source, uses_of_an_edge
+from wpinq.measure.kinds import COUNT as COUNTED
+from wpinq.measure.kinds import Kind
 from wpinq.measure.ladder_interval import WIDTH_SHARE, distance
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.renyi import BOUNDED_RANGE
@@ -46,6 +48,9 @@ class SubgraphCount(Sink):
     """
 
     key_type: ClassVar[Type] = STR
+    single: ClassVar[bool] = True
+    things: ClassVar[str]
+    """What is counted, in words."""
     width_key: ClassVar[str]
     """What the width of the ladder is, in words."""
 
@@ -75,6 +80,16 @@ class SubgraphCount(Sink):
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("ladder", self.name, str(self.interval_share))
+
+    def kind(self, plan: Node) -> Kind:
+        return Kind(COUNTED, self._of(self.things))
+
+    def _of(self, things: str) -> str:
+        return f"of {things}" + ("" if self.has_interval else "; no interval was bought (interval_share)")
+
+    @property
+    def has_interval(self) -> bool:
+        return self.interval_share is not None
 
     @property
     def noise(self) -> str:
@@ -142,6 +157,7 @@ class TriangleCount(SubgraphCount):
     """
 
     name: ClassVar[str] = "TriangleCount"
+    things: ClassVar[str] = "triangles"
     width_key: ClassVar[str] = "common neighbours"
 
     def ladder(self, graph: SimpleGraph) -> Ladder:
@@ -162,6 +178,7 @@ class FourCliqueCount(SubgraphCount):
     """
 
     name: ClassVar[str] = "FourCliqueCount"
+    things: ClassVar[str] = "cliques of 4 vertices"
     width_key: ClassVar[str] = "common neighbours"
 
     def ladder(self, graph: SimpleGraph) -> Ladder:
@@ -187,6 +204,7 @@ class StarCount(SubgraphCount):
     """
 
     name: ClassVar[str] = "StarCount"
+    things: ClassVar[str] = "stars"
     width_key: ClassVar[str] = "highest degree"
 
     edges: int = 2
@@ -198,6 +216,9 @@ class StarCount(SubgraphCount):
 
     def identity(self) -> tuple[bytes | str, ...]:
         return (*super(StarCount, self).identity(), str(self.edges))
+
+    def kind(self, plan: Node) -> Kind:
+        return Kind(COUNTED, self._of(f"stars of {self.edges} edges"))
 
     def ladder(self, graph: SimpleGraph) -> Ladder:
         return star_ladder(graph, self.edges)

@@ -10,7 +10,7 @@ printed on every bill, because they narrow which neighbours the promise covers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from operator import attrgetter
@@ -18,9 +18,11 @@ from types import MappingProxyType
 
 from wpinq.errors import PlanError
 from wpinq.plan.arithmetic import SUM_ROUNDOFFS, UNIT_ROUNDOFF
+from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.demand import demand
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice
+from wpinq.plan.moves.ceiling import NO_CEILING, Ceiling
 from wpinq.plan.node import Node, sources, topological, upward
 from wpinq.plan.operators import Partition, Source
 from wpinq.plan.stability import stability
@@ -209,6 +211,21 @@ facts=["unit_weights"], or use Laplace noise
         return upward(self.root, of_step)[self.root.digest]
 
     @cached_property
+    def counted(self) -> Counted | NoCount:
+        """What the output's weights count, in which factor; or the step at which they stop to be counts, and why.
+
+        Where a weight is at least the factor and at most a ceiling of the same size, each record is one thing.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> items = wp.source("items", group=int, facts=["unit_weights"])
+        >>> certify(items.group_by(lambda r: r.group, lambda g: wp.count(g)).plan).counted
+        Counted(factor=Fraction(1, 2), of='groups of rows of items', even=True)
+        """
+        return upward(self.root, _counted)[self.root.digest][0]
+
+    @cached_property
     def domain(self) -> Domain | None:
         """Every record that the output can hold, in canonical order of construction; None where no query tells."""
         inference = Inference()
@@ -252,3 +269,18 @@ def _step(node: Node, inputs: list[CertifiedStep], paths: int, positive: frozens
         operator.nonnegative(*(below.nonnegative for below in inputs)),
         splits + isinstance(operator, Partition),
     )
+
+
+def _counted(
+    node: Node, inputs: list[tuple[Counted | NoCount, bool, Ceiling]]
+) -> tuple[Counted | NoCount, bool, Ceiling]:
+    """What a step counts, whether no weight is negative, and what none exceeds."""
+    operator = node.operator
+    nonnegative = operator.nonnegative(*(known for _, known, _ in inputs))
+    ceiling = operator.ceiling(*(bound for _, _, bound in inputs)) if nonnegative else NO_CEILING
+    things = [found for found, _, _ in inputs if isinstance(found, Counted)]
+    broken = (found for found, _, _ in inputs if isinstance(found, NoCount))
+    found = next(broken) if len(things) < len(inputs) else operator.counted(*things)
+    if isinstance(found, Counted) and ceiling.largest == found.factor:
+        found = replace(found, even=True)
+    return found, nonnegative, ceiling

@@ -49,7 +49,7 @@ def _shown(function: Lambda) -> str:
 def of_widths(widths: Lambda, below: Fraction) -> Fraction | NoLattice:
     """What divides the pieces that a Shave by widths of each record makes of multiples of `below`."""
     step = f"Shave({_shown(widths)})"
-    items = _listed(widths.body.core)
+    items = listed(widths.body.core)
     values = None if items is None else [_values(item) for item in items]
     if values is None or any(value is None for value in values):
         return NoLattice(step, "cuts by widths that depend on the record; give constants")
@@ -61,7 +61,7 @@ def of_shares(function: Lambda, bound: int) -> Fraction | NoLattice:
     """What divides every share of a SelectMany: the weight of an element over the norm of its list."""
     step = f"SelectMany({_shown(function)})"
     assert isinstance(function.type, ListOf)
-    items = _listed(function.body.core)
+    items = listed(function.body.core)
     if not isinstance(function.type.element, Weighted):
         if items is not None:
             return Fraction(1, max(1, min(len(items), bound)))
@@ -91,7 +91,7 @@ def _weighted_share(items: tuple[Expr, ...], step: str) -> Fraction | NoLattice:
     return common_divisor(*nonzero) / max(Fraction(1), sum(nonzero, Fraction(0)))
 
 
-def _listed(body: Expr) -> tuple[Expr, ...] | None:
+def listed(body: Expr) -> tuple[Expr, ...] | None:
     """The elements of a list written in place."""
     if isinstance(body, Constant) and isinstance(body.type, ListOf):
         return None if body.value is None else tuple(Constant(body.type.element, item) for item in body.value)

@@ -21,6 +21,7 @@ from wpinq.expr.primitives import LIST_LIMIT
 from wpinq.expr.types import ListOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight, Weights, accumulate
+from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice, common_divisor
 from wpinq.plan.moves.ceiling import NO_CEILING, Ceiling
@@ -121,6 +122,10 @@ class Operator(ABC):
     def lattice(self, *inputs: Fraction) -> Fraction | NoLattice:
         """A number that divides every output weight, for all data, given those of the inputs; or why there is none."""
         return NoLattice(self.name, "declares no lattice of its weights; leave it out")
+
+    def counted(self, *inputs: Counted) -> Counted | NoCount:
+        """What the output's weights count, for all data, given what those of the inputs count; or why they do not."""
+        return NoCount(self.name, "is not known to count anything")
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         """Every record that the output can hold, given those of the inputs; None where the query does not tell."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from wpinq.plan.counting import Counted, NoCount, both
 from wpinq.plan.moves.ceiling import Ceiling, Fields
 from wpinq.plan.operator import Combination, register
 
@@ -29,6 +30,11 @@ class Concat(Combination):
     method: ClassVar[str] = "concat"
     stability: ClassVar[str] = "the triangle inequality"
     coefficients: ClassVar[tuple[int, int]] = (1, 1)
+
+    def counted(self, *inputs: Counted) -> Counted | NoCount:
+        left, right = inputs
+        of = f"{left.of}, on both sides" if left.of == right.of else f"{left.of} and {right.of}"
+        return both(self.name, left, right, of)
 
     def ceiling(self, *inputs: Ceiling) -> Ceiling:
         left, right = inputs

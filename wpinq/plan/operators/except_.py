@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from wpinq.plan.counting import Counted, NoCount, both
 from wpinq.plan.operator import Combination, register
 
 
@@ -27,3 +28,7 @@ class Except(Combination):
     method: ClassVar[str] = "difference"
     stability: ClassVar[str] = "the triangle inequality"
     coefficients: ClassVar[tuple[int, int]] = (1, -1)
+
+    def counted(self, *inputs: Counted) -> Counted | NoCount:
+        left, right = inputs
+        return both(self.name, left, right, f"{left.of}, less {right.of}")

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
+from wpinq.plan.counting import Counted, NoCount, both
 from wpinq.plan.moves.change import Change, Move, added
 from wpinq.plan.operator import Merging, Moved, RecordKeyed
 
@@ -18,6 +19,13 @@ class Extreme(Merging, RecordKeyed):
 
     __slots__ = ()
     choose: ClassVar[Callable[[Weight, Weight], Weight]]
+    which: ClassVar[str]
+    """Which of two counts it gives, in words."""
+
+    def counted(self, *inputs: Counted) -> Counted | NoCount:
+        left, right = inputs
+        of = left.of if left.of == right.of else f"{left.of} or of {right.of}"
+        return both(self.name, left, right, f"{of}, {self.which}", even=left.even and right.even)
 
     def change(self, *inputs: Moved) -> Change:
         # Monotone in both sides, whatever the signs. One record known to both moves as the side that moves it further.

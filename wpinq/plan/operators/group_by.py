@@ -13,6 +13,7 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import Type, record_type
 from wpinq.expr.values import Value, order_key
 from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight, Weights
+from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.moves.ceiling import Ceiling
 from wpinq.plan.moves.change import Change, Move, added
@@ -68,6 +69,14 @@ class GroupBy(Keyed):
 
     def lattice(self, *inputs: Fraction) -> Fraction:
         return inputs[0] / 2
+
+    def counted(self, *inputs: Counted) -> Counted | NoCount:
+        (things,) = inputs
+        if not things.even:
+            return NoCount(
+                self.name, "gives an output for each weight in a group; shave to equal weights before, to count groups"
+            )
+        return Counted(things.factor / 2, f"groups of {things.of}", even=True)  # one output a key, which it holds
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.product([inference.of_function(self.key, inputs), inference.of_function(self.reduce, [None])])

@@ -31,6 +31,7 @@ class Intersect(Extreme):
     name: ClassVar[str] = "Intersect"
     method: ClassVar[str] = "intersect"
     stability: ClassVar[str] = "a minimum moves no more than its arguments do"
+    which: ClassVar[str] = "the fewer at each record"
     choose: ClassVar[Callable[[Weight, Weight], Weight]] = min
 
     def ceiling(self, *inputs: Ceiling) -> Ceiling:

@@ -14,6 +14,7 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import TupleOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight, Weights
+from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice
 from wpinq.plan.moves.ceiling import Ceiling
@@ -81,6 +82,9 @@ class Join(Keyed):
 
     def lattice(self, *inputs: Fraction) -> NoLattice:
         return NoLattice(self.name, "divides by norms of the data; leave it out")
+
+    def counted(self, *inputs: Counted) -> NoCount:
+        return NoCount(self.name, "divides by what stands at a key, so a pair weighs less where there are more")
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.of_function(self.result, inputs)

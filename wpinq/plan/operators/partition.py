@@ -14,6 +14,7 @@ from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize
 from wpinq.plan.arithmetic import Arithmetic, Weight
+from wpinq.plan.counting import Counted
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.moves.change import Change
 from wpinq.plan.operator import Moved, Parameter, Passing, register
@@ -60,6 +61,9 @@ class Partition(Passing):
 
     def roundoffs(self) -> Fraction:
         return Fraction(0)  # a weight stays or goes
+
+    def counted(self, *inputs: Counted) -> Counted:
+        return inputs[0]
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return (self.part.value,) if self.key.body == self.key.parameters[0] else inputs[0]

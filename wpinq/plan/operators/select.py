@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from wpinq.expr.compile import compile_lambda
@@ -11,10 +11,11 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
+from wpinq.plan.counting import Counted
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.moves.ceiling import Ceiling, following, injective
 from wpinq.plan.moves.change import Change
-from wpinq.plan.moves.terms import any_record, applied, record
+from wpinq.plan.moves.terms import Term, any_record, applied, record
 from wpinq.plan.operator import Moved, Parameter, Passing, function_type, register
 
 
@@ -46,18 +47,26 @@ class Select(Passing):
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.of_function(self.function, inputs)
 
+    def counted(self, *inputs: Counted) -> Counted:
+        (things,) = inputs
+        return replace(things, even=things.even and injective(*self._traced()))
+
     def change(self, *inputs: Moved) -> Change:
         return inputs[0].change.mapped(lambda term: applied(self.function, [term]))
 
     def ceiling(self, *inputs: Ceiling) -> Ceiling:
         (below,) = inputs
-        before = any_record("field", self.function.core.parameters[0].type)
-        after = applied(self.function, [before])
+        before, after = self._traced()
         largest = below.largest if injective(before, after) else None  # else records merge, and weights add up
         oriented = below.oriented
         if oriented is not None and after != before:
             oriented = (oriented[0], not oriented[1]) if after == record(before.fields[::-1]) else None
         return Ceiling(largest, following(below.a_key, before, after), oriented)
+
+    def _traced(self) -> tuple[Term, Term]:
+        """A record with all of its fields told apart, and its image."""
+        before = any_record("field", self.function.core.parameters[0].type)
+        return before, applied(self.function, [before])
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
         function = compile_lambda(self.function)

@@ -14,8 +14,9 @@ from wpinq.expr.nodes import Call, Constant, Expr, Lambda
 from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import EXACT, SUM_ROUNDOFFS, Arithmetic, Weight, accumulate
+from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.lattice import NoLattice, of_shares
+from wpinq.plan.lattice import NoLattice, listed, of_shares
 from wpinq.plan.moves.change import ATOMS_LIMIT, Change, Move, added
 from wpinq.plan.moves.terms import UNKNOWN, evaluated
 from wpinq.plan.operator import Moved, Parameter, PerRecord, register, required_bound
@@ -86,13 +87,24 @@ class SelectMany(PerRecord):
         share = of_shares(self.function, self.bound)
         return share if isinstance(share, NoLattice) else inputs[0] * share
 
+    def counted(self, *inputs: Counted) -> Counted | NoCount:
+        (things,) = inputs
+        items = listed(self.function.core.body)
+        shares = None if items is None else self._shares(items)
+        if shares is None or len({share for _, share in shares}) != 1 or not shares[0][1]:
+            return NoCount(self.name, "shares weight out by lists whose lengths or weights differ")
+        (_, share), *others = shares
+        of = things.of if not others else f"elements, {len(shares)} for each of {things.of}"
+        return Counted(things.factor * share, of)
+
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.of_function(self.function, inputs, elements=True)
 
     def change(self, *inputs: Moved) -> Change:
         (below,) = inputs
         core = self.function.core
-        shares = self._shares(core.body)
+        written = isinstance(core.body, Call) and core.body.name == "list"
+        shares = self._shares(core.body.children) if written else None
         if shares is not None and len(shares) * len(below.change.atoms) <= ATOMS_LIMIT:
             return added(
                 (
@@ -108,14 +120,12 @@ class SelectMany(PerRecord):
         moves = (Move.any_sign(move.total) if signed else move for move in below.change.atoms.values())
         return added(((UNKNOWN, move) for move in moves), below.change.rules)
 
-    def _shares(self, body: Expr) -> list[tuple[Expr, Fraction]] | None:
+    def _shares(self, elements: tuple[Expr, ...]) -> list[tuple[Expr, Fraction]] | None:
         """The elements of a list written in place, cut to the limit, and the share of a record that each takes.
 
-        None for other lists, and where the plan does not tell the elements' weights, or one is negative.
+        None where the plan does not tell the elements' weights, or one is negative.
         """
-        if not (isinstance(body, Call) and body.name == "list"):
-            return None
-        items = body.arguments[: self.bound]
+        items = elements[: self.bound]
         pairs = [_element(item) for item in items] if self.weighted else [(item, Fraction(1)) for item in items]
         whole = [pair for pair in pairs if pair is not None]
         if len(whole) < len(items):

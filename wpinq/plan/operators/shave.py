@@ -15,6 +15,7 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import FLOAT, INT, ListOf, Type, record_type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
+from wpinq.plan.counting import NUMBERED, Counted, NoCount, numbered
 from wpinq.plan.lattice import NoLattice, common_divisor, of_widths
 from wpinq.plan.moves.ceiling import Ceiling
 from wpinq.plan.moves.change import Change
@@ -105,6 +106,14 @@ class Shave(RecordKeyed):
         if isinstance(self.widths, Lambda):
             return of_widths(self.widths, inputs[0])
         return common_divisor(inputs[0], Fraction(self.widths))
+
+    def counted(self, *inputs: Counted) -> Counted | NoCount:
+        (things,) = inputs
+        if not isinstance(self.widths, Lambda):
+            return numbered(things, Fraction(self.widths))
+        if of_widths(self.widths, things.factor) != things.factor:
+            return NoCount(self.name, "cuts by widths that are not all whole things")
+        return Counted(things.factor, things.of.removesuffix(NUMBERED) + NUMBERED)
 
     def change(self, *inputs: Moved) -> Change:
         # every piece is monotone in the weight, and widths are a function of the record alone

@@ -12,6 +12,7 @@ from wpinq.expr.nodes import digest_of
 from wpinq.expr.person import Person
 from wpinq.expr.types import VALUES_LIMIT, ListOf, Type, check_field_name
 from wpinq.plan.arithmetic import Arithmetic, Weights
+from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference, of_type
 from wpinq.plan.lattice import NoLattice
 from wpinq.plan.moves.ceiling import Ceiling
@@ -148,12 +149,24 @@ class Source(Operator):
         return Fraction(0)  # it is what was given
 
     def nonnegative(self, *inputs: bool) -> bool:
-        return self.person is not None or not {"nonnegative", "unit_weights"}.isdisjoint(self.facts)
+        return self.whole or "nonnegative" in self.facts
 
     def lattice(self, *inputs: Fraction) -> Fraction | NoLattice:
-        if self.person is not None or "unit_weights" in self.facts:  # a person's rows are counted
+        if self.whole:
             return Fraction(1)
         return NoLattice(f"Source({self.source})", 'may hold any weights; declare facts=["unit_weights"]')
+
+    def counted(self, *inputs: Counted) -> Counted | NoCount:
+        if self.person is not None:
+            of, most = ("people", "of each") if self.person.nested else ("rows", "a person")
+            kept = f"{of} of {self.source}, with at most {self.person.at_most:,} rows kept {most}"
+            return Counted(Fraction(1), kept, self.exact)
+        if not self.whole:
+            return NoCount(
+                f"Source({self.source})",
+                'may hold any weights; declare facts=["whole_weights"] where each is a number of rows',
+            )
+        return Counted(Fraction(1), f"rows of {self.source}", self.exact)
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return of_type(self.record)
@@ -162,6 +175,11 @@ class Source(Operator):
     def exact(self) -> bool:
         """Whether a unit is made of whole records of weight 1, and no record ever weighs more."""
         return "unit_weights" in self.facts
+
+    @property
+    def whole(self) -> bool:
+        """Whether every weight is a number of rows: 0, 1, 2, …"""
+        return self.person is not None or not {"unit_weights", "whole_weights"}.isdisjoint(self.facts)
 
     def steps(self) -> tuple[tuple[Change, Fraction], ...]:
         """The ways in which it changes by one step, each with the weight of that step.

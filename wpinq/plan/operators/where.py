@@ -13,6 +13,7 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import BOOL, Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
+from wpinq.plan.counting import Counted
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.moves.ceiling import Ceiling
 from wpinq.plan.moves.change import Change
@@ -48,6 +49,9 @@ class Where(Passing):
 
     def roundoffs(self) -> Fraction:
         return Fraction(0)  # a weight stays or goes
+
+    def counted(self, *inputs: Counted) -> Counted:
+        return inputs[0]
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inputs[0]

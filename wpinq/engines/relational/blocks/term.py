@@ -13,7 +13,7 @@ from typing import Literal
 
 from wpinq.expr.nodes import below_first, digest_of
 
-Kind = Literal["column", "literal", "parameter", "function", "call"]
+TermKind = Literal["column", "literal", "parameter", "function", "call"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -36,7 +36,7 @@ class SqlTerm:
         The parameters that are free in it.
     """
 
-    kind: Kind
+    kind: TermKind
     text: str
     scope: str = ""
     arguments: tuple[SqlTerm, ...] = ()
@@ -182,7 +182,7 @@ def refilled(term: SqlTerm, arguments: tuple[SqlTerm, ...]) -> SqlTerm:
 
 
 def substitute(
-    replace: Callable[[SqlTerm], SqlTerm | None], kinds: Container[Kind] = ("column",)
+    replace: Callable[[SqlTerm], SqlTerm | None], kinds: Container[TermKind] = ("column",)
 ) -> Callable[[SqlTerm], SqlTerm]:
     """The function that puts `replace(term)` for each term of some kinds for which it gives one; work is shared."""
     done: dict[bytes, SqlTerm] = {}

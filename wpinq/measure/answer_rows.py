@@ -1,0 +1,161 @@
+"""Answers as rows that say what they are: fields of the key, estimate, interval, kind. And as frames of such rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wpinq.expr.scalars import DecimalOf
+from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, TIME, TIMESTAMP, ListOf, TupleOf, Type
+from wpinq.expr.values import Value
+from wpinq.measure.measurement import Choose, Measurement
+
+if TYPE_CHECKING:
+    import pyarrow
+
+CONFIDENCE = 0.95
+OWN_COLUMNS = ("estimate", "low", "high", "kind")
+
+
+class AnswersLike(Protocol):
+    """What rows are made of: `Answers`."""
+
+    @property
+    def measurement(self) -> Measurement: ...
+    @property
+    def keys(self) -> tuple[Value, ...]: ...
+    @property
+    def values(self) -> NDArray[np.float64]: ...
+    @property
+    def scale(self) -> float: ...
+    @property
+    def value(self) -> Any: ...
+    def value_interval(self, confidence: float) -> tuple[float, float]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One answer: whose it is, how large, between which ends, and what kind of number.
+
+    Attributes
+    ----------
+    key : tuple
+        The fields of the key, as many as `key_fields` names: none where the answers come down to one number.
+    estimate : float
+        A count where the kind says so, rescaled or not, a weight or a statistic. Of a choice, the candidate.
+    low, high : float or None
+        The ends of the interval; None where the answers do not tell how exact they are.
+    kind : str
+        "count", "rescaled count", "weight, not a count", or "statistic".
+    """
+
+    key: tuple[Value, ...]
+    estimate: Any
+    low: float | None
+    high: float | None
+    kind: str
+
+
+def key_fields(answers: AnswersLike) -> tuple[str, ...]:
+    """The names of the fields of a key, `key` where it is one value: none where there is but one number."""
+    if answers.measurement.sink.single:
+        return ()
+    type_ = answers.measurement.key_type
+    if not isinstance(type_, TupleOf):
+        return ("key",)
+    return _names(type_)
+
+
+def rows(answers: AnswersLike, confidence: float) -> Iterator[Row]:
+    """Every answer as a row, in the order of the keys."""
+    measurement = answers.measurement
+    sink, kind = measurement.sink, measurement.kind
+    if sink.single:
+        low, high = answers.value_interval(confidence) if sink.has_interval else (None, None)
+        yield Row((), answers.value, low, high, kind.name)
+        return
+    half, type_ = sink.half_width(answers.scale, confidence), measurement.key_type
+    width = len(type_.elements) if isinstance(type_, TupleOf) else 0
+    for known, key, weight in zip(measurement.domain or (), answers.keys, answers.values.tolist(), strict=True):
+        name, factor = kind.at(known)
+        estimate, reach = weight / float(factor), half / float(factor)
+        shown = (key,) if not isinstance(type_, TupleOf) else (None,) * width if key is None else tuple(key)
+        yield Row(shown, estimate, estimate - reach, estimate + reach, name)
+
+
+def columns(answers: AnswersLike, confidence: float) -> dict[str, list[Any]]:
+    """The rows as columns: the fields of the keys, then `estimate`, `low`, `high`, `kind`.
+
+    Where a field of the keys has one of these names, the column of ours is `answer_estimate` and so on.
+    """
+    fields, found = key_fields(answers), list(rows(answers, confidence))
+    made: dict[str, list[Any]] = {name: [row.key[i] for row in found] for i, name in enumerate(fields)}
+    for attribute in OWN_COLUMNS:
+        made[_free(attribute, made)] = [getattr(row, attribute) for row in found]
+    return made
+
+
+def _free(name: str, taken: Mapping[str, object]) -> str:
+    while name in taken:
+        name = f"answer_{name}"
+    return name
+
+
+def arrow_table(answers: AnswersLike, confidence: float) -> pyarrow.Table:
+    """The rows as an Arrow table: nested records are structs, dates and decimals what they are."""
+    import pyarrow
+
+    made, type_ = columns(answers, confidence), answers.measurement.key_type
+    keys: tuple[Type, ...] = type_.elements if isinstance(type_, TupleOf) else (type_,)
+    sink = answers.measurement.sink
+    types = [
+        *(() if sink.single else keys),
+        answers.measurement.plan.type if isinstance(sink, Choose) else FLOAT,
+        FLOAT,
+        FLOAT,
+    ]
+    arrays = [
+        pyarrow.array([_plain(value, kind) for value in column], type=_arrow(kind))
+        for column, kind in zip(made.values(), types, strict=False)  # all but the last, which is text
+    ]
+    kinds = pyarrow.array(list(made.values())[-1], type=pyarrow.string())
+    return pyarrow.Table.from_arrays([*arrays, kinds], names=list(made))
+
+
+def _arrow(type_: Type) -> Any:
+    import pyarrow as pa
+
+    if isinstance(type_, TupleOf):
+        return pa.struct([(name, _arrow(part)) for name, part in _parts(type_)])
+    if isinstance(type_, ListOf):
+        return pa.list_(_arrow(type_.element))
+    if isinstance(type_, DecimalOf):
+        return pa.decimal128(38, type_.scale)
+    known: dict[Type, Any] = {
+        INT: pa.int64(), FLOAT: pa.float64(), BOOL: pa.bool_(), DATE: pa.date32(), TIME: pa.time64("us"),
+        TIMESTAMP: pa.timestamp("us"), DURATION: pa.duration("us"),
+    }  # fmt: skip
+    return known.get(type_, pa.string())
+
+
+def _plain(value: Value, type_: Type) -> Any:
+    """A value as Arrow takes it: records by the names of their fields."""
+    if value is None:
+        return None
+    if isinstance(type_, TupleOf):
+        return {name: _plain(item, part) for (name, part), item in zip(_parts(type_), value, strict=True)}
+    if isinstance(type_, ListOf):
+        return [_plain(item, type_.element) for item in value]
+    return value
+
+
+def _parts(type_: TupleOf) -> list[tuple[str, Type]]:
+    return list(zip(_names(type_), type_.elements, strict=True))
+
+
+def _names(type_: TupleOf) -> tuple[str, ...]:
+    return tuple(name or f"field_{i}" for i, name in enumerate(type_.names))
