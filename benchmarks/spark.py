@@ -29,6 +29,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ sys.path.insert(0, str(ROOT))
 
 import wpinq as wp  # noqa: E402 - found by the path above
 from wpinq.graphs.recipes import degree_ccdf, symmetrize  # noqa: E402 - found by the path above
-from wpinq.graphs.subgraphs import triangles_by_intersect  # noqa: E402 - found by the path above
+from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect  # noqa: E402 - found by the path above
 
 EDGES = wp.source("edges", src=int, dst=int, unit="one undirected edge", facts=["unit_weights"])
 DEGREES = range(40)
@@ -140,17 +141,20 @@ def count_what_spark_gives(meter: Meter) -> None:
 
 
 def count_what_duckdb_gives(meter: Meter) -> None:
-    from wpinq.engines.relational.duckdb import database
+    from wpinq.engines.relational.duckdb import asking, database, warm_tables
 
-    for name in ("fetch", "fetch_keys"):
-        real = getattr(database, name)
+    for module, name in (
+        *((database, "fetch"), (asking, "fetch_keys")),
+        *((warm_tables, "fetch"), (warm_tables, "fetch_keys")),
+    ):
+        real = getattr(module, name)
 
         def counting(*given: Any, real: Callable[..., Any] = real) -> Any:
             output = real(*given)
             meter.rows += len(output)
             return output
 
-        setattr(database, name, counting)
+        setattr(module, name, counting)
 
 
 def run(task: dict[str, Any]) -> None:
@@ -167,6 +171,18 @@ def run(task: dict[str, Any]) -> None:
         meter.part("CCDF", lambda: session.release(ccdf))
         triangles = triangles_by_intersect(symmetric).noisy_count(epsilon=1, over=["triangle!"])
         meter.part("TbI", lambda: session.release(triangles))
+    if not spark:
+        return
+    for size in (1, 1, 16):  # the first of them warms up Java
+        with wp.Session(engine="spark") as apart:
+            apart.protect(EDGES, task["path"], budget=100)
+            meter.part(f"TbD x {size}", partial(apart.release, filters(symmetric, size)))
+
+
+def filters(edges: wp.Query, count: int) -> list[wp.Measurement]:
+    """Counts of the triangles whose least degree is more than 0, 1, 2, ..."""
+    tbd = triangles_by_degree(edges)
+    return [tbd.where(lambda t, i=i: t[0] > i).select(lambda t: 0).noisy_count(0.1, over=[0]) for i in range(count)]
 
 
 def start_spark(task: dict[str, Any], session: Any, meter: Meter) -> None:

@@ -11,7 +11,8 @@ process of its own:
 - engine: the plans alone, in seconds of a database that holds the sources already; "load" is what puts them there;
 - reference: the plans alone on the reference engine, at the scale factor of --reference.
 
-Seconds are of the clock, with those of the processor in parentheses. Peak memory is that of the whole process.
+Seconds are of the clock, with those of the processor in parentheses; modules are imported before, on all sides. Peak
+memory is that of the whole process. "Times" is the processor time of protect and release over that of sql.
 "Off" is the largest difference between an exact answer and its weight times the factor.
 """
 
@@ -38,6 +39,7 @@ sys.path[:0] = [
 from queries import EXAMPLES, TABLES, Example, generate, open_tables  # noqa: E402 - found by the path above
 
 import wpinq as wp  # noqa: E402 - found by the path above
+from wpinq.engines.contract import find_engine  # noqa: E402 - found by the path above
 
 
 class Clock:
@@ -81,6 +83,10 @@ def run_sql(example: Example, connection: Any) -> dict[str, Any]:
 def run_session(example: Example, connection: Any, epsilon: str, engine: str) -> dict[str, Any]:
     program = example.program(epsilon=epsilon)
     measurements = program.measurements
+    import fsspec  # noqa: F401 - what DuckDB and a relation need in Python, as `duckdb` itself for SQL
+    import pyarrow  # noqa: F401
+
+    find_engine(engine)
     clock = Clock()
     with wp.Session(engine=engine) as session:
         for name, data in example.data(connection).items():
@@ -154,13 +160,14 @@ def speed(example: Example, scale: float, folder: Path, given: argparse.Namespac
     found = {what: in_a_process({**task, "what": what}) for what in ("sql", "session", "duckdb")}
     found["reference"] = in_a_process({**task, "what": "reference"}) if scale in given.reference else {}
     if not all(found[what] for what in ("sql", "session", "duckdb")):
-        print(f"| {scale:g} | {example.name} | failed | | | | | | |", flush=True)
+        print(f"| {scale:g} | {example.name} | failed | | | | | | | | |", flush=True)
         return {}
     sql, session, engine, reference = (found[what] for what in ("sql", "session", "duckdb", "reference"))
+    times = (session["protect"][1] + session["release"][1]) / sql["seconds"][1]
     oracle = _shown(reference["seconds"]) if reference else ""
     print(
         f"| {scale:g} | {example.name} | {engine['rows']:,} | {_shown(sql['seconds'])} | "
-        f"{_shown(session['protect'])} | {_shown(session['release'])} | {session['peak']:.2f} | "
+        f"{_shown(session['protect'])} | {_shown(session['release'])} | {times:.1f} | {session['peak']:.2f} | "
         f"{_shown(engine['load'])} | {_shown(engine['seconds'])} | {oracle} |",
         flush=True,
     )
@@ -211,8 +218,10 @@ def main() -> None:
             if not all((folders[scale] / f"{table}.parquet").exists() for table in TABLES):
                 generate(scale, folders[scale])
         print(f"2 threads; epsilon {given.epsilon}; session on {given.engine}; load before: {os.getloadavg()[0]:.1f}")
-        print("| scale | query | rows | sql s | protect s | release s | peak GB | load s | engine s | reference s |")
-        print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+        print(
+            "| scale | query | rows | sql s | protect s | release s | times | peak GB | load s | engine s "
+            "| reference s |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+        )
         runs = [(scale, e) for scale in given.scale for e in EXAMPLES if e.name in given.only]
         results = [(scale, e, speed(e, scale, folders[scale], given)) for scale, e in runs]
         for scale, example, found in results:

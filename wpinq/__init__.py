@@ -31,6 +31,7 @@ from wpinq.kernel.session import Session as Session
 from wpinq.language import Program as Program
 from wpinq.language import parse as parse
 from wpinq.language import unparse as unparse
+from wpinq.measure.accuracy import accuracy as accuracy
 from wpinq.measure.answers import Answers as Answers
 from wpinq.measure.bill import Bill as Bill
 from wpinq.measure.bill import bill as bill

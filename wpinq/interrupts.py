@@ -23,28 +23,35 @@ def interruptible(work: Callable[[], T]) -> T:
         Without any of these errors in its context. Only the main thread gets Ctrl-C, and only where its handler raises.
     """
     handler = signal.getsignal(signal.SIGINT)
-    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+    main = threading.current_thread() is threading.main_thread()
+    if not main or not callable(handler) or isinstance(handler, _Noting):  # what is around this one notes it
         return work()
-    interrupted = False
+    noting = _Noting(handler)
     output: list[T] = []
-
-    def noting(number: int, frame: FrameType | None) -> None:
-        nonlocal interrupted
-        try:
-            handler(number, frame)
-        except KeyboardInterrupt:
-            interrupted = True
-            raise
-
     signal.signal(signal.SIGINT, noting)
     try:
         output.append(work())
     except BaseException:
-        if not interrupted:
+        if not noting.interrupted:
             raise
     finally:
         signal.signal(signal.SIGINT, handler)
-    if interrupted:  # outside of the handler, so that no other error hangs on to this one
+    if noting.interrupted:  # outside of the handler, so that no other error hangs on to this one
         output.clear()  # nor do its frames hold what came out all the same, which nobody is to see
         raise KeyboardInterrupt
     return output[0]
+
+
+class _Noting:
+    """A handler that remembers whether the one before it raised KeyboardInterrupt."""
+
+    def __init__(self, handler: Callable[[int, FrameType | None], object]) -> None:
+        self._handler = handler
+        self.interrupted = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        try:
+            self._handler(number, frame)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            raise

@@ -181,7 +181,7 @@ def test_explain_shows_plan_and_bill_without_data(program: Path, capsys: pytest.
     assert main(["explain", str(program)]) == 0
     printed = capsys.readouterr().out
     assert "Shave(1.0)" in printed
-    assert "weights, not counts" in printed
+    assert printed.count("Gives a weight, not a count: Source(edges) may hold any weights;") == 2
     assert "The bill of all, released together:\nedges: 1" in printed
 
 
@@ -408,6 +408,8 @@ def test_the_main_job_on_the_duckdb_engine(tmp_path: Path, capsys: pytest.Captur
         assert main([*arguments, *more, "--ledger", str(tmp_path / f"{engine}.db"), "--engine", engine]) == 0
         answers = json.loads(capsys.readouterr().out)["answers"]
         values.append(answers["degree_sequence"]["values"] + answers["triangles"]["values"])
+        assert {name: found["kind"]["name"] for name, found in answers.items()} == dict.fromkeys(answers, "count")
+        assert abs(answers["triangles"]["values"][0] - 467) <= 1  # at epsilon 800 as good as certain
     assert values[0] == pytest.approx(values[1], abs=1)  # noise of scale 0.01: false alarm below 6 exp(-50)
 
 
@@ -522,3 +524,30 @@ def test_columns_of_an_edge_list_without_any(program: Path, tmp_path: Path, caps
     assert run(program, tmp_path / "ledger.db", "--columns", "edges=from,to") == 2
     assert "of a csv or parquet file" in capsys.readouterr().err
     assert not (tmp_path / "ledger.db").exists()
+
+
+def test_accuracy_is_told_before_anything_is_spent(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(program)]) == 0
+    assert "How exact" not in capsys.readouterr().out
+    assert main(["explain", str(program), "--half-width", "3", "--confidence", "0.9"]) == 0
+    table = capsys.readouterr().out.split("How exact:\n")[1].splitlines()
+    assert table[0].endswith("epsilon for ± 3.0")
+    assert table[1].split()[:7] == ["nodes", "weight,", "not", "a", "count", "0.5", "4.605"]
+    assert main(["explain", str(program), "--count", "-1"]) != 0
+    assert "count is a finite number" in capsys.readouterr().err
+
+
+def test_budget_tells_how_many_more_of_a_program(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(program, tmp_path / "l.db", budget="2.6") == 0
+    capsys.readouterr()
+    arguments = ["budget", str(tmp_path / "l.db"), "--program", str(program)]
+    assert main(arguments) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "enough for 3 more of nodes",
+        "enough for 3 more of parity",
+        "enough for 1 more of all together",
+    ]
+    assert main([*arguments, "--parameter", "epsilon=0.1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["more"] == {"nodes": 16, "parity": 16, "all together": 8}

@@ -146,3 +146,36 @@ def test_shared_terms_inside_lists_do_not_blow_up_the_text() -> None:
     assert len(text(query)) < 100_000
     data = {"lists": {(1, 2, 3): 1.0, (): 2.0, (5,): 1.0}}
     assert evaluate(query.plan, data) == reference.evaluate(query.plan, data)
+
+
+@pytest.mark.parametrize("limit", [None, 2])
+@pytest.mark.parametrize("number", [0, 1, 5, -1])
+@pytest.mark.parametrize("width", [1.0, 0.375])
+def test_one_piece_is_the_piece_among_all(width: float, number: int, limit: int | None) -> None:
+    rng = Random(f"{width} {number}")
+    numbers = wp.source("numbers", int)
+    data = {"numbers": {i: rng.choice([1.0, 0.5, 2.0, 0.1, 3.7, -1.0]) for i in range(60)}}
+    pieces = numbers.shave(width) if limit is None else numbers.shave(width, limit=limit)
+    query = pieces.where(lambda r: (r[1] == number) & (r[0] > 3))
+    found = evaluate(query.plan, data)
+    assert found == evaluate(query.plan, data, rewrites=without("one_piece"))
+    assert found == {
+        key: weight for key, weight in evaluate(pieces.plan, data).items() if key[1] == number and key[0] > 3
+    }
+    assert ("unnest" in text(query)) == (number < 0)
+    assert "unnest" in text(query, without("one_piece"))
+
+
+def test_a_negated_conjunction_is_a_disjunction() -> None:
+    pairs = wp.source("pairs", a=int | None, b=int | None)
+    data = {"pairs": {(a, b): 1.0 for a in (None, 0, 1, 2) for b in (None, 0, 1, 2)}}
+    conditions: list[Any] = [
+        lambda r: ~((r.a > 0) & (r.b > 0)),
+        lambda r: (r.a > 0) | ~(r.b > 1),
+        lambda r: ~(~(r.a > 0) & ~((r.b > 0) & (r.a > 1))) | (r.b == 0),
+    ]
+    for condition in conditions:
+        for query in (pairs.where(condition), pairs.select(condition)):
+            assert " OR " in text(query)
+            assert " AND " not in text(query)
+            assert evaluate(query.plan, data) == wp.evaluate(query, data, engine="reference")

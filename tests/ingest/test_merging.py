@@ -138,3 +138,50 @@ def test_edges_that_stand_twice_far_apart(duplicates: Any, tmp_path: Any) -> Non
         found = held(read, type_of({"src": int, "dst": int}))
         assert (len(found), found[edges[7]]) == (len(edges), 2.0 if duplicates == "keep" else 1.0)
         assert found.norm == len(edges) + (duplicates == "keep")
+
+
+def test_texts_that_hardly_repeat_are_told_from_others() -> None:
+    type_ = type_of({"a": str, "b": int, "c": str | None, "d": str})
+    with duckdb.connect() as connection:
+        many = "SELECT 'a' || i AS c0, i AS c1, CASE WHEN i % 3 = 0 THEN 'c' || i END AS c2, 'd' || (i % 9) AS c3"
+        for rows, expected in ((2**15, {"c0"}), (2**14, {"c0"}), (2**12, set())):
+            assert merging.varied_texts(connection, f"{many} FROM range({rows}) AS t(i)", type_) == expected
+
+
+@pytest.mark.parametrize("offered", ["relation", "table", "reader", "parquet"])
+def test_texts_are_held_as_they_come(offered: str, tmp_path: Any) -> None:
+    """Of more rows than one batch and one look, whether or not looking for repeats was worth while."""
+    fields = {"a": str, "b": str | None, "c": str}
+    columns = "'é' || r, CASE WHEN r % 5 > 0 THEN 'b' || (r % 7) END, repeat('x', r % 400)"
+    rows = 120_000
+    with rows_of(fields, columns, rows, "i % 119990") as relation:
+        expected = Counter(relation.fetchall())
+        data: Any = relation
+        if offered == "parquet":
+            data = tmp_path / "rows.parquet"
+            relation.write_parquet(str(data))
+        elif offered != "relation":
+            data = relation.to_arrow_table()
+            data = data if offered == "table" else data.to_reader(50_000)
+        found = held(data, type_of(fields))
+        assert found.norm == rows
+        assert dict(found.items()) == expected
+
+
+def test_the_first_rows_of_a_relation_are_read_once_and_refused_as_others() -> None:
+    type_ = type_of({"a": str, "b": int})
+    with duckdb.connect() as connection:
+        empty = connection.sql("SELECT 'a' AS a, 1 AS b WHERE false")
+        assert dict(held(empty, type_).items()) == {}
+        for place in (3, 150_000):
+            bad = connection.sql(
+                f"SELECT 'a' || i AS a, CASE WHEN i <> {place} THEN i END AS b FROM range(200000) t(i)"
+            )
+            with pytest.raises(SourceRejected, match=rf"row {place}\b"):
+                held(bad, type_)
+            failing = f"CASE WHEN i = {place} THEN error('secret') ELSE i END"
+            broken = connection.sql(f"SELECT 'a' || i AS a, {failing} AS b FROM range(200000) t(i)")
+            with pytest.raises(SourceRejected) as refused:
+                held(broken, type_)
+            assert "secret" not in str(refused.value)
+        assert connection.sql("SELECT 1").fetchall() == [(1,)]

@@ -1,5 +1,6 @@
 """The ledger's books: accounts, debits, answers, history, tampering, and files that are no ledgers."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -225,6 +227,39 @@ def test_a_price_cannot_write_to_the_ledger(ledger: Ledger, act: Callable[[Ledge
     with pytest.raises(LedgerError, match="in the middle of a debit"):
         ledger.debit({"m": "degrees"}, price)
     assert ledger.account("edges").spent == 0
+
+
+def test_ctrl_c_anywhere_in_a_debit_leaves_no_transaction(ledger: Ledger) -> None:
+    """Wherever Python looks for signals: where a function begins and after a call of one in C.
+
+    The traceback is kept, as a console keeps the last one.
+    """
+    code = (os.path.dirname(ledger_file.__file__), contextlib.__file__)
+    kept: list[BaseException] = []
+    met = place = 0
+
+    def pressing(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal met
+        met += event in ("call", "c_return") and frame.f_code.co_filename.startswith(code)
+        if met == place:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    while met >= place:  # the debit was not over before this place
+        met, place = 0, place + 1
+        sys.setprofile(pressing)
+        try:
+            ledger.debit({f"m{place}": "degrees"}, flat(edges=1))
+        except KeyboardInterrupt as pressed:
+            kept.append(pressed)
+        finally:
+            sys.setprofile(None)
+        other = threading.Thread(target=ledger.account, args=("edges",), daemon=True)
+        other.start()
+        other.join(20)
+        assert not other.is_alive(), "the lock is held"
+        ledger.debit({f"after m{place}": "degrees"}, flat(edges=1))
+    assert len(kept) > 50
 
 
 def test_ctrl_c_while_a_transaction_begins_leaves_none(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -513,9 +548,10 @@ def test_the_schema_itself_refuses_to_overspend(books: pathlib.Path) -> None:
 
 
 def test_commits_wait_for_the_disk(books: pathlib.Path) -> None:
-    with Ledger(books) as ledger, ledger._file.reading() as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    with Ledger(books) as ledger:
+        settings = ["PRAGMA journal_mode", "PRAGMA synchronous"]
+        found = ledger._file.read(lambda connection: [connection.execute(each).fetchone() for each in settings])
+    assert found == [("wal",), (2,)]
 
 
 # files

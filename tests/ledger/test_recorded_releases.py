@@ -74,8 +74,8 @@ def test_entries_say_scale_bound_and_parts_of_their_account_alone() -> None:
         both = Terms(LAPLACE, 10.5, moved, costs, ((ONE, TENTH),))
         prices = {"edges": 150_000_000, "nodes": 1}
         ledger.debit({"m": "a count"}, lambda new, parts_of: Pricing(prices, {ONE: TENTH}, {"m": both}))
-        with ledger._file.reading() as connection:
-            rows = connection.execute("SELECT source, content FROM entries WHERE kind = 'debit'").fetchall()
+        asked = "SELECT source, content FROM entries WHERE kind = 'debit'"
+        rows = ledger._file.read(lambda connection: connection.execute(asked).fetchall())
         said = {source: json.loads(content)["releases"]["m"] for source, content in rows}
         common = {"noise": "Laplace", "scale": 10.5, "parts": [["p", "one", "1/10"]]}
         assert said == {

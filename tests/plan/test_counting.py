@@ -77,6 +77,7 @@ NO_COUNTS: dict[str, tuple[Query, str]] = {
     "a join": (ONCE.join(ONCE, lambda r: r.a, lambda r: r.b), "Join"),
     "a count of joined": (ONCE.join(ONCE, lambda r: r.a, lambda r: r.b).select(lambda p: 0), "Join"),
     "groups of rows that may be several": (ROWS.group_by(lambda r: r.a), "GroupBy"),
+    "groups of rows by twos": (ROWS.shave(2.0).group_by(lambda p: p.record.a), "GroupBy"),
     "groups of merged rows": (ONCE.select(lambda r: r.a).group_by(lambda a: a), "GroupBy"),
     "groups of rows that are on both sides": (graphs.degrees(graphs.symmetrize(ONCE)), "GroupBy"),
     "groups of different weights": (ONCE.concat(ONCE).group_by(lambda r: r.a), "GroupBy"),
@@ -127,7 +128,7 @@ def test_statistics_and_counts_of_subgraphs() -> None:
         ages.most_common(1, [1, 2]),
     ]
     assert {measurement.kind.name for measurement in statistics} == {"statistic"}
-    assert str(statistics[0].kind) == "statistic: a sum of values from 0 to 10"
+    assert str(statistics[0].kind) == "statistic: sum of values from 0 to 10"
     assert str(graphs.triangle_count(EDGES, 1, interval_share="0.1").kind) == "count: of triangles"
     assert str(graphs.star_count(EDGES, 3, 1, interval_share="0.1").kind) == "count: of stars of 3 edges"
     assert ages.geometric_count(1, over=[1]).kind == ages.noisy_count(1).kind

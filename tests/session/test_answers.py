@@ -119,7 +119,7 @@ def test_a_rescaled_count_is_the_weight_over_its_factor() -> None:
     assert (row.estimate, row.kind) == (7.0, "rescaled count")
     assert (row.low, row.high) == pytest.approx([2 * end for end in made.interval("groups", 0.9)])
     assert made["groups"] == made.value == 3.5
-    assert made.to_json()["kind"] == {"name": "rescaled count", "of": "of groups of rows of rows", "factor": "1/2"}
+    assert made.to_json()["kind"] == {"name": "rescaled count", "of": "of groups of rows of rows", "factors": "1/2"}
     assert "'groups': 7 (" in repr(made)
     assert "rescaled count: of groups of rows of rows, which weigh 1/2 each" in repr(made)
 
@@ -127,7 +127,7 @@ def test_a_rescaled_count_is_the_weight_over_its_factor() -> None:
 def test_files_of_before_say_the_kind_too() -> None:
     rows = wp.source("rows", int, facts=["unit_weights"])
     data = wp.Answers(rows.noisy_count(1, over=[1]), 1.0, np.array([3.5])).to_json()
-    forged = {**data, "kind": {"name": "statistic", "of": "anything", "factor": "1"}}
+    forged = {**data, "kind": {"name": "statistic", "of": "anything", "factors": "1"}}
     del data["kind"]
     assert wp.Answers.from_json(data).kind.name == wp.Answers.from_json(forged).kind.name == "count"
 

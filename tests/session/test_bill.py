@@ -64,7 +64,7 @@ def test_an_explanation_holds_plan_types_uses_weights_noise_and_reading() -> Non
         "Protects one undirected edge of edges.",
         "/epsilon to every weight",
         "95 % of answers",
-        "weights, not counts",
+        "Gives a weight, not a count: Source(",
         "weight is count",
     ):
         assert part in text, part

@@ -27,9 +27,10 @@ def read(charged: Iterable[Charged], spent: object = 1000) -> Fraction:
 
 def recorded(ledger: pathlib.Path, account: str) -> list[dict[str, Any]]:
     """The releases that the entries of an account record, in order."""
-    with Ledger(ledger, create=False) as opened, opened._file.reading() as connection:
-        rows = connection.execute("SELECT content FROM entries WHERE kind = 'debit' AND source = ?", (account,))
-        return [release for (text,) in rows for release in json.loads(text)["releases"].values()]
+    asked = "SELECT content FROM entries WHERE kind = 'debit' AND source = ?"
+    with Ledger(ledger, create=False) as opened:
+        rows = opened._file.read(lambda connection: connection.execute(asked, (account,)).fetchall())
+    return [release for (text,) in rows for release in json.loads(text)["releases"].values()]
 
 
 def counts(query: wp.Query, number: int, epsilon: object = "0.1") -> list[wp.Measurement]:

@@ -124,6 +124,7 @@ def hold(
     in_memory: bool,
     norm: Fraction | None = None,
     repeated: str | None = None,
+    varied: frozenset[str] = frozenset(),
 ) -> HeldColumns:
     """Hold what a query gives: columns of records, each once, and their weights.
 
@@ -141,10 +142,12 @@ def hold(
         The sum of the absolute weights. Unless given, weights are numbers of rows, and are added up.
     repeated : str, optional
         Where the query gives rows of weight 1 that may be equal, what equal ones weigh together, as SQL: see `merging`.
+    varied : frozenset of str
+        Columns of text that hardly repeat, which are held as they are: see `merging`.
     """
     file = os.memfd_create("wpinq") if in_memory and hasattr(os, "memfd_create") else _unnamed()
     try:
-        count, rows = _write(connection, type_, query, file, norm is None, repeated)
+        count, rows = _write(connection, type_, query, file, norm is None, repeated, varied)
     except BaseException:
         os.close(file)
         raise
@@ -156,7 +159,15 @@ def _unnamed() -> int:
         return os.dup(file.fileno())
 
 
-def _write(connection: Any, type_: Type, query: str, file: int, counted: bool, repeated: str | None) -> tuple[int, int]:
+def _write(
+    connection: Any,
+    type_: Type,
+    query: str,
+    file: int,
+    counted: bool,
+    repeated: str | None,
+    varied: frozenset[str],
+) -> tuple[int, int]:
     """Make the table; how many records it has, and how many rows they are, where weights are numbers of rows."""
     with tempfile.TemporaryDirectory(prefix="wpinq-") as folder:
         os.write(file, _empty_database())
@@ -165,7 +176,7 @@ def _write(connection: Any, type_: Type, query: str, file: int, counted: bool, r
         os.symlink(f"/dev/fd/{file}", link)
         connection.execute(f"ATTACH {quoted(link)} AS holding (RECOVERY_MODE no_wal_writes)")
         try:
-            connection.execute(f"CREATE TABLE holding.held ({_columns(type_)})")
+            connection.execute(f"CREATE TABLE holding.held ({_columns(type_, varied)})")
             connection.execute(f"INSERT INTO holding.held {query}")
             if repeated is not None:
                 merge(connection, "holding.held", column_names(type_), repeated)
@@ -177,11 +188,11 @@ def _write(connection: Any, type_: Type, query: str, file: int, counted: bool, r
             cleanly(connection, "DETACH holding")
 
 
-def _columns(type_: Type) -> str:
-    """The columns of the table, with their types."""
+def _columns(type_: Type, varied: frozenset[str]) -> str:
+    """The columns of the table, with their types, and which of them are held as they are."""
     columns = zip([*column_names(type_), "w"], [*column_types(type_), "DOUBLE"], strict=True)
-    plain = dict.fromkeys(_NUMBERS, " USING COMPRESSION uncompressed")
-    return ", ".join(f"{name} {kind}{plain.get(kind, '')}" for name, kind in columns)
+    plain = " USING COMPRESSION uncompressed"
+    return ", ".join(f"{name} {kind}{plain if kind in _NUMBERS or name in varied else ''}" for name, kind in columns)
 
 
 def cleanly(connection: Any, statement: str) -> None:

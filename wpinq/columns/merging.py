@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from wpinq.columns.flat import column_names, column_types
 from wpinq.columns.python_rows import LOADING
+from wpinq.expr.types import Type
 
 AT_ONCE = 2**23
 """About how many hashes are sorted at a time: 64 MB of them."""
@@ -23,6 +25,9 @@ LOOKED_AT = 2**14
 _OFTEN = 1 / 8
 """The share of rows with a hash in common from which on all rows are grouped."""
 
+_VARIED = 1 / 2
+"""The share of different ones among a column's first texts from which on no repeats are looked for."""
+
 _SUSPECTS = "suspects"
 _TAKEN = "taken"
 
@@ -32,6 +37,23 @@ def repeats_often(connection: Any, rows: str, names: Sequence[str]) -> bool:
     first = f"SELECT {_hash(names)} AS h FROM (SELECT * FROM ({rows}) LIMIT {LOOKED_AT})"
     ((count, distinct),) = connection.execute(f"SELECT count(*), count(DISTINCT h) FROM ({first})").fetchall()
     return bool(count < LOOKED_AT or count - distinct > _OFTEN * count)
+
+
+def varied_texts(connection: Any, rows: str, type_: Type) -> frozenset[str]:
+    """The columns of text that hardly repeat in the first rows of a query, if there are so many.
+
+    Looking for repeats to write less of them takes most of the time of protecting such a column.
+    """
+    columns = zip(column_names(type_), column_types(type_), strict=True)
+    texts = [name for name, kind in columns if kind == "VARCHAR"]
+    if not texts:
+        return frozenset()
+    distinct = ", ".join(f"count(DISTINCT {name})" for name in texts)
+    first = f"SELECT * FROM ({rows}) LIMIT {LOOKED_AT}"
+    ((count, *found),) = connection.execute(f"SELECT count(*), {distinct} FROM ({first})").fetchall()
+    return frozenset(
+        name for name, values in zip(texts, found, strict=True) if values > _VARIED * max(count, LOOKED_AT)
+    )
 
 
 def merge(connection: Any, table: str, names: Sequence[str], weight: str) -> None:
@@ -61,7 +83,7 @@ def merge(connection: Any, table: str, names: Sequence[str], weight: str) -> Non
     if rows > _OFTEN * count:
         _group(connection, table, names, weight, "TRUE")
     elif rows:
-        connection.register(LOADING, {"h": np.unique(np.concatenate(shared))})
+        connection.register(LOADING, {"h": np.concatenate(shared)})
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {_SUSPECTS} AS SELECT h FROM {LOADING}")
         connection.unregister(LOADING)
         _group(connection, table, names, weight, f"{_hash(names)} IN (SELECT h FROM {_SUSPECTS})")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wpinq.commands.arguments import pairs
+from wpinq.commands.arguments import add_parameters, load_program, pairs
 from wpinq.kernel.charge import budget_to_nano, from_nano
 from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.ledger_history import Entry
 from wpinq.kernel.ledger_tables import Account
+from wpinq.measure.bill import bill
 from wpinq.measure.delta_reading import NO_PROMISE, parse_delta
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
+from wpinq.measure.measurement import Measurement
 
 
 def add_parser(commands: Any) -> None:
@@ -24,6 +27,9 @@ def add_parser(commands: Any) -> None:
     made.add_argument("--history", action="store_true", help="list every entry")
     made.add_argument("--verify", action="store_true", help="check the ledger's hash chain and sums first")
     made.add_argument("--delta", metavar="DELTA", help="print beside it what the history spent, read at a delta")
+    asked = "print how many more releases of each measurement of a text program, and of all together, the budgets cover"
+    made.add_argument("--program", type=Path, metavar="PROGRAM.wpq", help=asked)
+    add_parameters(made)
     made.add_argument("--json", action="store_true", help="print as JSON")
     made.set_defaults(command=run)
 
@@ -32,6 +38,7 @@ def run(options: argparse.Namespace) -> None:
     """The command."""
     budgets = {name: budget_to_nano(parse_epsilon(text)) for name, text in pairs(options.set, "--set").items()}
     delta = None if options.delta is None else parse_delta(options.delta)
+    measurements = {} if options.program is None else load_program(options).measurements
     with Ledger(options.ledger, create=False) as ledger:
         if options.verify:
             ledger.verify()
@@ -41,11 +48,14 @@ def run(options: argparse.Namespace) -> None:
         payers = [account.name for account in accounts if "/" not in account.name]
         readings = {} if delta is None else {name: ledger.spent_at(name, delta) for name in payers}
         history = [entry for entry in ledger.entries() if entry.kind != "answers"] if options.history else []
+    more = _more(measurements, accounts)
     if options.json:
         shown: dict[str, Any] = {"accounts": list(map(_account, accounts)), "history": list(map(_entry, history))}
         if delta is not None:
             spent = {name: str(epsilon) for name, epsilon in readings.items()}
             shown["reading"] = {"delta": str(delta), "spent": spent, "note": NO_PROMISE}
+        if more:
+            shown["more"] = more
         print(json.dumps(shown, indent=1))
         return
     if not accounts:
@@ -64,11 +74,20 @@ def run(options: argparse.Namespace) -> None:
             print(f"  read at delta {format_epsilon(delta)}: {format_epsilon(readings[account.name])}")
     if readings:
         print(NO_PROMISE)
+    for name, times in more.items():
+        print(f"enough for {times} more of {name}")
     for entry in history:
         amount = format_epsilon(from_nano(entry.amount))
         print(f"  {entry.sequence} {entry.time} {entry.kind} {entry.source} {amount} {entry.description}".rstrip())
     if options.verify:
         print("The ledger is whole: its hash chain and its sums hold.")
+
+
+def _more(measurements: Mapping[str, Measurement], accounts: Sequence[Account]) -> dict[str, int]:
+    """How many more releases of each, and of all as one, what is left covers; for nothing what is stored already."""
+    left = {account.name: from_nano(account.remaining) for account in accounts}
+    more = {name: bill(measurement).times(left) for name, measurement in measurements.items()}
+    return {**more, "all together": bill(measurements).times(left)} if len(more) > 1 else more
 
 
 def _account(account: Account) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from wpinq.commands.arguments import add_engine, add_parameters, load_program
 from wpinq.display.explanation import explain_plan
+from wpinq.measure.accuracy import accuracy
 from wpinq.measure.bill import Bill
 
 
@@ -17,6 +18,15 @@ def add_parser(commands: Any) -> None:
     made.add_argument("program", type=Path, metavar="PROGRAM.wpq")
     add_parameters(made)
     add_engine(made)
+    told = "add a table: how exact each release will be; so do the options below"
+    made.add_argument("--accuracy", action="store_true", help=told)
+    share = "of an interval, between 0 and 1 (default 0.95)"
+    made.add_argument("--confidence", type=float, default=0.95, metavar="SHARE", help=share)
+    wanted = "tell the epsilon at which answers are no further off"
+    made.add_argument("--half-width", type=float, metavar="NUMBER", help=wanted)
+    made.add_argument("--count", type=float, metavar="NUMBER", help="state how many records an average is over")
+    width = "state the most common neighbours of two vertices, or for stars the highest degree"
+    made.add_argument("--width", type=float, metavar="NUMBER", help=width)
     made.set_defaults(command=run)
 
 
@@ -30,6 +40,9 @@ def run(options: argparse.Namespace) -> None:
         print()
     if program.measurements:
         print(f"The bill of all, released together:\n{Bill(program.measurements)}")
+        if options.accuracy or (options.half_width, options.count, options.width) != (None, None, None):
+            stated = {"half_width": options.half_width, "count": options.count, "width": options.width}
+            print(f"\nHow exact:\n{accuracy(program.measurements, options.confidence, **stated)}")
         return
     for name, query in program.queries.items():
         print(f"== {name}\n\n{explain_plan(query.plan, engine=options.engine)}\n")

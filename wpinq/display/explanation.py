@@ -11,10 +11,13 @@ from wpinq.engines.contract import DEFAULT_ENGINE, gap
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.printing import show, write_public
 from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.kinds import WEIGHT, Kind, kind_of_weights
 from wpinq.measure.laws import half_width
+from wpinq.measure.measurement import Choose, Clamped, GeometricCount, NoisyAverage, NoisyCount
+from wpinq.measure.scales import lattice_scale
 from wpinq.measure.sink import Sink
 from wpinq.measure.subgraph_counts import SubgraphCount
-from wpinq.plan.certify import certify
+from wpinq.plan.certify import Certificate, certify
 from wpinq.plan.demand import charges
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source
@@ -36,13 +39,13 @@ def explain_plan(
     plan : Node
         What to explain.
     epsilon : Fraction, optional
-        The epsilon of a NoisyCount; without it the noise is given per unit of 1/ε.
+        The epsilon of the release; without it the noise of a NoisyCount is given per unit of 1/ε.
     reading : str
         How to read its weights, where that is known.
     engine : str
         The engine that would run it; where it cannot, what to do is said.
     sink : Sink, optional
-        How it is to be released. A count of subgraphs is explained as one, all else as a NoisyCount.
+        How it is to be released: as a NoisyCount unless given.
     """
     rows, missing = list(_tree(plan)), gap(plan, engine)
     left = min(COLUMN_LIMIT, max(len(row[0]) for row in rows))
@@ -51,7 +54,9 @@ def explain_plan(
     if isinstance(sink, SubgraphCount) and epsilon is not None:
         told = list(explain_count(plan, epsilon, sink))
     else:
-        told = [*_costs(plan, epsilon), *_accuracy(plan, epsilon), "", *_how_to_read(reading)]
+        told = [*_costs(plan, epsilon), *_accuracy(plan, epsilon, sink), ""]
+    kind = kind_of_weights(plan) if sink is None else sink.kind(plan)
+    told += _how_to_read(kind, reading)
     return "\n".join(
         [
             *lines,
@@ -140,8 +145,9 @@ def _costs(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
             yield f"The account {account} pays for {', '.join(sorted(names))}, in sum: {total}{cost}."
 
 
-def _accuracy(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
-    widening = 1 + certify(plan).slack()
+def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink | None) -> Iterator[str]:
+    certificate = certify(plan)
+    widening = 1 + certificate.slack(exact=isinstance(sink, GeometricCount))
     if widening > 2**1000:
         yield "The slack for floating-point error exceeds any useful noise: no budget covers this plan."
         return
@@ -150,19 +156,46 @@ def _accuracy(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
         yield f"NoisyCount(epsilon) adds Laplace noise of scale {per_unit:.9g}/epsilon to every weight,"
         yield f"so 95 % of answers lie within {half_width(per_unit, 0.95):.4g}/epsilon of the weight."
     else:
-        scale = per_unit / float(epsilon)
-        yield f"NoisyCount({format_epsilon(epsilon)}) adds Laplace noise of scale {scale:.9g} to every weight,"
-        yield f"so 95 % of answers lie within {half_width(scale, 0.95):.4g} of the weight."
+        yield from _of_sink(certificate, sink or NoisyCount(), epsilon, per_unit / float(epsilon))
     yield f"Of that scale, a share of {float(widening - 1):.2g} covers floating-point error."
-    domain = certify(plan).domain
+    if isinstance(sink, Choose):
+        return
+    domain = certificate.domain
     if domain is None:
         yield "Keys: give them with over=..., or ask a Release one by one."
     else:
         yield f"Keys: {len(domain)}, known from the query itself."
 
 
-def _how_to_read(reading: str) -> Iterator[str]:
-    yield "Results are weights, not counts: what one record leaves at each step depends on how many it meets there."
+def _of_sink(certificate: Certificate, sink: Sink, epsilon: Fraction, scale: float) -> Iterator[str]:
+    """What one sink makes of weights that Laplace noise of some scale would cover."""
+    said = f"{sink.name}({format_epsilon(epsilon)})"
+    if isinstance(sink, Choose):
+        scale *= float(sink.score_range)
+        by = "their weight" if sink.quantile is None else f"how near they come to the quantile {sink.quantile}"
+        yield f"{said} releases no number: it picks one of the keys, by {by}, with noise of scale {scale:.9g},"
+        # the largest of n exponential noises is below scale x ln(n / 0.05) with probability 95 %
+        yield f"so 95 % of choices among n keys score within {scale:.4g} x ln(20 n) of the best."
+    elif isinstance(sink, NoisyAverage):
+        yield f"{said} adds Laplace noise of scale {scale:.9g} to a sum and to a count, each of half the weight,"
+        yield "and gives their ratio: the more weight there is, the nearer it is to the average."
+    elif isinstance(sink, Clamped):
+        scale *= float(sink.factor)
+        yield f"{said} adds Laplace noise of scale {scale:.9g} to the sum of the clamped values,"
+        yield f"so 95 % of answers lie within {half_width(scale, 0.95):.4g} of it."
+    elif isinstance(sink, GeometricCount):
+        scale = lattice_scale(certificate, epsilon) * float(sink.step)
+        yield f"{said} adds double-geometric noise of scale {scale:.9g}, multiples of {sink.step}, to every weight,"
+        yield f"so 95 % of answers lie within {sink.half_width(scale, 0.95):.4g} of the weight."
+    else:
+        yield f"{said} adds Laplace noise of scale {scale:.9g} to every weight,"
+        yield f"so 95 % of answers lie within {half_width(scale, 0.95):.4g} of the weight."
+
+
+def _how_to_read(kind: Kind, reading: str) -> Iterator[str]:
+    yield f"Gives a {kind}."
+    if kind.name == WEIGHT:
+        yield "What one record leaves at each step depends on how many it meets there."
     yield "'weight left' is the most that a single record of weight 1 leaves when it is alone."
     if reading:
         yield f"Reading: {reading}"

@@ -15,7 +15,7 @@ from wpinq.expr.printing import write_value
 from wpinq.expr.types import TupleOf
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import format_epsilon
-from wpinq.measure.measurement import Choose, NoisyAverage
+from wpinq.measure.measurement import Choose
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,9 +29,9 @@ _MOST_CHARACTERS = 60
 def plot_answers(answers: Answers, confidence: float = 0.95, axes: Axes | None = None) -> Axes:
     """Every answer with its interval.
 
-    Numbers are placed at their value, other keys side by side in the order of `answers.keys`. The bars are
-    `value ± scale · ln(1/(1 − confidence))`, as `Answers.interval` gives them, each for itself: of many answers, a
-    share of 1 − confidence is expected to lie outside. The answers of an average are drawn as that one average.
+    Numbers are placed at their value, other keys side by side in the order of `answers.keys`. Points and bars are the
+    estimates and intervals of `Answers.rows`, each interval for itself: of many answers, a share of 1 − confidence is
+    expected to lie outside. The axis says what kind of number they are. What comes down to one number is one point.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def plot_answers(answers: Answers, confidence: float = 0.95, axes: Axes | None =
     >>> bits = wp.source("bits", bool)
     >>> answers = wp.simulate(bits.noisy_count(epsilon=1), {"bits": [True, True, False]}, seed=1)
     >>> plot_answers(answers).get_ylabel()
-    'noisy weight, 95 % interval'
+    'weight, not a count, 95 % interval'
     """
     if not isinstance(answers, Answers):
         raise AnswersError(
@@ -74,28 +74,30 @@ def plot_answers(answers: Answers, confidence: float = 0.95, axes: Axes | None =
         raise AnswersError("a choice among candidates has no interval to draw: show answers.value")
     if not len(answers):
         raise AnswersError("there are no answers to draw: release some keys with over=…")
-    half = sink.half_width(answers.scale, confidence)
-    if isinstance(sink, NoisyAverage):
-        keys: tuple[Any, ...] = ("average",)
-        values = np.array([answers.value])
-        low, high = answers.value_interval(confidence)
-        bars: Any = [[answers.value - low], [high - answers.value]]
-        labels = ["average"]
-    else:
-        keys, values, bars = answers.keys, answers.values, half
-        labels = [write_value(key) for key in keys]
+    rows = list(answers.rows(confidence))
+    values = np.array([row.estimate for row in rows])
+    keys: tuple[Any, ...] = (sink.noun,) if sink.single else answers.keys
+    labels = [sink.noun] if sink.single else [write_value(key) for key in keys]
+    ends = [(row.estimate - row.low, row.high - row.estimate) for row in rows if row.low is not None]
     drawn = axes_or_new(axes)
     numeric = all(type(key) in (int, float, Decimal) for key in keys)
     places = np.array(keys, dtype=np.float64) if numeric else np.arange(len(keys), dtype=np.float64)
-    if not isinstance(sink, NoisyAverage):
+    if not sink.single:
         drawn.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
-    name = f"{sink.name}({format_epsilon(answers.epsilon)})"
-    drawn.errorbar(places, values, yerr=bars, fmt="o", markersize=3, linewidth=1, label=name)
+    drawn.errorbar(
+        places,
+        values,
+        yerr=np.transpose(ends) if ends else None,
+        fmt="o",
+        markersize=3,
+        linewidth=1,
+        label=answers.measurement.description,
+    )
     if not numeric:
         _name_places(drawn, labels)
-    drawn.set_xlabel("" if isinstance(sink, NoisyAverage) else _key_name(answers))
-    quantity = {"NoisySum": "noisy sum", "NoisyAverage": "noisy average"}.get(sink.name, "noisy weight")
-    drawn.set_ylabel(f"{quantity}, {100 * confidence:.10g} % interval")
+    drawn.set_xlabel("" if sink.single else _key_name(answers))
+    told = f"{100 * confidence:.10g} % interval" if sink.has_interval else "no interval"
+    drawn.set_ylabel(f"{answers.kind.name}{f' ({sink.noun})' if sink.single else ''}, {told}")
     provenance(drawn, answers)
     return drawn
 

@@ -42,13 +42,11 @@ def answers_table(name: str, answers: Answers, rows: int = 20) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    estimate = _number(row.estimate) if isinstance(row.estimate, float) else write_value(row.estimate)
-    ends = "none" if row.low is None or row.high is None else f"{_number(row.low)} to {_number(row.high)}"
-    return (*map(write_value, row.key), estimate, ends, row.kind)
-
-
-def _number(number: float) -> str:
-    return f"{number:.0f}" if number.is_integer() else f"{number:.2f}"  # whole numbers: drawn from integers
+    if not isinstance(row.estimate, float):
+        return (*map(write_value, row.key), write_value(row.estimate), "none", row.kind)
+    digits = 0 if row.estimate.is_integer() else 2  # whole numbers: drawn from integers
+    ends = "none" if row.low is None else f"{row.low:.{digits}f} to {row.high:.{digits}f}"
+    return (*map(write_value, row.key), f"{row.estimate:.{digits}f}", ends, row.kind)
 
 
 def _aligned(cells: tuple[str, ...], widths: list[int], right: tuple[int, ...]) -> str:

@@ -63,6 +63,10 @@ class Engine(ABC):
         """Get ready before the first evaluation, so that what is wrong with the options shows."""
         return None
 
+    def rehearse(self, root: Node) -> None:
+        """Raise PlanError for a plan that would fail here on no data at all, where `check` cannot tell."""
+        return
+
     @contextlib.contextmanager
     def together(self, roots: Sequence[Node]) -> Iterator[None]:
         """While it is open, these plans are to be evaluated, each once, in any order.

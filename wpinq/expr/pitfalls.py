@@ -1,7 +1,10 @@
-"""Warnings about the few things that Python does to a symbol without asking it.
+"""Warnings about the few things that Python does to a symbol without asking it, and about pieces taken backwards.
 
 `e.x is None`, `isinstance(e, …)` and `e.x in (…)`-like tests on identity give an ordinary bool while the lambda
 is traced, and so vanish silently from the query. Where the source of the lambda can be read, we look for them.
+
+A lambda of two parameters over pieces, as Shave makes them, takes the record first and its index second. The paper's
+listing of nodes has them the other way around; where nodes are numbers, it runs and answers nonsense.
 """
 
 from __future__ import annotations
@@ -12,10 +15,12 @@ import inspect
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from wpinq.errors import WpinqWarning
+from wpinq.errors import ExpressionError, WpinqWarning
+from wpinq.expr.nodes import Call, Constant, Expr, walk
+from wpinq.expr.types import INT, TupleOf
 
 SOURCE_LIMIT = 1000
 """How many characters of a lambda are searched; beyond it the warning is a general one."""
@@ -36,6 +41,39 @@ def warn_about(function: Callable[..., Any]) -> None:
     found = dict.fromkeys(message for tree in _sources(function) for message in _traps_in(tree))
     for message in found or (_GENERAL,):
         warnings.warn(message, WpinqWarning, stacklevel=4)
+
+
+PIECE = ("record", "index")
+"""The fields of a piece of Shave, in order."""
+_INDICES = frozenset({"i", "j", "idx", "index"})
+_SWAPPED = (
+    "over pieces of Shave, the first parameter is the record and the second its index, so `{}` is the record here{}: "
+    "write the parameters as (x, i), or take the piece whole and ask for p.record and p.index"
+)
+
+
+def refuse_swapped(names: Sequence[str], type_: TupleOf) -> None:
+    """Refuse a lambda over pieces that calls the record an index, and the index something else."""
+    if type_.names == PIECE and len(names) == 2 and names[0] in _INDICES and names[1] not in _INDICES:
+        raise ExpressionError(_SWAPPED.format(names[0], ""))
+
+
+def warn_of_swapped(names: Sequence[str], type_: TupleOf, fields: Sequence[Expr], body: Expr) -> None:
+    """Warn of a lambda over pieces that compares the record with a number, and does not look at the index."""
+    if type_.names != PIECE or names[1] in _INDICES or type_.elements[0] != INT:
+        return
+    record, index = fields
+    parts = list(walk(body))
+    compared = any(
+        isinstance(part, Call)
+        and part.name in ("equal", "less")
+        and record in part.arguments
+        and any(isinstance(side, Constant) for side in part.arguments)
+        for part in parts
+    )
+    if compared and index not in parts:
+        told = _SWAPPED.format(names[0], ", and compared with a number; if the index is meant")
+        warnings.warn(told, WpinqWarning, stacklevel=4)
 
 
 def _mentions_trap(code: Any) -> bool:

@@ -16,7 +16,7 @@ from wpinq.errors import ExpressionError
 from wpinq.expr import build, catalogue
 from wpinq.expr.binding import NESTING_LIMIT
 from wpinq.expr.nodes import Expr, Lambda, Variable, make_lambda
-from wpinq.expr.pitfalls import warn_about
+from wpinq.expr.pitfalls import refuse_swapped, warn_about, warn_of_swapped
 from wpinq.expr.printing import show
 from wpinq.expr.types import STR, TYPE_DEPTH_LIMIT, TupleOf, Type
 
@@ -212,6 +212,7 @@ def trace(function: UserFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
         (type_,) = types
         if not isinstance(type_, TupleOf) or len(type_.elements) != len(names):
             raise ExpressionError(f"a lambda of {len(names)} parameters needs a record of as many fields, not {type_}")
+        refuse_swapped(names, type_)
         whole = Variable(type_, level, "record")
         variables: tuple[Variable, ...] = (whole,)
         arguments = [build.field(whole, i) for i in range(len(names))]
@@ -227,6 +228,8 @@ def trace(function: UserFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
         body = lift(function(*(Symbol(argument) for argument in arguments)))
     finally:
         _level.reset(token)
+    if len(variables) < len(arguments) and isinstance(types[0], TupleOf):
+        warn_of_swapped(names, types[0], arguments, body)
     return make_lambda(variables, body, level)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from wpinq.expr.logical_values import UnfitValue as UnfitValue
@@ -27,6 +27,9 @@ from wpinq.expr.types import (
     TupleOf,
     Type,
 )
+
+_PLAIN = {bool, int, float, str, type(None)}
+"""The kinds of plain parts, subclasses not among them."""
 
 
 def normalize(value: object, type_: Type, logical: Callable[[Any, Logical], Value] = to_stored) -> Value:
@@ -104,6 +107,32 @@ def _check_stored(value: Any, type_: Logical) -> Value:
     return fit(normalize(value, type_.stored), type_)
 
 
+def normalize_all(values: Sequence[Any], type_: Type, check: Callable[[object, Type], Value]) -> list[Value] | None:
+    """The canonical forms of many values, column by column, each different part looked at once: keys repeat few parts.
+
+    None where that cannot be told: where parts are of several kinds (1, 1.0 and True are equal), not plain, or unfit.
+    """
+    kinds = set(map(type, values))
+    if kinds == {tuple} and isinstance(type_, TupleOf):
+        width = len(type_.elements)
+        if set(map(len, values)) != {width} or not width:
+            return None
+        found = []
+        for place, element in enumerate(type_.elements):
+            checked = normalize_all([value[place] for value in values], element, check)
+            if checked is None:
+                return None
+            found.append(checked)
+        return list(zip(*found, strict=True))
+    if len(kinds - {type(None)}) != 1 or not kinds <= _PLAIN:
+        return None
+    try:
+        known = {value: check(value, type_) for value in set(values)}
+    except UnfitValue:
+        return None
+    return list(map(known.__getitem__, values))
+
+
 def order_key(value: Value) -> tuple[Any, ...]:
     """The key that sorts values of one type in canonical order: null first, then by value, then by position."""
     if value is None:
@@ -124,11 +153,30 @@ def canonical_bytes(value: Value, type_: Type) -> bytes:
     return b"".join(parts)
 
 
+def canonical_bytes_of(values: Sequence[Value], type_: Type) -> list[bytes]:
+    """What `canonical_bytes` gives of each of many canonical values; each different part is written once."""
+    if isinstance(type_, ListOf):
+        return [canonical_bytes(value, type_) for value in values]
+    if isinstance(type_, TupleOf) and type_.elements and values and None not in values:
+        columns = [
+            canonical_bytes_of([value[place] for value in values], element)
+            for place, element in enumerate(type_.elements)
+        ]
+        head = _tuple_head(type_)
+        return [head + b"".join(parts) for parts in zip(*columns, strict=True)]
+    known = {value: canonical_bytes(value, type_) for value in set(values)}
+    return list(map(known.__getitem__, values))
+
+
+def _tuple_head(type_: TupleOf) -> bytes:
+    return b"t" + struct.pack(">I", len(type_.elements))
+
+
 def _write(value: Value, type_: Type, parts: list[bytes]) -> None:
     if value is None:
         parts.append(b"n")
     elif isinstance(type_, TupleOf):
-        parts.append(b"t" + struct.pack(">I", len(type_.elements)))
+        parts.append(_tuple_head(type_))
         for item, element in zip(value, type_.elements, strict=True):
             _write(item, element, parts)
     elif isinstance(type_, ListOf):

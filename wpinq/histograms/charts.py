@@ -24,6 +24,7 @@ from wpinq.histograms.strategies.linear import LinearStrategy
 from wpinq.histograms.workload import Ranges
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
+from wpinq.measure.kinds import COUNT, RESCALED, WEIGHT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,9 +73,10 @@ def plot_estimate(
     if true_counts is not None:
         drawn.stairs(true_counts, edges, baseline=None, color="0.3", linewidth=1, label="truth (public data)")
     drawn.stairs(counts, edges, baseline=None, color="tab:blue", linewidth=1.5, label="estimate")
-    drawn.set(xlabel="bin", ylabel="count")
     drawn.legend()
     provenance(drawn, answers)
+    known = answers is None or answers.kind.name in (COUNT, RESCALED)
+    drawn.set(xlabel="bin", ylabel="count" if known else WEIGHT)
     return drawn
 
 

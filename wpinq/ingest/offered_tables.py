@@ -7,6 +7,7 @@ objects, or of a kind that DuckDB does not read, is checked value by value in Py
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +24,7 @@ from wpinq.ingest.scan import STAGED, Scan, in_order
 from wpinq.ingest.typed_columns import PLAIN_KINDS, Layout
 
 _OFFERED = "offered"
+_FIRST = "first_rows"
 _PIECE = 100_000
 
 
@@ -48,6 +50,8 @@ class _Table:
         Another of these with the same rows, which costs as much as the first.
     small : bool
         Whether it is in memory.
+    first : callable, optional
+        The first rows of what was offered last, read on the way; None where there are none.
     """
 
     what: str
@@ -58,6 +62,7 @@ class _Table:
     once: bool = False
     again: Callable[[], Any] | None = None
     small: bool = True
+    first: Callable[[], Any] | None = None
 
 
 class _Stream:
@@ -109,6 +114,10 @@ def _native(connection: Any, table: _Table, layout: Layout, stack: contextlib.Ex
     fields = [of_column(*column) for column in zip(columns, types, layout.types, strict=True)]
     labels = [layout.label(i) + (table.notes[i] if table.notes else "") for i in range(len(names))]
     scan = Scan.of_fields(table.what, source, fields, labels, small=table.small, looks=table.small)
+    first = table.first() if table.first is not None else None
+    if first is not None:
+        connection.register(_FIRST, first)
+        scan.first_rows = source.replace(_OFFERED, _FIRST, 1)
     if table.again is not None:
         unread = replace(table, offered=table.again, again=None)
         scan.places, scan.anew = False, lambda: _native(connection, unread, layout, stack)
@@ -124,6 +133,7 @@ def _unregister(connection: Any) -> None:
 
     with contextlib.suppress(duckdb.Error):  # where the database is broken, and goes with all that is in it
         connection.unregister(_OFFERED)
+        connection.unregister(_FIRST)
 
 
 def _unsupported(data: object) -> SourceRejected:
@@ -284,19 +294,31 @@ def _duckdb(data: Any, layout: Layout) -> _Table:
     _check_free(data)
     picked = data.project(", ".join(columns))
     try:
-        import pyarrow  # noqa: F401 - without it there is a stream, which is computed again for each look at its schema
-    except ImportError:
+        import pyarrow
+    except ImportError:  # then there is a stream, which is computed again for each look at its schema
         return _Table(what, _Stream(picked), small=False)
 
     reading: list[Any] = []
+    first: list[Any] = []
 
     def rows() -> Any:
+        first.clear()
         while reading:
             reading.pop().close()  # a connection has one result at a time
-        reading.append(picked.to_arrow_reader(_PIECE))
-        return reading[0]
+        reading.append(reader := picked.to_arrow_reader(_PIECE))
+        try:
+            first.append(reader.read_next_batch())
+        except StopIteration:  # there are none
+            pass
+        except (OSError, pyarrow.ArrowException):  # to fail anew in the scan, never to go on behind what failed
+            reading[0].close()
+            reading[0] = reader = picked.to_arrow_reader(_PIECE)
+        return pyarrow.RecordBatchReader.from_batches(reader.schema, itertools.chain(first, reader))
 
-    return _Table(what, rows, once=True, again=rows, small=False)
+    def looked_at() -> Any:
+        return pyarrow.Table.from_batches(first) if first else None
+
+    return _Table(what, rows, once=True, again=rows, small=False, first=looked_at)
 
 
 def _check_free(relation: Any) -> None:

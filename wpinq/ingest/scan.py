@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from wpinq.columns.flat import column_names
 from wpinq.columns.held import HeldColumns, cleanly, hold
-from wpinq.columns.merging import repeats_often
+from wpinq.columns.merging import repeats_often, varied_texts
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import UNFIT, Canonical, Unfit, any_of
@@ -45,6 +45,8 @@ class Scan:
         Whether it is known that they fit into memory.
     looks : bool
         Whether the first rows can be looked at without computing others.
+    first_rows : str
+        Where first rows stand to be looked at, as `source`, if not there.
     number : str
         The position of a row from 0, as SQL.
     places : bool
@@ -74,6 +76,7 @@ class Scan:
     checked: Sequence[str] = ()
     small: bool = True
     looks: bool = True
+    first_rows: str = ""
     number: str = "row_number() OVER () - 1"
     places: bool = True
     found: Tally = field(default_factory=Tally)
@@ -111,11 +114,11 @@ class Scan:
             "1::DOUBLE" if self.repeats == "drop" else "CASE WHEN count(*) > 1 THEN error('twice') ELSE 1::DOUBLE END"
         )
 
-    def rows(self) -> str:
+    def rows(self, source: str = "") -> str:
         """The query of the records, one a row of the source; an unfit row ends it with an error."""
         if self.checked:
-            return f"SELECT {_named(self.checked)} FROM {self.source}"
-        return f"SELECT {self.records} FROM {self.source} {self.fit}"
+            return f"SELECT {_named(self.checked)} FROM {source or self.source}"
+        return f"SELECT {self.records} FROM {source or self.source} {self.fit}"
 
     def numbered(self) -> str:
         """The query of the positions and the records."""
@@ -184,7 +187,10 @@ def _held(connection: Any, scan: Scan, type_: Type, dataset: Callable[[str], str
     elif scan.norm is None:
         rows = scan.rows()
         if not (scan.looks and repeats_often(connection, rows, column_names(type_))):
-            return hold(connection, type_, f"SELECT {names}, 1 AS w FROM ({rows})", scan.small, repeated=scan.weight)
+            first = scan.rows(scan.first_rows) if scan.looks or scan.first_rows else None
+            varied = frozenset[str]() if first is None else varied_texts(connection, first, type_)
+            rows = f"SELECT {names}, 1 AS w FROM ({rows})"
+            return hold(connection, type_, rows, scan.small, repeated=scan.weight, varied=varied)
         query = f"SELECT {names}, {scan.weight} AS w FROM ({rows}) GROUP BY {names}"
     else:
         query = f"SELECT {names}, w FROM {scan.source} WHERE w <> 0"

@@ -12,6 +12,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from types import TracebackType
 
 from wpinq.errors import LedgerError
@@ -112,12 +113,15 @@ class Ledger:
             As `open_account`.
         """
         declared = [_declared(**each) for each in terms]
-        with self._file.writing() as connection:
+
+        def opened(connection: sqlite3.Connection) -> tuple[Account, ...]:
             if refuse is not None:
                 refuse(tables.all_accounts(connection))
             if any("/" in account.name for account in declared):
                 ledger_schema.mark_shared(connection)
             return tuple(_opened(connection, account) for account in declared)
+
+        return self._file.write(opened)
 
     def check_account(self, name: str, *, schema: str, unit: str, unit_weight: Fraction, budget: int) -> None:
         """Refuse what `open_account` would refuse, and write nothing.
@@ -131,8 +135,7 @@ class Ledger:
             As `open_account`.
         """
         declared = _declared(name, schema, unit, unit_weight, budget)
-        with self._file.reading() as connection:
-            known = tables.find_account(connection, name)
+        known = self._file.read(lambda connection: tables.find_account(connection, name))
         if known is not None:
             _same(known, declared)
 
@@ -156,7 +159,8 @@ class Ledger:
             When there is no such account, or more than `budget` is spent.
         """
         tables.check_budget(name, budget)
-        with self._file.writing() as connection:
+
+        def changed(connection: sqlite3.Connection) -> Account:
             known = tables.get_account(connection, name)
             if "/" in name:
                 raise LedgerError(f"{name!r} is a table of an account and pays nothing: set the budget of the account")
@@ -168,15 +172,15 @@ class Ledger:
             ledger_history.append(connection, "set budget", name, budget, {"previous": known.budget})
             return tables.get_account(connection, name)
 
+        return self._file.write(changed)
+
     def account(self, name: str) -> Account:
         """The account of a source. Raises LedgerError when there is none."""
-        with self._file.reading() as connection:
-            return tables.get_account(connection, name)
+        return self._file.read(lambda connection: tables.get_account(connection, name))
 
     def accounts(self) -> tuple[Account, ...]:
         """All accounts, by name."""
-        with self._file.reading() as connection:
-            return tables.all_accounts(connection)
+        return self._file.read(tables.all_accounts)
 
     def debit(self, measurements: Mapping[str, str], price: Price) -> frozenset[str]:
         """Pay, in one transaction, for the measurements that were never paid for.
@@ -204,7 +208,8 @@ class Ledger:
         for digest, description in measurements.items():
             tables.check_text("the digest of a measurement", digest)
             tables.check_text("the description of a measurement", description)
-        with self._file.writing() as connection:
+
+        def debited(connection: sqlite3.Connection) -> frozenset[str]:
             new = frozenset(measurements) - tables.measurement_ids(connection, measurements).keys()
             if not new:
                 return new
@@ -217,6 +222,8 @@ class Ledger:
                 releases = ledger_releases.recorded(pricing.terms, name)
                 ledger_history.append(connection, "debit", name, charge, content | releases)
             return new
+
+        return self._file.write(debited)
 
     def spent_at(self, name: str, delta: Fraction) -> Fraction:
         """What an account spent, read at a δ: see `measure.delta_reading`. What is enforced is the pure sum.
@@ -233,15 +240,15 @@ class Ledger:
         LedgerError
             When there is no such account, or an entry records what no debit can have recorded.
         """
-        with self._file.snapshot() as connection:
-            spent = tables.get_account(connection, name).spent
-            history = ledger_history.charged(connection, name)
+        spent, history = self._file.snapshot(
+            lambda connection: (tables.get_account(connection, name).spent, ledger_history.charged(connection, name))
+        )
         return delta_reading.spent_at(delta, history, from_nano(spent))
 
     def paid(self, measurements: Iterable[str]) -> frozenset[str]:
         """Which of these digests were paid for, ever."""
-        with self._file.reading() as connection:
-            return frozenset(tables.measurement_ids(connection, list(measurements)))
+        digests = list(measurements)
+        return frozenset(self._file.read(lambda connection: tables.measurement_ids(connection, digests)))
 
     def answers(self, measurement: str, keys: Iterable[bytes] | None = None) -> dict[bytes, float]:
         """The stored answers of a measurement: for these keys, or all by increasing key.
@@ -262,7 +269,8 @@ class Ledger:
         wanted = None if keys is None else list(dict.fromkeys(keys))
         if wanted is not None and not all(type(key) is bytes for key in wanted):
             raise LedgerError("answers are kept for keys of bytes")
-        with self._file.reading() as connection:
+
+        def found(connection: sqlite3.Connection) -> dict[bytes, float]:
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None or not tables.has_answers(connection, identity):
                 return {}
@@ -271,7 +279,9 @@ class Ledger:
                 rows = connection.execute(query, (identity,)).fetchall()
                 return {key: tables.from_bytes(value) for key, value in rows}
             stored = tables.stored_answers(connection, identity, sorted(wanted))
-        return {key: tables.from_bytes(stored[key][0]) for key in wanted if key in stored}
+            return {key: tables.from_bytes(stored[key][0]) for key in wanted if key in stored}
+
+        return self._file.read(found)
 
     def store_answers(self, measurement: str, answers: Mapping[bytes, float]) -> dict[bytes, float]:
         """Store answers, durably, and return those that stand. Reveal these, never the ones passed in.
@@ -296,27 +306,31 @@ class Ledger:
         given = sorted(answers.items()) if all(type(key) is bytes for key in answers) else None
         if given is None or not all(isinstance(value, float) and math.isfinite(value) for _, value in given):
             raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
-        with self._file.writing() as connection:
+
+        def standing(connection: sqlite3.Connection) -> dict[bytes, float]:
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None:
                 raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
-            entry = ledger_history.last(connection)[0] + 1
+            last = ledger_history.last(connection)
+            entry = last[0] + 1
             offered = [(key, tables.to_bytes(value)) for key, value in given]
-            standing, ours = {key: float(value) for key, value in answers.items()}, offered
+            stored, ours = {key: float(value) for key, value in answers.items()}, offered
             if tables.insert_answers(connection, identity, entry, offered) < len(offered):
                 found = tables.stored_answers(connection, identity, [key for key, _ in offered])
-                standing = {key: tables.from_bytes(found[key][0]) for key in answers}
+                stored = {key: tables.from_bytes(found[key][0]) for key in answers}
                 ours = [(key, value) for key, (value, by) in sorted(found.items()) if by == entry]
             if ours:
-                ledger_history.append(connection, "answers", "", 0, ledger_history.summary(measurement, ours))
-        return standing
+                said = ledger_history.summary(measurement, ours)
+                ledger_history.append(connection, ledger_history.ANSWERS, "", 0, said, last)
+            return stored
+
+        return self._file.write(standing)
 
     def entries(self) -> Iterator[Entry]:
         """The history, from the first entry on, as far as it goes when the iteration gets there."""
         after = 0
         while True:
-            with self._file.reading() as connection:
-                page = ledger_history.page(connection, after)
+            page = self._file.read(partial(ledger_history.page, after=after))
             if not page:
                 return
             yield from page
@@ -335,9 +349,12 @@ class Ledger:
         No privacy cost. Who rewrites the whole file, or puts back an old copy, is found out only by comparing the
         hash of the last entry with one kept elsewhere.
         """
-        with self._file.snapshot() as connection:
+
+        def checked(connection: sqlite3.Connection) -> None:
             ledger_schema.check(connection, self._file.name)
             ledger_history.verify(connection, self._file.name)
+
+        self._file.snapshot(checked)
 
     def close(self) -> None:
         """Close the ledger. All that was spent and stored is durable already."""

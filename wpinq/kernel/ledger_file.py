@@ -16,13 +16,15 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeVar
 
 from wpinq.errors import LedgerError
 from wpinq.kernel import ledger_schema
 
 T = TypeVar("T")
+
+OnLedger = Callable[[sqlite3.Connection], T]
 
 PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
@@ -57,51 +59,59 @@ class LedgerFile:
         self._stranded = False
         with _registry_lock:
             _registry.add(self)
-        with self.reading():
-            self._create = False  # a ledger that vanishes later is not to come back with its budgets unspent
+        self.read(lambda connection: None)
+        self._create = False  # a ledger that vanishes later is not to come back with its budgets unspent
 
     @property
     def name(self) -> str:
         """What messages call it."""
         return "the in-memory ledger" if self._path is None else self._path
 
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, with the other threads kept out."""
-        with self._lock, self._explained():
-            yield self._ready()
+    # Work is handed over, and not done in a `with` block: Ctrl-C between two nested context managers would leave a
+    # transaction open, and the lock held, for as long as anybody has the traceback.
 
-    @contextlib.contextmanager
-    def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """The connection inside a read transaction: no writer is kept waiting, and none is seen."""
-        with self._transaction("BEGIN") as connection:
-            yield connection
+    def read(self, work: OnLedger[T]) -> T:
+        """What some work gives with the connection, with the other threads kept out."""
+        with self._lock:
+            try:
+                return work(self._ready())
+            except sqlite3.Error as error:
+                raise LedgerError(f"{self.name}: {self._explain(error)}") from error
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """The connection inside a write transaction: durable when the block ends, undone when it raises."""
-        with self._transaction("BEGIN IMMEDIATE") as connection:
+    def snapshot(self, work: OnLedger[T]) -> T:
+        """What it gives inside a read transaction: no writer is kept waiting, and none is seen."""
+        return self.read(lambda connection: self._transact(connection, "BEGIN", work))
+
+    def write(self, work: OnLedger[T]) -> T:
+        """What it gives inside a write transaction: durable when this returns, undone when it raises."""
+        return self.read(lambda connection: self._transact(connection, "BEGIN IMMEDIATE", self._there(work)))
+
+    def _there(self, work: OnLedger[T]) -> OnLedger[T]:
+        """Work on a file that is still where it was opened."""
+
+        def checked(connection: sqlite3.Connection) -> T:
             if self._path is not None and self._identity != _identity(self._path):
                 raise LedgerError(
                     f"{self._path} was removed or replaced while it was open, so a debit would be lost: "
                     "put the ledger back and open it again"
                 )
-            yield connection
+            return work(connection)
 
-    @contextlib.contextmanager
-    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with self.reading() as connection:
-            if connection.in_transaction:
-                raise LedgerError("the ledger is in the middle of a debit: a price must not use the ledger")
-            try:
-                patiently(lambda: connection.execute(begin))  # Ctrl-C may come once it has begun
-                yield connection
-                self._ready()
-                connection.execute("COMMIT")
-            except BaseException:
-                if not self._stranded and connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        return checked
+
+    def _transact(self, connection: sqlite3.Connection, begin: str, work: OnLedger[T]) -> T:
+        if connection.in_transaction:
+            raise LedgerError("the ledger is in the middle of a debit: a price must not use the ledger")
+        try:
+            patiently(lambda: connection.execute(begin))  # Ctrl-C may come once it has begun
+            done = work(connection)
+            self._ready()
+            connection.execute("COMMIT")
+            return done
+        except BaseException:
+            if not self._stranded and connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
 
     def close(self) -> None:
         """Close the file. Everything in it is durable already; closing twice is allowed."""
@@ -163,13 +173,6 @@ class LedgerFile:
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise LedgerError(f"{self._path} is on a file system without shared memory: keep it on a local disk")
-
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise LedgerError(f"{self.name}: {self._explain(error)}") from error
 
     def _explain(self, error: sqlite3.Error) -> str:
         code = _primary_code(error)

@@ -24,6 +24,8 @@ from wpinq.measure.delta_reading import Charged
 
 _START = bytes(32)
 
+ANSWERS = "answers"
+
 _FOLLOWING = {
     "accounts": "the account of {!r} is not what the entries add up to",
     "measurements": "the measurements are not those that the entries paid for",
@@ -79,14 +81,27 @@ def decimal_epsilon(nano: int) -> str:
     return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
 
 
-def append(connection: sqlite3.Connection, kind: str, source: str, amount: int, content: dict[str, Any]) -> None:
-    """Append an entry, and do to the tables what it says. The caller holds the write transaction."""
-    sequence, previous = last(connection)
-    moment = "" if kind == "answers" else datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    row = (sequence + 1, moment, kind, source, amount, text)
+def append(
+    connection: sqlite3.Connection,
+    kind: str,
+    source: str,
+    amount: int,
+    content: dict[str, Any],
+    after: tuple[int, bytes] | None = None,
+) -> None:
+    """Append an entry, and do to the tables what it says. The caller holds the write transaction.
+
+    `after` is the last entry, where it is known; what answers say is stored before their entry is written.
+    """
+    sequence, previous = after or last(connection)
+    moment = "" if kind == ANSWERS else datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    row = (sequence + 1, moment, kind, source, amount, _written(content))
     connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, _chain(previous, row)))
-    _carry_out(connection, sequence + 1, kind, source, amount, content)
+    if kind != ANSWERS:
+        _carry_out(connection, sequence + 1, kind, source, amount, content)
+
+
+_written = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def _carry_out(
@@ -105,10 +120,9 @@ def _carry_out(
     elif kind == "debit":
         ledger_releases.read(amount, content)
         changed = connection.execute("UPDATE accounts SET spent = spent + ? WHERE name = ?", (amount, source)).rowcount
-        connection.executemany(
-            "INSERT INTO parts (partition, part, entry, demand) VALUES (?, ?, ?, ?)",
-            [(partition, part, sequence, demand) for partition, part, demand in content["parts"]],
-        )
+        for partition, part, demand in content["parts"]:
+            row = (partition, part, sequence, demand)
+            connection.execute("INSERT INTO parts (partition, part, entry, demand) VALUES (?, ?, ?, ?)", row)
         # Of the entries of one debit, the first records its measurements: the others find them there.
         connection.executemany(
             "INSERT INTO measurements (id, digest) SELECT (SELECT coalesce(max(id), 0) + 1 FROM measurements), ?1 "
@@ -145,11 +159,8 @@ def charged(connection: sqlite3.Connection, account: str) -> list[Charged]:
 
 def summary(measurement: str, rows: Iterable[tuple[bytes, bytes]]) -> dict[str, Any]:
     """What an entry says of answers that it stored: how many, and SHA-256 over keys and values, by increasing key."""
-    count, running = 0, hashlib.sha256()
-    for key, value in rows:
-        count += 1
-        running.update(struct.pack(">Q", len(key)) + key + value)
-    return {"measurement": measurement, "count": count, "digest": running.hexdigest()}
+    written = [struct.pack(">Q", len(key)) + key + value for key, value in rows]
+    return {"measurement": measurement, "count": len(written), "digest": hashlib.sha256(b"".join(written)).hexdigest()}
 
 
 def _chain(previous: bytes, row: tuple[int, str, str, str, int, str]) -> bytes:

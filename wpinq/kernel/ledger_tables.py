@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sqlite3
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,6 +18,7 @@ from wpinq.kernel.ledger_schema import LIMIT
 
 _SELECT_ACCOUNT = "SELECT name, unit, unit_weight, schema, budget, spent FROM accounts"
 _DOUBLE = struct.Struct(">d")
+_UNFIT = re.compile("[\0\ud800-\udfff]")
 _CHUNK = 1000  # keys a query: far below SQLite's limit of 32,766 parameters
 
 
@@ -206,7 +208,7 @@ def _chunks(items: list[Any]) -> Iterator[tuple[str, list[Any]]]:
 
 def check_text(what: str, text: str) -> None:
     """Refuse what is not text, or what SQLite cannot keep as it is."""
-    if not isinstance(text, str) or not text or "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
+    if not isinstance(text, str) or not text or _UNFIT.search(text):
         raise LedgerError(f"{what} must be text, not empty, without NUL or lone surrogates")
 
 

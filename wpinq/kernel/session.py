@@ -21,7 +21,7 @@ from wpinq.columns.held import HeldColumns
 from wpinq.dataset import EngineDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
-from wpinq.expr.values import Value, canonical_bytes
+from wpinq.expr.values import Value, canonical_bytes_of
 from wpinq.ingest import read_source
 from wpinq.interrupts import interruptible
 from wpinq.kernel.accounts import accounts_of, check_single
@@ -229,6 +229,28 @@ class Session:
         """The epsilon that is left of a source's budget, or of an account's that several tables share."""
         return from_nano(self._account(source).remaining)
 
+    def affords(self, measurements: Measurement | Sequence[Measurement]) -> int:
+        """How many more releases of these measurements, together and anew each time, the budgets cover.
+
+        What the ledger holds already, and parts of partitions of which others paid for more, cost less than is reckoned
+        with here.
+
+        Notes
+        -----
+        Privacy cost: none.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> items = wp.source("items", int)
+        >>> with wp.Session() as session:
+        ...     session.protect(items, [1, 2, 3], budget=1)
+        ...     session.affords(items.noisy_count(epsilon=0.3))
+        3
+        """
+        cost = self.bill(measurements)
+        return cost.times({account: self.remaining(account) for account in cost})
+
     def spent(self, source: str, *, delta: object = None) -> Fraction:
         """The epsilon that was spent on a source, ever; on all its tables, where it shares an account.
 
@@ -317,9 +339,12 @@ class Session:
 
     def _check_engine(self, orders: Sequence[Order]) -> None:
         """Refuse what the engine cannot run while nothing is paid for; found from the plans, without data."""
-        for order in orders:
-            self._engine.check(order.measurement.plan)
+        plans = [order.measurement.plan for order in orders]
+        for plan in plans:
+            self._engine.check(plan)
         self._engine.open()
+        for plan in plans:
+            self._engine.rehearse(plan)
 
     def _debit(self, orders: Sequence[Order]) -> frozenset[str]:
         by_digest = {order.digest: order for order in orders}
@@ -349,7 +374,7 @@ class Session:
     def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
         self._check_open()
         type_, factor = order.measurement.key_type, float(order.measurement.sink.factor)
-        encoded = [canonical_bytes(key, type_) for key in keys]
+        encoded = canonical_bytes_of(keys, type_)
         stored = {} if new else self._ledger.answers(order.digest, encoded)
         missing = [(key, code) for key, code in zip(keys, encoded, strict=True) if code not in stored]
         if missing:
@@ -357,7 +382,8 @@ class Session:
             drawn = {code: number for (_, code), number in zip(missing, noisy, strict=True)}
             stored |= self._ledger.store_answers(order.digest, drawn)
         values = np.array([stored[code] for code in encoded]) * factor
-        return Answers(replace(order.measurement, domain=keys), order.scale * factor, values)
+        measurement = order.measurement if keys is order.measurement.domain else replace(order.measurement, domain=keys)
+        return Answers(measurement, order.scale * factor, values)
 
     def _choose(self, order: Order) -> Answers:
         domain = order.measurement.domain

@@ -245,7 +245,7 @@ class Answers:
             "epsilon": str(self.epsilon),
             "scale": self.scale,
             "reading": self.measurement.reading,
-            "kind": {"name": self.kind.name, "of": self.kind.of, "factor": str(self.kind.factor)},
+            "kind": {"name": self.kind.name, "of": self.kind.of, "factors": self._factors()},
             "plan": plan_to_json(self.plan),
             "keys": [value_to_json(key, self.measurement.key_type) for key in self.measurement.domain or ()],
             "values": [float(value) for value in self.values],
@@ -274,6 +274,13 @@ class Answers:
         shown = list(islice(self.rows(), _SHOWN + 1))
         lines += map(_line, shown[:_SHOWN])
         return "\n".join([*lines, *["  …"] * (len(shown) > _SHOWN), f"  {self.kind}"])
+
+    def _factors(self) -> str | list[str]:
+        """What weights are divided by for counts: one for all, or where it depends on the key one for each."""
+        kind = self.kind
+        if kind.form is None:
+            return str(kind.factor)
+        return [str(kind.at(key)[1]) for key in self.measurement.domain or ()]
 
     def _position(self, key: object) -> int:
         (known,) = check_domain([key], self.measurement.key_type)

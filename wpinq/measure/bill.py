@@ -64,6 +64,21 @@ class Bill(Mapping[str, Fraction]):
     def __len__(self) -> int:
         return len(self._costs)
 
+    def times(self, budgets: Mapping[str, Fraction]) -> int:
+        """How often these measurements, released anew each time, are paid for by what is left of budgets.
+
+        Each debit is rounded up to whole billionths, as a ledger counts. 0 where an account has no entry.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> items = wp.source("items", int)
+        >>> items.bill(epsilon="0.3").times({"items": Fraction(1)})
+        3
+        """
+        left = (math.floor(budgets.get(name, Fraction(0)) * NANO) for name in self)
+        return min((held // math.ceil(cost * NANO) for held, cost in zip(left, self.values(), strict=True)), default=0)
+
     def __repr__(self) -> str:
         return f"Bill({self._costs!r})"
 

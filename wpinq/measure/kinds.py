@@ -6,16 +6,39 @@ notation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from importlib import import_module
 
 from wpinq.expr.values import Value
 from wpinq.plan.certify import certify
-from wpinq.plan.counting import NoCount
-from wpinq.plan.node import Node
+from wpinq.plan.counting import Counted
+from wpinq.plan.node import Node, topological
+from wpinq.plan.operators import GroupBy, Join
 
 COUNT, RESCALED, WEIGHT, STATISTIC = "count", "rescaled count", "weight, not a count", "statistic"
 """The four kinds, as tables and columns call them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedForm:
+    """What one item adds to the weight of a record, as the record itself tells.
+
+    Attributes
+    ----------
+    of : str
+        What the items are, in the plural.
+    formula : str
+        What one adds, in the fields of the record.
+    weight : function
+        From a record to what one adds there; None of a record that no item has.
+    """
+
+    of: str
+    formula: str
+    weight: Callable[[Value], Fraction | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +54,8 @@ class Kind:
     factor : Fraction
         What one of the things counted adds to a weight: 1 unless the count is rescaled. An answer divided by it is the
         count, and so are the ends of its interval.
+    form : ClosedForm, optional
+        Where the factor differs by the key: `at` gives that of one.
 
     Examples
     --------
@@ -45,20 +70,33 @@ class Kind:
     name: str
     of: str
     factor: Fraction = Fraction(1)
+    form: ClosedForm | None = None
 
     def __str__(self) -> str:
         if self.name == RESCALED:
-            return f"{self.name}: {self.of}, which weigh {self.factor} each"
+            return f"{self.name}: {self.of}, which weigh {self.form.formula if self.form else self.factor} each"
         return f"{self.name}: {self.of}"
 
     def at(self, key: Value) -> tuple[str, Fraction]:
         """The name of the kind of one answer, and what it is divided by."""
-        return self.name, self.factor
+        if self.form is None:
+            return self.name, self.factor
+        factor = self.form.weight(key)
+        return (WEIGHT, Fraction(1)) if factor is None else (self.name, factor)
 
 
+_CLOSED_FORMS = "wpinq.graphs.closed_forms"
+"""Where plans with closed forms are known. It is imported where a plan may be one: graphs stand above measurements."""
+
+
+@lru_cache(maxsize=256)
 def kind_of_weights(plan: Node) -> Kind:
     """What the weights of a plan are, where these are what is released."""
     found = certify(plan).counted
-    if isinstance(found, NoCount):
-        return Kind(WEIGHT, f"{found.step} {found.reason}")
-    return Kind(COUNT if found.factor == 1 else RESCALED, f"of {found.of}", found.factor)
+    if isinstance(found, Counted):
+        return Kind(COUNT if found.factor == 1 else RESCALED, f"of {found.of}", found.factor)
+    if {GroupBy, Join} <= {type(node.operator) for node in topological([plan])}:
+        form: ClosedForm | None = import_module(_CLOSED_FORMS).closed_form(plan)
+        if form is not None:
+            return Kind(RESCALED, f"of {form.of}", form=form)
+    return Kind(WEIGHT, f"{found.step} {found.reason}")

@@ -16,7 +16,7 @@ from wpinq.engines.contract import sides_of
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
-from wpinq.expr.values import UnfitValue, Value, canonical_bytes, check_canonical, normalize
+from wpinq.expr.values import UnfitValue, Value, canonical_bytes, check_canonical, normalize, normalize_all
 from wpinq.ingest.typed_columns import plain
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import STATISTIC, Kind
@@ -88,14 +88,11 @@ class Clamped(Laplace):
     """Sinks over a query whose weights are values clamped to a public range."""
 
     single: ClassVar[bool] = True
-    statistic: ClassVar[str]
-    """Which it is, in words."""
-
     lower: float
     upper: float
 
     def kind(self, plan: Node) -> Kind:
-        return Kind(STATISTIC, f"{self.statistic} of values from {self.lower:g} to {self.upper:g}")
+        return Kind(STATISTIC, f"{self.noun} of values from {self.lower:g} to {self.upper:g}")
 
     def __post_init__(self) -> None:
         bounds = self.lower, self.upper
@@ -110,7 +107,7 @@ class NoisySum(Clamped):
     """`Σ A(x) · clamp(f(x))`: the weight of one record that each x adds `clamp(f(x)) / magnitude` to."""
 
     name: ClassVar[str] = "NoisySum"
-    statistic: ClassVar[str] = "a sum"
+    noun: ClassVar[str] = "sum"
 
     @property
     def factor(self) -> Fraction:
@@ -126,7 +123,7 @@ class NoisyAverage(Clamped):
     """
 
     name: ClassVar[str] = "NoisyAverage"
-    statistic: ClassVar[str] = "an average"
+    noun: ClassVar[str] = "average"
 
     def value(self, numbers: Mapping[Value, float]) -> Value:
         return self._average(numbers["sum"], numbers["count"])
@@ -315,6 +312,10 @@ def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False
         raise PlanError(f"the keys {keys!r} are one text: give a list of keys")
     checked: dict[Value, None] = {}
     nullable, check = type_.with_nullable(), check_canonical if canonical else normalize
+    keys = list(keys)
+    alike = normalize_all(keys, nullable, check)
+    if alike is not None:
+        return tuple(dict.fromkeys(alike))
     for key in keys:
         try:
             checked[check(plain(key, type_), nullable)] = None

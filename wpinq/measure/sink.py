@@ -33,6 +33,8 @@ class Sink(ABC):
     """The type of the keys, where they are no records of the plan."""
     single: ClassVar[bool] = False
     """Whether the answers come down to one number, whatever their keys."""
+    noun: ClassVar[str] = ""
+    """What that one number is, in a word."""
 
     @abstractmethod
     def identity(self) -> tuple[bytes | str, ...]:

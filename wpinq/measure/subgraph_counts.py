@@ -49,8 +49,6 @@ class SubgraphCount(Sink):
 
     key_type: ClassVar[Type] = STR
     single: ClassVar[bool] = True
-    things: ClassVar[str]
-    """What is counted, in words."""
     width_key: ClassVar[str]
     """What the width of the ladder is, in words."""
 
@@ -82,7 +80,7 @@ class SubgraphCount(Sink):
         return ("ladder", self.name, str(self.interval_share))
 
     def kind(self, plan: Node) -> Kind:
-        return Kind(COUNTED, self._of(self.things))
+        return Kind(COUNTED, self._of(self.noun))
 
     def _of(self, things: str) -> str:
         return f"of {things}" + ("" if self.has_interval else "; no interval was bought (interval_share)")
@@ -157,7 +155,7 @@ class TriangleCount(SubgraphCount):
     """
 
     name: ClassVar[str] = "TriangleCount"
-    things: ClassVar[str] = "triangles"
+    noun: ClassVar[str] = "triangles"
     width_key: ClassVar[str] = "common neighbours"
 
     def ladder(self, graph: SimpleGraph) -> Ladder:
@@ -178,7 +176,7 @@ class FourCliqueCount(SubgraphCount):
     """
 
     name: ClassVar[str] = "FourCliqueCount"
-    things: ClassVar[str] = "cliques of 4 vertices"
+    noun: ClassVar[str] = "cliques of 4 vertices"
     width_key: ClassVar[str] = "common neighbours"
 
     def ladder(self, graph: SimpleGraph) -> Ladder:
@@ -204,7 +202,7 @@ class StarCount(SubgraphCount):
     """
 
     name: ClassVar[str] = "StarCount"
-    things: ClassVar[str] = "stars"
+    noun: ClassVar[str] = "stars"
     width_key: ClassVar[str] = "highest degree"
 
     edges: int = 2

@@ -63,9 +63,18 @@ def demand(
     asked_of: dict[bytes, Fraction] = {}
     by_source: dict[str, Fraction] = {}
     parts: dict[PartKey, Fraction] = {}
+    parted: list[Node] = []
     for root, epsilon in roots:
-        reaching[root.digest] = reaching.get(root.digest, Fraction(0)) + epsilon
-    for node in reversed(list(topological(root for root, _ in roots))):
+        cuts = stability(root)
+        if any(isinstance(cut.operator, Partition) for cut in cuts):
+            reaching[root.digest] = reaching.get(root.digest, Fraction(0)) + epsilon
+            parted.append(root)
+            continue
+        for cut, found in cuts.items():  # straight to the sources: no step between has a budget of its own
+            assert isinstance(cut.operator, Source)
+            name = cut.operator.source
+            by_source[name] = by_source.get(name, Fraction(0)) + epsilon * rate(found)
+    for node in reversed(list(topological(parted))):
         split_into = waiting.pop(node.digest, {})
         is_root = bool(split_into) or node.digest in reaching
         owed = reaching.pop(node.digest, Fraction(0))

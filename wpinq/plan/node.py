@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -163,13 +164,17 @@ def upward(root: Node, of_step: Callable[[Node, list[T]], T]) -> dict[bytes, T]:
 
 
 def sources(roots: Iterable[Node]) -> dict[str, Source]:
-    """The sources of a plan by name; PlanError when one name is declared in two ways."""
+    """The sources of some plans by name; PlanError when one name is declared in two ways."""
     found: dict[str, Source] = {}
-    for node in topological(roots):
-        if isinstance(node.operator, Source):
-            source = node.operator
+    for root in roots:
+        for source in _sources_of(root):
             if found.setdefault(source.source, source) != source:
                 raise PlanError(
                     f"the source {source.source!r} is declared in two ways in one plan: use one declaration"
                 )
     return found
+
+
+@lru_cache(maxsize=1024)
+def _sources_of(root: Node) -> tuple[Source, ...]:
+    return tuple(node.operator for node in topological([root]) if isinstance(node.operator, Source))

@@ -15,7 +15,10 @@ import pytest
 import wpinq as wp
 from wpinq import graphs
 from wpinq.engines.relational.spark import starting
+from wpinq.engines.relational.spark.cluster import SparkDatabase
 from wpinq.engines.relational.spark.frames import let_go
+from wpinq.engines.relational.spark.views import Rehearsal, SparkViews
+from wpinq.engines.relational.sql.script import SqlStatement
 from wpinq.errors import EvaluationFailed, PlanError, SessionError, SourceRejected
 from wpinq.kernel.orders import Order
 from wpinq.kernel.release import Release
@@ -115,6 +118,52 @@ def test_what_is_no_frame_is_refused(spark: Any) -> None:
         session.protect(EDGES, frame(spark, ROWS), budget=1.0)
 
 
+def test_a_program_that_is_too_much_for_spark_is_refused_before_the_debit(spark: Any) -> None:
+    """Spark reads this one, and runs out of Java's stack when it analyses or optimises it."""
+    deep: wp.Query = wp.source("numbers", int)
+    for _ in range(90):
+        deep = deep.select(lambda n: (n * 3 + 1) % 1000)
+    with wp.Session(engine="spark") as session:
+        session.protect(wp.source("numbers", int), [1, 2, 3], budget=1)
+        SparkDatabase.check(deep.plan)
+        with pytest.raises(PlanError, match="too much for this Spark to plan"):
+            session.release(deep.noisy_count(epsilon=0.5, over=[1]))
+        assert session.spent("numbers") == 0
+        session.release(wp.source("numbers", int).noisy_count(epsilon=0.5, over=[1]))
+
+
+def test_a_batch_makes_each_step_once_and_changes_no_bit(
+    spark: Any, weights: list[dict[Any, float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    degrees = EDGES.group_by(lambda e: e.src, lambda group: wp.count(group))
+    joined = degrees.join(EDGES, lambda d: d[0], lambda e: e.dst, lambda d, e: (d[1], e.src))
+    plans = [joined.where(lambda pair, i=i: pair[0] > i).noisy_count(0.1, over=[(1, 2), (2, 1)]) for i in range(4)]
+    made: list[tuple[str, bool]] = []
+    create = SparkViews.create
+
+    def creating(views: SparkViews, statement: SqlStatement, shared: bool) -> None:
+        if not isinstance(views, Rehearsal):
+            made.append((statement.creates, shared or statement.creates in views.kept))
+        create(views, statement, shared)
+
+    monkeypatch.setattr(SparkViews, "create", creating)
+    before = held_by_spark(spark)
+    with wp.Session(engine="spark") as session:
+        session.protect(EDGES, ROWS, budget=10)
+        session.release(plans)
+        together = [name for name, _ in made]
+        assert len(set(together)) == len(together) > 0
+        assert any(kept for _, kept in made)
+        assert spark.sql("SHOW VIEWS").count() == 0
+        batch, weights[:] = weights[:], []
+        made.clear()
+        for plan in plans:
+            session.release(plan, fresh=True)
+        assert weights == batch
+        assert len(made) > len(together)
+    assert held_by_spark(spark) == before
+
+
 STOPPED = """
 import pathlib
 import pyspark
@@ -157,6 +206,7 @@ except wp.errors.LedgerError:
 def test_a_spark_started_here_shows_and_writes_nothing_and_may_be_stopped(spark: Any, tmp_path: Path) -> None:
     wanted = (
         "--master local[2] --driver-memory 1g --conf spark.ui.enabled=true --conf spark.eventLog.enabled=true "
+        "--conf spark.cleaner.referenceTracking=false "  # which deletes files whenever Java collects its garbage
         f"--conf spark.local.dir={tmp_path} --conf spark.shuffle.compress=false --conf spark.sql.shuffle.partitions=2"
     )
     environment = os.environ | {

@@ -53,6 +53,17 @@ class Batch:
         """One of the plans, with the steps that it shares."""
         return Plan(root, shared=self._shared & self._steps[root])
 
+    def read_often(self, programs: Programs, found: Found) -> frozenset[str]:
+        """The tables that several statements or outputs of these plans read, as far as can be told by now."""
+        readers: dict[str, set[object]] = {}
+        for root in self._steps:
+            compiled = programs.settled(self.plan(root), found)
+            reading = [(statement.creates, statement.reads) for statement in compiled.statements]
+            for reader, tables in [*reading, (root, compiled.reads)]:
+                for table in tables:
+                    readers.setdefault(table, set()).add(reader)
+        return frozenset(table for table, by in readers.items() if len(by) > 1)
+
     def begin(self, root: Node) -> None:
         """One of the plans is evaluated. What it makes may be wanted, until all is known of it."""
         self._waiting[root] -= 1

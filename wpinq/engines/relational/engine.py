@@ -36,7 +36,7 @@ class RelationalEngine(Engine):
 
     @contextmanager
     def together(self, roots: Sequence[Node]) -> Iterator[None]:
-        """What several of these plans make is made once, where tables outlast a plan: see `batch`. In Spark none do."""
+        """What several of these plans make is made once, and kept for the others: see `batch`."""
         if len(set(roots)) < 2:
             yield
             return

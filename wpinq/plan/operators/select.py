@@ -51,6 +51,12 @@ class Select(Passing):
         (things,) = inputs
         return replace(things, even=things.even and injective(*self._traced()))
 
+    @property
+    def reverses(self) -> bool:
+        """Whether it puts the fields of every record in reverse, and does no more."""
+        before, after = self._traced()
+        return len(before.fields) > 1 and after == record(before.fields[::-1])
+
     def change(self, *inputs: Moved) -> Change:
         return inputs[0].change.mapped(lambda term: applied(self.function, [term]))
 
@@ -60,7 +66,7 @@ class Select(Passing):
         largest = below.largest if injective(before, after) else None  # else records merge, and weights add up
         oriented = below.oriented
         if oriented is not None and after != before:
-            oriented = (oriented[0], not oriented[1]) if after == record(before.fields[::-1]) else None
+            oriented = (oriented[0], not oriented[1]) if self.reverses else None
         return Ceiling(largest, following(below.a_key, before, after), oriented)
 
     def _traced(self) -> tuple[Term, Term]:

@@ -39,6 +39,8 @@ class SqlTable:
     mirrored : bool
         Whether it has pairs of one type, in two columns or as the column `item`, and with each (x, y) also (y, x), as
         often and of the same weights.
+    piece : (str, str) or None
+        Of the pieces of a Shave: the query of those of one number, `i`, before that number and after it.
     reads : tuple of str
         Of a query in parentheses, the tables that it reads.
     """
@@ -53,6 +55,7 @@ class SqlTable:
     covers: tuple[str, tuple[str, ...]] | None = None
     few: tuple[tuple[str, int], ...] = ()
     mirrored: bool = False
+    piece: tuple[str, str] | None = None
 
     def at(self, alias: str) -> list[SqlTerm]:
         """The columns of a record, under an alias."""

@@ -139,6 +139,11 @@ def both(conditions: Iterable[SqlTerm]) -> SqlTerm:
     return TRUE if result is None else result
 
 
+def negated(condition: SqlTerm) -> SqlTerm:
+    """The opposite of a condition; what is null stays null."""
+    return condition.arguments[0] if condition.text == "not" else call("not", condition)
+
+
 def times(left: SqlTerm, right: SqlTerm) -> SqlTerm:
     """The product of two weights; 1 is left out, for it changes no bit."""
     if left == ONE:

@@ -14,6 +14,7 @@ from wpinq.engines.relational.rewrites.join_order_by_row import order_by_row
 from wpinq.engines.relational.rewrites.late_aggregation import count_rows
 from wpinq.engines.relational.rewrites.lookups import fold_lookups
 from wpinq.engines.relational.rewrites.mirror_images import one_of_two
+from wpinq.engines.relational.rewrites.one_piece import make_one_piece
 from wpinq.engines.relational.rewrites.partner_filter import filter_by_partner
 from wpinq.engines.relational.rewrites.self_joins import drop_self_joins
 from wpinq.engines.relational.rewrites.side_by_side import put_side_by_side
@@ -32,6 +33,7 @@ REWRITES = (
     Rewrite("symmetry", Addends, one_an_orbit),
     Rewrite("mirror_images", Addends, one_of_two),
     Rewrite("side_by_side", SideBySide, put_side_by_side),
+    Rewrite("one_piece", QueryRows, make_one_piece),
     Rewrite("fold_lookups", QueryRows, fold_lookups),
     Rewrite("sorted_pairs", QueryRows, look_up_either_way),
     Rewrite("join_order", QueryRows, order_tables),

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from wpinq.engines.relational.blocks.block import Block, equates
 from wpinq.engines.relational.blocks.subjects import QueryRows
-from wpinq.engines.relational.blocks.term import SqlTerm, both, call, conjuncts, same
+from wpinq.engines.relational.blocks.term import SqlTerm, both, call, conjuncts, negated, same
 from wpinq.engines.relational.sql.script import Script
 
 
@@ -79,7 +79,7 @@ def _two(
     first, second = choice.first, choice.second
     ways = (
         [same(chosen, first), same(left, second), choice.first_if],
-        [same(chosen, second), same(left, first), _negated(choice.first_if)],
+        [same(chosen, second), same(left, first), negated(choice.first_if)],
     )
     possible = [way for way in ways if not _excludes(rest, way[-1])]
     return [replace(block, condition=both([*rest, *way])) for way in possible or ways]
@@ -87,10 +87,6 @@ def _two(
 
 def _excludes(held: list[SqlTerm], condition: SqlTerm) -> bool:
     """Whether conditions say that a further one does not hold: one of two values comes before the other, not after."""
-    return _negated(condition) in held or (
+    return negated(condition) in held or (
         condition.text == "less" and call("less", *reversed(condition.arguments)) in held
     )
-
-
-def _negated(condition: SqlTerm) -> SqlTerm:
-    return condition.arguments[0] if condition.text == "not" else call("not", condition)

@@ -22,7 +22,7 @@ from wpinq.engines.relational.blocks.shape import (
     same_value,
     unpack,
 )
-from wpinq.engines.relational.blocks.term import FALSE, TRUE, SqlTerm, call, function, literal, parameter
+from wpinq.engines.relational.blocks.term import FALSE, TRUE, SqlTerm, call, function, literal, negated, parameter
 from wpinq.engines.relational.sql.dialect import Dialect
 from wpinq.expr.nodes import Call, Constant, Lambda
 from wpinq.expr.primitives import LIST_LIMIT, TEXT_LIMIT
@@ -83,7 +83,7 @@ def _conversion(wanted: Type, templates: Mapping[Type, tuple[str, ...]]) -> Prim
 
 
 RULES |= {name: _arithmetic(name) for name in ("add", "subtract", "multiply")}
-RULES |= {name: _plain(name, BOOL) for name in ("and", "not")}
+RULES["and"] = _plain("and", BOOL)
 RULES |= {name: _plain(name, STR) for name in ("find", "lower", "split")}
 RULES |= {
     "to_int": _conversion(INT, {FLOAT: ("float_to_int",), BOOL: ("bool_to_int",), STR: ("str_to_int",)}),
@@ -155,6 +155,13 @@ def _where(node: Call, shapes: tuple[Shape, ...]) -> Shape:
     if node.type == INT and when.text == "less" and not when.nullable and set(chosen) == set(when.arguments):
         return call("least" if chosen == when.arguments else "greatest", *when.arguments)
     return choose(when, *chosen)
+
+
+@_rule("not")
+def _not(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    """Not (a and b) is (not a) or (not b), for null too. Of that a database computes b only where a leaves it open."""
+    (given,) = _as(node, shapes, BOOL)
+    return call("or", *map(negated, given.arguments)) if given.text == "and" else negated(given)
 
 
 @_rule("substring")

@@ -38,8 +38,11 @@ def shave_constant(operator: Shave, width: float, script: Script, given: Relatio
     counted = f"SELECT {', '.join([*names, 'rest', f'{whole} AS whole'])} FROM ({cut})"
     numbers = dialect.unnest({"i": dialect.write("numbers_below", pieces)})
     spread = f"SELECT {', '.join([*names, 'rest', 'whole', numbers])} FROM ({counted})"
-    sql = f"SELECT {', '.join([*names, 'i', f'CASE WHEN i < whole THEN {s} ELSE rest END AS w'])} FROM ({spread})"
-    return _result(operator, script, given, output, read, sql, keys, _constant_piece(block, width))
+    weighed = f"SELECT {', '.join([*names, 'i', f'CASE WHEN i < whole THEN {s} ELSE rest END AS w'])} FROM "
+    one = f"{weighed}(SELECT *, ", f" AS i FROM ({counted})) WHERE i < {pieces}"
+    return _result(
+        operator, script, given, output, read, f"{weighed}({spread})", keys, _constant_piece(block, width), one
+    )
 
 
 def shave_varying(operator: Shave, widths: Lambda, script: Script, given: Relation, output: Relation) -> Relation:
@@ -93,10 +96,11 @@ def _result(
     sql: str,
     keys: tuple[frozenset[str], ...],
     weight: SqlTerm | None,
+    piece: tuple[str, str] | None = None,
 ) -> Relation:
     table = derived(sql, [*column_list(given.type), ("i", False)], read, tuple(key | {"i"} for key in keys))
     few = () if operator.bound is None else (("i", operator.bound),)
-    block = script.scan(replace(table, weight=weight, few=few))
+    block = script.scan(replace(table, weight=weight, few=few, piece=piece))
     terms = leaves(block.output)
     shape = RecordShape(None, (shape_of(given.type, terms), next(terms)))
     return replace(output, blocks=(replace(block, output=shape),))

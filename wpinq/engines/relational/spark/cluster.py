@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -15,26 +16,35 @@ from wpinq.engines.contract import Sides
 from wpinq.engines.relational.compiler import Compiled, compile_plan, source_tables
 from wpinq.engines.relational.engine import RelationalEngine, check_given
 from wpinq.engines.relational.nesting import check_nesting
-from wpinq.engines.relational.programs import Plan, Programs
+from wpinq.engines.relational.programs import Plan
 from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.running import run
 from wpinq.engines.relational.spark.fetching import fetch_all, fetch_keys, fetch_sides
-from wpinq.engines.relational.spark.frames import frame_of, let_go
+from wpinq.engines.relational.spark.frames import frame_of, let_go, no_rows
 from wpinq.engines.relational.spark.spark_sql import SPARK
 from wpinq.engines.relational.spark.starting import Started, start
-from wpinq.engines.relational.spark.views import SparkViews
+from wpinq.engines.relational.spark.views import Rehearsal, SparkViews
 from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
 from wpinq.plan.erasure import physical_plan
-from wpinq.plan.node import Node
+from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 
 FAILED = 'the engine "spark" could not evaluate the plan; the reason cannot be shown'
 
 T = TypeVar("T")
 D = TypeVar("D")
+
+REHEARSED = 1024
+"""How many programs are remembered that Spark can plan."""
+
+MARGIN = 8
+"""How much deeper than it is a program is planned without data: what asks for keys, or for sides, adds less."""
+
+_NUMBERS = re.compile(r"CAST\(-?[0-9]{1,9} AS BIGINT\)")
+"""Whole numbers that make no difference to whether Spark can plan a program."""
 
 DEPTH_LIMIT = 100
 """Spark 4.3 reads 200 parentheses inside one another, and 100 queries, with the stack that Java gives it."""
@@ -66,6 +76,9 @@ class SparkDatabase(RelationalEngine):
         super().__init__()
         self._started: Started | None = None
         self._weights: dict[str, WeightRange] = {}
+        self._views: SparkViews | None = None
+        self._rehearsed: set[tuple[str, ...]] = set()
+        self._rehearsed_on: dict[str, Source] = {}
         self._kept: list[tuple[weakref.ref[EngineDataset], Any]] = []
 
     @staticmethod
@@ -116,6 +129,7 @@ class SparkDatabase(RelationalEngine):
         """Let go of all data. The Spark session that was there before goes on; one that was stopped is no trouble."""
         with self._lock:
             self._closed = True
+            self._shut()
             for table in list(self._held):
                 self._let_go(table)
             for _, frame in self._kept:
@@ -215,15 +229,76 @@ class SparkDatabase(RelationalEngine):
             try:
                 for name, table in tables.items():
                     self._hold(table, declared[name], data[name])
-                with SparkViews(spark, self._weights) as views:
-                    output = fetch(spark, run(Plan(root, rewrites), views, on_step, Programs(SPARK)))
+                output = fetch(spark, self._run(Plan(root, rewrites), on_step))
             except PlanError:
                 raise  # of the caps: it names the source
             except Exception:  # Spark's own say what the data are
                 pass
+            finally:
+                if output is None or not self._batches:
+                    self._shut()
             return output
 
         return self._in_turn(attempt)
+
+    def _run(self, plan: Plan, on_step: Callable[[str], None] | None) -> Compiled:
+        """The tables of a plan's output, in the views of the plans that are evaluated together with it."""
+        if self._views is None:
+            self._views = SparkViews(self.open().session)
+        views = self._views
+        views.found |= self._weights
+        batch = next((one for one in self._batches if plan.rewrites is REWRITES and plan.root in one), None)
+        if batch is not None:
+            plan = batch.plan(plan.root)
+            views.kept |= batch.read_often(views.programs, views.found)
+        return run(plan, views, on_step, views.programs)
+
+    def _shut(self) -> None:
+        """Let go of what plans made of the data."""
+        views, self._views = self._views, None
+        if views is not None:
+            with contextlib.suppress(Exception):  # Spark may be gone, and the views with it
+                views.close()
+
+    def _apart(self) -> None:
+        if not self._batches:
+            self._shut()
+
+    def rehearse(self, root: Node) -> None:
+        """Refuse a plan whose program is too much for Spark: it is planned over tables without rows, and not run.
+
+        Spark reads, analyses, optimises and plans a query by functions that call themselves once a step and once a
+        function inside another, and how deep they can is a matter of its Java. What it makes of the plan then, Java
+        code, it does without where it fails.
+
+        Raises
+        ------
+        PlanError
+            Saying what to do.
+        """
+        root = physical_plan(root)
+        with self._lock:
+            shape = tuple(_NUMBERS.sub("0", sql) for _, sql in compile_plan(root, dialect=SPARK).queries)
+            if shape in self._rehearsed:
+                return
+            spark, failed = self.open().rehearsal, True
+            with contextlib.suppress(Exception), Rehearsal(spark) as views:
+                tables = source_tables(root)
+                for name, source in sources([root]).items():
+                    if self._rehearsed_on.get(name) != source:
+                        no_rows(spark, source).createOrReplaceTempView(tables[name])
+                        self._rehearsed_on[name] = source
+                compiled = run(Plan(root), views, None, views.programs)
+                spark.sql(_enclosed(compiled.query))._jdf.queryExecution().executedPlan()
+                failed = False
+            if failed:
+                raise PlanError(
+                    'the engine "spark" cannot run this plan: its program is too much for this Spark to plan, on no '
+                    'data at all: break it up, or use engine="reference"'
+                )
+            if len(self._rehearsed) >= REHEARSED:
+                self._rehearsed.clear()
+            self._rehearsed.add(shape)
 
     def _load(self, table: str, source: Source, weights: object) -> None:
         frame, weight_range = frame_of(self.open().session, source, weights)
@@ -231,9 +306,17 @@ class SparkDatabase(RelationalEngine):
         self._weights[table] = weight_range
 
     def _drop(self, table: str, weights: object) -> None:
+        self._shut()
         del self._weights[table]
         with contextlib.suppress(Exception):  # Spark may be gone, and the view with it
             self.open().session.catalog.dropTempView(table)
+
+
+def _enclosed(query: str) -> str:
+    """A query with the margin around it."""
+    for _ in range(MARGIN):
+        query = f"SELECT * FROM ({query}) WHERE w <> 0"
+    return query
 
 
 def _depth(sql: str) -> int:

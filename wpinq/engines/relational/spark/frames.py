@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.columns.flat import column_names, flattener, leaf_types, plain
+from wpinq.columns.flat import column_names, column_types, flattener, leaf_types, plain
 from wpinq.columns.held import HeldColumns
 from wpinq.dataset import EngineDataset, WeightRange
+from wpinq.engines.relational.spark.spark_sql import type_in_spark
 from wpinq.engines.relational.sql.sums import check_norm, check_weights
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
 from wpinq.expr.values import Value
@@ -31,6 +32,13 @@ def frame_of(spark: Any, source: Source, weights: object) -> tuple[Any, WeightRa
     held = numbers[there]
     weight_range = (float(held.min()), float(held.max())) if len(held) else (None, None)
     return _frame(spark, source.record, records, {"w": held.tolist()}), weight_range
+
+
+def no_rows(spark: Any, source: Source) -> Any:
+    """A frame like that of a source's dataset, without rows, of which Spark cannot tell beforehand that it has none."""
+    kinds = [*zip(column_names(source.record), map(type_in_spark, column_types(source.record)), strict=True)]
+    columns = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in [*kinds, ("w", "DOUBLE")])
+    return _adopted(spark, spark.sql(f"SELECT {columns} FROM range(0, 1, 1, 1) WHERE id < 0"))
 
 
 def _held(spark: Any, source: Source, weights: HeldColumns) -> tuple[Any, WeightRange]:

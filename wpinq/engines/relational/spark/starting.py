@@ -44,9 +44,10 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Started:
-    """A Spark session of the engine's own: its views and settings are nobody else's."""
+    """Two Spark sessions of the engine's own, one of them for no data: their views and settings are nobody else's."""
 
     session: Any
+    rehearsal: Any
 
     def check(self) -> None:
         """Refuse a Spark that was stopped, and silence again what was made to speak since.
@@ -66,27 +67,32 @@ class Started:
 
 
 def start() -> Started:
-    """A session beside the active one, or beside one that is started now.
+    """Sessions beside the active one, or beside one that is started now.
 
     Raises
     ------
     PlanError
         When pyspark or Java is missing, or Spark shows progress and cannot be told not to.
     """
-    session, problem = None, MISSING
+    sessions, problem = [], MISSING
     try:
         active = _active()
         _silence(active.sparkContext)
         problem = "" if _progress_is_off(active.sparkContext) else SHOWN
-        session = active.newSession()
-        for name, value in _SETTINGS.items():
-            session.conf.set(name, value)
-        _register(session)
+        sessions = [_beside(active), _beside(active)]
     except Exception:  # no pyspark, no Java, no cluster: the reason may quote settings and addresses
         problem = problem or MISSING
     if problem:
         raise PlanError(problem)
-    return Started(session)
+    return Started(*sessions)
+
+
+def _beside(active: Any) -> Any:
+    session = active.newSession()
+    for name, value in _SETTINGS.items():
+        session.conf.set(name, value)
+    _register(session)
+    return session
 
 
 def _active() -> Any:

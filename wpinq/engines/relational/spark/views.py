@@ -1,35 +1,44 @@
-"""The tables that the statements of one plan make in Spark: views, and rows that are read more than once."""
+"""The tables that statements make in Spark: views, and rows that are read more than once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
 from wpinq.dataset import WeightRange
+from wpinq.engines.relational.programs import Programs
 from wpinq.engines.relational.rewrites.equal_weights import weights_sql
 from wpinq.engines.relational.spark.frames import let_go
+from wpinq.engines.relational.spark.spark_sql import SPARK
 from wpinq.engines.relational.sql.script import SqlStatement
 
 
 class SparkViews(ExitStack):
-    """What `running.run` asks of Spark. A table is a view; its rows are kept if they are read more than once.
+    """What `running.run` asks of Spark, for one plan or for several together.
+
+    A table is a view; its rows are kept if they are read more than once.
 
     At its end it lets go of all of them.
     """
 
-    def __init__(self, spark: Any, weights: Mapping[str, WeightRange]) -> None:
+    def __init__(self, spark: Any) -> None:
         super().__init__()
-        self._spark, self.found = spark, dict(weights)
+        self._spark = spark
+        self._made: set[str] = set()
+        self.found: dict[str, WeightRange] = {}
+        self.programs = Programs(SPARK)  # with weights of the data: they go with these
+        self.kept: frozenset[str] = frozenset()
+        """Tables that several plans read."""
 
     def stands(self, table: str) -> bool:
-        """None does from before."""
-        return False
+        """Whether a plan that is evaluated together with this one made it."""
+        return table in self._made
 
     def create(self, statement: SqlStatement, shared: bool) -> None:
         """Name the query of a statement. Its rows are made when they are first asked for."""
         frame = self._spark.sql(statement.query)
-        if shared:
+        self._made.add(statement.creates)
+        if shared or statement.creates in self.kept:
             frame = frame.localCheckpoint(eager=False)
             self.callback(let_go, frame)
         frame.createOrReplaceTempView(statement.creates)
@@ -43,4 +52,13 @@ class SparkViews(ExitStack):
         if table not in self.found:
             (row,) = self._spark.sql(weights_sql(table)).collect()
             self.found[table] = row[0], row[1]
+        return self.found[table]
+
+
+class Rehearsal(SparkViews):
+    """The views of a plan over tables without rows, in which nothing is looked at."""
+
+    def weights(self, table: str) -> WeightRange:
+        """None: there are no rows."""
+        self.found[table] = None, None
         return self.found[table]

@@ -16,6 +16,7 @@ STANDARD: dict[str, str] = {
     "same": "({0} IS NOT DISTINCT FROM {1})",
     "less": "({0} < {1})",
     "and": "({0} AND {1})",
+    "or": "({0} OR {1})",
     "not": "(NOT {0})",
     "where": "CASE WHEN {0} THEN {1} ELSE {2} END",
     "if_valid": "CASE WHEN {0} THEN {1} END",
@@ -59,9 +60,10 @@ _DUCKDB: dict[str, str] = {
     "to_text": "CAST({0} AS VARCHAR)",
     "find": "(instr({0}, {1}) - 1)",
     "text_stop": "CAST(least(greatest({0}, 0, CAST({0} AS HUGEINT) + {1}), 2147483647) AS BIGINT)",
-    "text_between": "CASE WHEN ({0} || CAST({3} AS VARCHAR) || CAST({4} AS VARCHAR)) IS NOT NULL "
+    "text_between": "CASE WHEN {0} IS NOT NULL AND {3} IS NOT NULL AND {4} IS NOT NULL "
     "THEN substring({0}, {1} + 1, {2} - {1}) END",
-    "split": "CASE WHEN {1} = '' THEN list_value({0}) WHEN ({0} || {1}) IS NOT NULL THEN string_split({0}, {1}) END",
+    "split": "CASE WHEN {1} = '' THEN list_value({0}) WHEN {0} IS NOT NULL AND {1} IS NOT NULL "
+    "THEN string_split({0}, {1}) END",
     "text_length": "length({0})",
     "list_length": "len({0})",
     "element": "CASE WHEN {1} >= 0 AND {1} < len({0}) THEN list_extract({0}, {1} + 1) END",

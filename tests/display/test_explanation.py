@@ -1,0 +1,42 @@
+"""What is said of a measurement before it runs is what it will be."""
+
+import re
+
+import pytest
+
+import wpinq as wp
+from wpinq.display.explanation import explain_plan
+
+PEOPLE = wp.source("people", city=str, age=float, facts=["unit_weights"])
+DATA = {"people": [("a", 30.0), ("b", 40.0)]}
+
+
+@pytest.mark.parametrize(
+    ("measurement", "noise"),
+    [
+        (PEOPLE.select(lambda p: p.city).noisy_count(0.5, over=["a"]), "Laplace"),
+        (PEOPLE.select(lambda p: p.city).geometric_count(0.5, over=["a"]), "double-geometric"),
+        (PEOPLE.noisy_sum(0.5, lambda p: p.age, lower=0, upper=100), "Laplace"),
+        (PEOPLE.noisy_average(0.5, lambda p: p.age, lower=0, upper=100), "Laplace"),
+    ],
+)
+def test_the_noise_that_is_told_is_that_of_the_sink(measurement: wp.Measurement, noise: str) -> None:
+    said = explain_plan(measurement.plan, measurement.epsilon, sink=measurement.sink)
+    found = re.search(rf"{re.escape(measurement.description)} adds {noise} noise of scale ([\d.]+)", said)
+    assert found is not None, said
+    assert float(found[1]) == pytest.approx(wp.simulate(measurement, DATA, seed=1).scale, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("measurement", "told"),
+    [
+        (PEOPLE.select(lambda p: p.city).most_common(0.5, ["a", "b"]), "by their weight, with noise of scale 2."),
+        (PEOPLE.select(lambda p: p.age).quantile(0.5, "1/4", [1.0]), "to the quantile 1/4, with noise of scale 3."),
+    ],
+)
+def test_a_choice_is_no_count(measurement: wp.Measurement, told: str) -> None:
+    said = explain_plan(measurement.plan, measurement.epsilon, sink=measurement.sink)
+    assert "Choose(0.5) releases no number" in said
+    assert told in said
+    assert "NoisyCount" not in said
+    assert "over=" not in said

@@ -1,0 +1,174 @@
+"""How exact answers will be, told before anything is spent: against intervals, draws and brute force."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+from random import Random
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from wpinq import graphs
+from wpinq.measure.laws import half_width
+from wpinq.measure.measurement import NoisyAverage
+from wpinq.public import simulate_select
+
+NANO = Fraction(1, 10**9)
+ROWS = wp.source("rows", a=int, b=int, facts=["unit_weights"])
+EDGES = wp.source("edges", a=int, b=int, facts=["unit_weights", "simple"])
+DATA: dict[str, Any] = {"rows": [(1, 2), (2, 2)], "edges": [(0, 1), (1, 2), (2, 0), (2, 3)]}
+TRIANGLES = graphs.triangles_by_degree(graphs.symmetrize(EDGES))
+
+OF_THE_PLAN: dict[str, wp.Measurement] = {
+    "count": ROWS.select(lambda r: r.a).noisy_count("1/3", over=[1, 2]),
+    "rescaled": ROWS.group_by(lambda r: r.b).select(lambda g: g.key).noisy_count("1/3", over=[1, 2]),
+    "weight": graphs.paths(EDGES).noisy_count("1/3", over=[(0, 1, 2)]),
+    "lattice": ROWS.group_by(lambda r: r.b).select(lambda g: g.key).geometric_count("1/3", over=[2]),
+    "sum": ROWS.noisy_sum("1/3", lambda r: r.a, -5, 3),
+    "over a part": ROWS.partition(lambda r: r.a, [1])[1].select(lambda r: r.b).noisy_count("1/3", over=[2]),
+    "key by key": TRIANGLES.noisy_count("1/3", over=[(2, 2, 3), (5, 5, 5), (1, 1, 1)]),
+}
+
+
+@pytest.mark.parametrize("name", OF_THE_PLAN)
+def test_it_is_the_half_width_of_the_intervals(name: str) -> None:
+    measurement = OF_THE_PLAN[name]
+    (row,) = wp.accuracy(measurement, 0.9)
+    answers = wp.simulate(measurement, DATA, seed=1)
+    found = [(r.high - r.low) / 2 for r in answers.rows(0.9) if r.kind == measurement.kind.name and r.low is not None]
+    assert row.half_width == pytest.approx(max(found), rel=1e-9)
+    assert row.kind == measurement.kind
+
+
+@pytest.mark.parametrize("name", OF_THE_PLAN)
+@pytest.mark.parametrize("wanted", [0.5, 20.0])
+def test_the_epsilon_is_the_least_that_suffices(name: str, wanted: float) -> None:
+    measurement = OF_THE_PLAN[name]
+    (row,) = wp.accuracy(measurement, half_width=wanted)
+    assert row.epsilon_for is not None
+
+    def at(epsilon: Fraction) -> float:
+        asked = wp.Measurement(measurement.plan, measurement.sink, epsilon, measurement.domain)
+        (again,) = wp.accuracy(asked)
+        assert again.half_width is not None
+        return again.half_width
+
+    assert at(row.epsilon_for) <= wanted < at(row.epsilon_for - NANO)
+
+
+def test_it_agrees_with_epsilon_for() -> None:
+    query = ROWS.select(lambda r: r.a)
+    (row,) = wp.accuracy(query.noisy_count(1), half_width=5)
+    assert abs(row.epsilon_for - query.epsilon_for(5)) <= 2 * NANO
+
+
+def test_an_average_of_a_stated_count_is_never_further_off() -> None:
+    """Every average and every noise within the two intervals; and some come near the bound."""
+    asked = ROWS.noisy_average(1, lambda r: r.a, lower=-10, upper=30)
+    assert wp.accuracy(asked)[0].missing == "state count=…"
+    sink, random = asked.sink, Random(2)
+    assert isinstance(sink, NoisyAverage)
+    scale = wp.simulate(asked, DATA, seed=1).scale
+    off = half_width(scale, 0.975)
+    for n in (4, 10, 40, 1000):
+        (row,) = wp.accuracy(asked, count=n)
+        assert row.half_width is not None
+        worst = 0.0
+        shares = [1.0, -1.0, *(random.uniform(-1, 1) for _ in range(400)), 1 - 4 * off / n]
+        for share, s, c in product(shares, (-off, 0.0, off), (-off, 0.0, off)):
+            truth = 10 + 20 * max(-1.0, share)
+            found = sink.value({"sum": max(-1.0, share) * n / 2 + s, "count": n / 2 + c})
+            worst = max(worst, abs(found - truth))
+        assert worst <= row.half_width * (1 + 1e-9)
+        assert worst >= 0.9 * row.half_width
+
+
+@pytest.mark.parametrize("asked", ["common", "median"])
+def test_a_choice_is_as_far_off_as_told_about_as_often(asked: str) -> None:
+    """The worst case for the union bound is all candidates at that gap; 3,000 draws, false alarm below 1e-9."""
+    candidates = range(50)
+    ages = ROWS.select(lambda r: r.a)
+    made = ages.most_common(0.5, candidates) if asked == "common" else ages.median(0.5, candidates)
+    (row,) = wp.accuracy(made, 0.9)
+    assert row.half_width is not None
+    scale = 2.0  # of scores that move apart by 1 a unit, at epsilon 0.5
+    assert row.half_width == pytest.approx(scale * math.log(49 / 0.2), rel=1e-6)
+    scores = [row.half_width] + [0.0] * 49
+    missed = sum(simulate_select(scores, scale, seed) != 0 for seed in range(3000)) / 3000
+    assert 0.05 < missed <= 0.1 + math.sqrt(math.log(1e9) / (2 * 3000))
+    assert wp.accuracy(ages.most_common(1, [1]))[0].half_width == 0
+
+
+def test_a_count_of_subgraphs_needs_a_width() -> None:
+    asked = graphs.triangle_count(EDGES, 2, interval_share="0.1")
+    stars = graphs.star_count(EDGES, 2, 2)
+    table = wp.accuracy({"triangles": asked, "stars": stars})
+    assert [row.missing for row in table] == [
+        "state width=…, the common neighbours",
+        "state width=…, the highest degree",
+    ]
+    assert "state width=…" in str(table)
+    (row,) = wp.accuracy(asked, width=20, half_width=60)
+    assert row.half_width == asked.sink.reach(Fraction(2), 20, 0.95)  # type: ignore[attr-defined]
+    assert row.epsilon_for is not None
+    assert asked.sink.reach(row.epsilon_for, 20, 0.95) <= 60  # type: ignore[attr-defined]
+    assert asked.sink.reach(row.epsilon_for - NANO, 20, 0.95) > 60  # type: ignore[attr-defined]
+    (row,) = wp.accuracy(asked, width=20, half_width=5)  # the next rung is 20 away, however large epsilon
+    assert row.epsilon_for is None
+
+
+def test_a_table_is_a_row_each_with_costs() -> None:
+    pairs = ROWS.concat(ROWS).select(lambda r: r.a)
+    batch = {"one": ROWS.noisy_count(1), "two": pairs.noisy_count("0.5"), "keys": TRIANGLES.noisy_count(1)}
+    table = wp.accuracy(batch, half_width=3)
+    assert [row.name for row in table] == list(batch)
+    assert len(table) == 3
+    assert table[1].cost == {"rows": 1}
+    assert (table[2].half_width, table[2].missing) == (None, "give keys: over=…")
+    lines = str(table).splitlines()
+    assert lines[0].split() == [
+        "measurement",
+        "kind",
+        "epsilon",
+        "±",
+        "at",
+        "95",
+        "%",
+        "costs",
+        "epsilon",
+        "for",
+        "±",
+        "3",
+    ]
+    assert lines[1].startswith("one          count           1        2.996")
+    assert lines[3].endswith("none")
+    assert "for" not in str(wp.accuracy(list(batch.values()))).splitlines()[0]
+    assert wp.accuracy(TRIANGLES.noisy_count(1, over=[(1, 1, 1)]))[0].missing == "no key is of an item"
+
+
+def test_numbers_that_make_no_sense_are_refused() -> None:
+    asked = ROWS.noisy_count(1)
+    for wrong in ({"half_width": 0}, {"half_width": math.nan}, {"count": 0}, {"count": math.inf}, {"width": -1}):
+        with pytest.raises(wp.PlanError):
+            wp.accuracy(asked, **wrong)
+    for confidence in (0, 1, math.nan):
+        with pytest.raises(wp.AnswersError):
+            wp.accuracy(asked, confidence)
+
+
+def test_how_many_more_the_budget_covers() -> None:
+    count, average = ROWS.noisy_count("0.3", over=[(1, 2)]), ROWS.noisy_average("0.2", lambda r: r.a, 0, 1)
+    with wp.Session() as session:
+        session.protect(ROWS, DATA["rows"], budget=1)
+        assert (session.affords(count), session.affords([count, average])) == (3, 2)
+        for left in (2, 1, 0):
+            session.release(count, fresh=True)
+            assert session.affords(count) == left
+        with pytest.raises(wp.BudgetExceeded):
+            session.release(count, fresh=True)
+        assert session.affords(average) == 0
+    assert wp.bill(count).times({}) == 0
+    assert ROWS.bill("1/3").times({"rows": Fraction(1)}) == 2  # a third is rounded up to whole billionths

@@ -1,0 +1,296 @@
+"""How exact answers will be, and what another exactness would take: before anything is spent, from plans alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import singledispatch
+from typing import overload
+
+from wpinq.errors import AnswersError, EpsilonError, PlanError
+from wpinq.measure.bill import bill
+from wpinq.measure.epsilon import NANO, format_epsilon
+from wpinq.measure.kinds import WEIGHT, Kind
+from wpinq.measure.laws import half_width as laplace_half_width
+from wpinq.measure.measurement import Choose, Clamped, GeometricCount, Measurement, NoisyAverage, NoisyCount
+from wpinq.measure.scales import laplace_scale, lattice_scale
+from wpinq.measure.sink import Sink
+from wpinq.measure.subgraph_counts import SubgraphCount
+from wpinq.plan.certify import certify
+from wpinq.plan.node import Node
+
+LARGEST = 10**6 * NANO
+"""The largest epsilon that is looked for, in billionths: beyond it nothing is protected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What the user knows, or guesses, of the data: never read from them.
+
+    Attributes
+    ----------
+    count : float or None
+        How many records an average is over, more than 0.
+    width : float or None
+        Of the ladder of a count of subgraphs: the most neighbours that two vertices have in common, or for stars the
+        highest degree, more than 0.
+    """
+
+    count: float | None = None
+    width: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("count", self.count), ("width", self.width)):
+            if value is not None and not (value > 0 and math.isfinite(value)):
+                raise PlanError(
+                    f"{name} is a finite number of more than 0, of public knowledge or a guess; not {value!r}"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """How exact one measurement will be.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the batch, or its description.
+    measurement : Measurement
+        What is meant.
+    kind : Kind
+        What kind of number it is; the half-width is in its units. Of a choice it is in weight: how much lighter, or
+        further off the quantile in weight, the chosen candidate may be than the best.
+    half_width : float or None
+        With the confidence of the table, an answer is no further from its value; over keys whose factors differ, the
+        largest. None where something must be stated first.
+    missing : str
+        What that is, or why there is none.
+    epsilon_for : Fraction or None
+        The least epsilon, to 1e-9, for the half-width that is wanted; None where none is wanted or none suffices.
+    cost : mapping
+        What the measurement costs each account, at its own epsilon.
+    """
+
+    name: str
+    measurement: Measurement
+    kind: Kind
+    half_width: float | None
+    missing: str
+    epsilon_for: Fraction | None
+    cost: Mapping[str, Fraction]
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy(Sequence[Expected]):
+    """How exact a batch of measurements will be: a row each. `str()` is the table."""
+
+    rows: tuple[Expected, ...]
+    confidence: float
+    wanted: float | None
+
+    @overload
+    def __getitem__(self, place: int) -> Expected: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Expected, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Expected | tuple[Expected, ...]:
+        return self.rows[place]
+
+    def __iter__(self) -> Iterator[Expected]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __str__(self) -> str:
+        share = f"{100 * self.confidence:.10g} %"
+        wanted = self.wanted is not None
+        cells = [
+            ["measurement", "kind", "epsilon", f"± at {share}", "costs", f"epsilon for ± {self.wanted}"][: 5 + wanted]
+        ]
+        cells += [_cells(row)[: 5 + wanted] for row in self]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
+
+
+def accuracy(
+    measurements: Measurement | Sequence[Measurement] | Mapping[str, Measurement],
+    confidence: float = 0.95,
+    *,
+    half_width: float | None = None,
+    count: float | None = None,
+    width: float | None = None,
+) -> Accuracy:
+    """How exact measurements will be, and the epsilon for a wanted exactness: before anything is spent.
+
+    Parameters
+    ----------
+    measurements : Measurement, sequence of Measurement, or mapping from names to them
+        A batch.
+    confidence : float
+        Between 0 and 1: of each answer by itself.
+    half_width : float, optional
+        The half-width that is wanted, more than 0, in the units of each measurement's kind: counts, weights, sums.
+    count : float, optional
+        How many records an average is over: a guess, or public knowledge. It depends on the data and is not looked up.
+    width : float, optional
+        The width of the ladder of a count of subgraphs: the most common neighbours of two vertices; for stars the
+        highest degree.
+
+    Returns
+    -------
+    Accuracy
+        A row for each: kind, epsilon, half-width, cost, and the epsilon for the wanted half-width.
+
+    Raises
+    ------
+    PlanError
+        When a number makes no sense.
+    AnswersError
+        When the confidence does not lie between 0 and 1.
+
+    Notes
+    -----
+    Privacy cost: none; nothing but plans is looked at. Counts, weights and sums have the half-width of their intervals.
+    For an average over n records it is at most `2 (upper − lower) r / n`, r that of each of its two weights. A choice
+    among m candidates is at most `s · ln((m − 1) / (2 (1 − confidence)))` of weight off the best, s the scale of its
+    noise. A count of subgraphs lies so far from the true one in a graph whose ladder is of the stated width.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> people = wp.source("people", city=str, age=int, facts=["unit_weights"])
+    >>> batch = {
+    ...     "cities": people.select(lambda p: p.city).noisy_count(epsilon=0.5),
+    ...     "age": people.noisy_average(0.5, lambda p: p.age, lower=0, upper=100),
+    ... }
+    >>> print(wp.accuracy(batch, half_width=2, count=1000))
+    measurement  kind       epsilon  ± at 95 %  costs       epsilon for ± 2
+    cities       count      0.5      5.991      people 0.5  1.497866506
+    age          statistic  0.5      1.476      people 0.5  0.368888213
+    """
+    if not 0 < confidence < 1:
+        raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
+    if half_width is not None and not (half_width > 0 and math.isfinite(half_width)):
+        raise PlanError("half_width is what an answer may be off by: more than 0, and finite")
+    stated = Stated(count, width)
+    if isinstance(measurements, Measurement):
+        measurements = [measurements]
+    if isinstance(measurements, Mapping):
+        named = list(measurements.items())
+    else:
+        named = [(measurement.description, measurement) for measurement in measurements]
+    rows = (_expected(name, measurement, confidence, half_width, stated) for name, measurement in named)
+    return Accuracy(tuple(rows), confidence, half_width)
+
+
+def _expected(name: str, measurement: Measurement, confidence: float, wanted: float | None, stated: Stated) -> Expected:
+    kind, cost = measurement.kind, bill(measurement)
+    spread, missing = _least_factor(measurement)
+
+    def within(epsilon: Fraction) -> float:
+        try:
+            return off_by(measurement.sink, measurement, epsilon, confidence, stated) / float(spread)
+        except (EpsilonError, AnswersError):  # beyond what floats hold: no exactness to speak of
+            return math.inf
+
+    try:
+        off_by(measurement.sink, measurement, measurement.epsilon, confidence, stated)
+    except _NotStated as told:
+        missing = str(told)
+    if missing:
+        return Expected(name, measurement, kind, None, missing, None, cost)
+    least = None if wanted is None else _least_epsilon(lambda epsilon: within(epsilon) <= wanted)
+    return Expected(name, measurement, kind, within(measurement.epsilon), "", least, cost)
+
+
+def _least_factor(measurement: Measurement) -> tuple[Fraction, str]:
+    """What an answer is divided by, at least, or why that is not known."""
+    kind = measurement.kind
+    if kind.form is None:
+        return kind.factor, ""
+    if measurement.domain is None:
+        return Fraction(1), "give keys: over=…"
+    found = [factor for name, factor in map(kind.at, measurement.domain) if name != WEIGHT]
+    return (min(found), "") if found else (Fraction(1), "no key is of an item")
+
+
+def _least_epsilon(suffices: Callable[[Fraction], bool]) -> Fraction | None:
+    """The least epsilon in whole billionths that suffices, by halving: what suffices does so for every larger one."""
+    high = 1
+    while not suffices(Fraction(high, NANO)):
+        high *= 2
+        if high > LARGEST:
+            return None
+    low = high // 2  # does not suffice, or is 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(Fraction(middle, NANO)) else (middle, high)
+    return Fraction(high, NANO)
+
+
+def _cells(row: Expected) -> list[str]:
+    within = row.missing if row.half_width is None else f"{row.half_width:.4g}"
+    costs = ", ".join(f"{account} {format_epsilon(cost)}" for account, cost in row.cost.items())
+    least = "none" if row.epsilon_for is None else format_epsilon(row.epsilon_for)
+    return [row.name, row.kind.name, format_epsilon(row.measurement.epsilon), within, costs, least]
+
+
+class _NotStated(PlanError):
+    """Something must be stated before an exactness can be told."""
+
+
+@singledispatch
+def off_by(sink: Sink, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
+    """How far an answer lies from its noiseless value at most, with this confidence, at an epsilon."""
+    raise _NotStated("not known before its release")
+
+
+@off_by.register
+def _(sink: NoisyCount, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
+    return laplace_half_width(_laplace(asked.plan, epsilon), confidence)
+
+
+def _laplace(plan: Node, epsilon: Fraction) -> float:
+    return laplace_scale(epsilon, certify(plan).slack())
+
+
+@off_by.register
+def _(sink: GeometricCount, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
+    return sink.half_width(lattice_scale(certify(asked.plan), epsilon) * float(sink.step), confidence)
+
+
+@off_by.register
+def _(sink: Clamped, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
+    return float(sink.factor) * laplace_half_width(_laplace(asked.plan, epsilon), confidence)
+
+
+@off_by.register
+def _(sink: NoisyAverage, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
+    """Of n records, n/2 is released as count and t·n/2 as sum, |t| ≤ 1, each within r; the average is clamped.
+
+    It is off by at most `min(1 − t, r(1 + t)/(n/2 − r))` of half the range upwards, which is largest where both are the
+    same, 2r/(n/2); downwards by less.
+    """
+    if stated.count is None:
+        raise _NotStated("state count=…")
+    off = laplace_half_width(_laplace(asked.plan, epsilon), (1 + confidence) / 2)
+    return (sink.upper - sink.lower) * min(1.0, 2 * off / stated.count)
+
+
+@off_by.register
+def _(sink: Choose, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
+    """Permute-and-flip is the largest score plus exponential noise: of two, the lesser by x wins with `exp(−x/s)/2`."""
+    others = len(asked.domain or ()) - 1
+    scale = float(sink.score_range * (1 + certify(asked.plan).slack(readouts=1)) / epsilon)
+    return scale * max(0.0, math.log(others / (2 * (1 - confidence)))) if others > 0 else 0.0
+
+
+@off_by.register
+def _(sink: SubgraphCount, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
+    if stated.width is None:
+        raise _NotStated(f"state width=…, the {sink.width_key}")
+    return sink.reach(epsilon, stated.width, confidence)
