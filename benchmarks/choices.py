@@ -22,7 +22,6 @@ import numpy as np
 from histograms_data import DPBENCH, Array, claim, histogram, options
 
 from wpinq.histograms import Hierarchical, quantile
-from wpinq.kernel.selection import contrib
 from wpinq.measure.measurement import Choose
 from wpinq.public import simulate_select
 
@@ -47,14 +46,14 @@ def check_opendp(truth: Array) -> None:
     """OpenDP's own scores and privacy map, against what stands for them here."""
     import opendp.prelude as dp
 
+    dp.enable_features("contrib")
     records, bins = np.repeat(np.arange(len(truth)), truth.astype(np.int64)).astype(float), range(len(truth))
     space = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.symmetric_distance()
     for q in map(float, QUANTILES):
-        with contrib():
-            scores = dp.t.make_quantile_score_candidates(*space, candidates=list(map(float, bins)), alpha=q)
-            chosen = dp.m.make_private_quantile(
-                *space, dp.max_divergence(), candidates=list(map(float, bins)), alpha=q, scale=1.0
-            )
+        scores = dp.t.make_quantile_score_candidates(*space, candidates=list(map(float, bins)), alpha=q)
+        chosen = dp.m.make_private_quantile(
+            *space, dp.max_divergence(), candidates=list(map(float, bins)), alpha=q, scale=1.0
+        )
         theirs, ours = np.array(scores(list(records)), dtype=float), -score_without_own_weight(truth, q)
         np.testing.assert_allclose(theirs / theirs.max(), ours / ours.max(), rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(chosen.map(1), 2 * max(q, 1 - q))

@@ -23,7 +23,6 @@ from wpinq.expr.types import INT
 from wpinq.expr.values import canonical_bytes
 from wpinq.kernel.ledger import Ledger, Pricing
 from wpinq.kernel.noise import with_laplace_noise
-from wpinq.kernel.selection import contrib
 
 LIMIT = 15.0
 SCALE = 1.0
@@ -37,13 +36,11 @@ def timed(run: Callable[[], object]) -> tuple[float, float]:
 
 
 def peer() -> Callable[[list[float]], Any]:
-    from opendp.domains import atom_domain, vector_domain
-    from opendp.measurements import make_laplace
-    from opendp.metrics import l1_distance
+    import opendp.prelude as dp
 
-    with contrib():
-        space = vector_domain(atom_domain(T="f64", nan=False)), l1_distance(T="f64")
-        measurement: Callable[[list[float]], Any] = make_laplace(*space, scale=SCALE)
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.l1_distance(T="f64")
+    measurement: Callable[[list[float]], Any] = dp.m.make_laplace(*space, scale=SCALE)
     return measurement
 
 

@@ -36,7 +36,13 @@ from wpinq.measure.answers import Answers as Answers
 from wpinq.measure.bill import Bill as Bill
 from wpinq.measure.bill import bill as bill
 from wpinq.measure.bill import fit_to_budget as fit_to_budget
+from wpinq.measure.key_domains import digits as digits
+from wpinq.measure.key_domains import integers as integers
+from wpinq.measure.key_domains import product as product
+from wpinq.measure.measurement import ListedMeasurement as ListedMeasurement
 from wpinq.measure.measurement import Measurement as Measurement
+from wpinq.measure.statement import Balance as Balance
+from wpinq.measure.statement import Event as Event
 from wpinq.public import evaluate as evaluate
 from wpinq.public import simulate as simulate
 from wpinq.query import Query as Query
@@ -47,6 +53,8 @@ if typing.TYPE_CHECKING:
     from wpinq import graphs as graphs
     from wpinq import histograms as histograms
     from wpinq import synthesis as synthesis
+
+__version__ = "0.1.0"
 
 _LATER = ("graphs", "histograms", "synthesis")
 _HERE = [name for name, value in globals().items() if name[0] != "_" and not isinstance(value, types.ModuleType)]

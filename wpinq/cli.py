@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import argparse
 import gc
+import io
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from wpinq.commands import budget, explain, run, schema, synthesize
-from wpinq.commands.exits import EXIT_CODES
+import wpinq
+from wpinq.commands import budget, completion, explain, run, schema, synthesize
+from wpinq.commands.exits import EXIT_CODES, abandon_stdout, reason, tell
 from wpinq.errors import WpinqError, WpinqWarning
 
 _COLLECT_RARELY = 100_000, 50, 100
@@ -23,35 +26,63 @@ _COLLECT_RARELY = 100_000, 50, 100
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
-    options = _parser().parse_args(arguments)
-    options.own_process = arguments is None  # what the process was started with: nothing else runs in it
-    if options.own_process:
+    own_process = arguments is None  # what the process was started with: nothing else runs in it
+    if own_process:
         gc.set_threshold(*_COLLECT_RARELY)
-    command: Callable[[argparse.Namespace], None] = options.command
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a sign must not cost an answer
+                stream.reconfigure(errors="backslashreplace")
+    code = _run(arguments, own_process)
+    if code and own_process:
+        abandon_stdout()
+    return code
+
+
+def _run(arguments: Sequence[str] | None, own_process: bool) -> int:
     try:
+        options = _parser().parse_args(arguments)
+        options.own_process = own_process
+        command: Callable[[argparse.Namespace], None] = options.command
         with warnings.catch_warnings():
             warnings.showwarning = _warn
             warnings.simplefilter("always", WpinqWarning)  # told, never raised, whatever PYTHONWARNINGS says
             command(options)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # while what goes wrong can still be told
     except WpinqError as error:
-        print(f"wpinq: {error}", file=sys.stderr)
+        tell(f"wpinq: {error}")
         return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
     except KeyboardInterrupt:
-        print("wpinq: interrupted; what was debited stays spent", file=sys.stderr)
+        tell("wpinq: interrupted; what was debited stays spent")
         return 130
     except BrokenPipeError:
-        sys.stderr.close()
         return 141
+    except OSError as error:  # of the output: all else that commands read and write has errors of its own
+        tell(f"wpinq: the output could not be written ({reason(error)})")
+        return 1
     return 0
 
 
 def _warn(message: Warning | str, category: type[Warning], *where: object, **more: object) -> None:
-    print(f"wpinq: {'' if issubclass(category, WpinqWarning) else category.__name__ + ': '}{message}", file=sys.stderr)
+    tell(f"wpinq: {'' if issubclass(category, WpinqWarning) else category.__name__ + ': '}{message}")
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose help and version do not fail in silence, as argparse has it."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is sys.stdout and file is not None:
+            print(message, end="", flush=True)
+        else:
+            tell(message.rstrip("\n"))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="wpinq", description="Differentially private queries over weighted datasets.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser = _Parser(prog="wpinq", description="Differentially private queries over weighted datasets.")
+    parser.add_argument("--version", action="version", version=f"wpinq {wpinq.__version__}")
+    completion.add_option(parser)
+    parser.set_defaults(command=lambda options: parser.print_help())  # for those who ask for nothing
+    commands = parser.add_subparsers(metavar="COMMAND")
     for command in (run, explain, schema, budget, synthesize):
         command.add_parser(commands)
     return parser

@@ -4,6 +4,9 @@ An error says what is wrong, where, and what to do. None ever carries a protecte
 from protected data has no place in a message.
 """
 
+import sys
+import warnings
+
 
 class WpinqError(Exception):
     """The root of all errors that wpinq raises on purpose."""
@@ -72,3 +75,11 @@ class AnswersError(WpinqError):
 
 class WpinqWarning(UserWarning):
     """Something is allowed but probably not what was meant."""
+
+
+def warn(message: str) -> None:
+    """Warn at the line of the user's own code: the last one outside of this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "wpinq":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, WpinqWarning, stacklevel=level)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,17 +16,19 @@ from wpinq.errors import EpsilonError, EvaluationFailed, PlanError, SourceReject
 from wpinq.expr.facts import FACTS
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.types import physical
-from wpinq.expr.values import UnfitValue, Value, normalize
+from wpinq.expr.values import UnfitValue, Value, normalize, order_key
 from wpinq.ingest.reading import is_rows, read_source
 from wpinq.ingest.typed_columns import plain
+from wpinq.kernel.conditional import ConditionalNoise
 from wpinq.kernel.geometric import add_geometric
 from wpinq.kernel.ladder import as_float, draw_count
+from wpinq.kernel.listed_keys import draw_listing
 from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.answers import Answers
 from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.laws import DoubleGeometric
-from wpinq.measure.measurement import Choose, GeometricCount, Measurement
-from wpinq.measure.scales import ladder_scale, on_lattice, width_scale
+from wpinq.measure.measurement import Choose, GeometricCount, Measurement, NoisyCount
+from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
 from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights
 from wpinq.plan.certify import certify
@@ -91,7 +94,7 @@ def _weights(plan: Node, data: Mapping[str, Any], engine: str | None, arithmetic
     datasets = {}
     for name, declaration in sources([plan]).items():
         if name not in data:
-            raise PlanError(f"no data for the source {name!r}")
+            raise PlanError(f'no data for the source {name!r}: give them by name, {{"{name}": rows}}')
         datasets[name] = _read(data[name], declaration)
     try:
         return chosen.once(plan, datasets, arithmetic)
@@ -144,7 +147,7 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
     Parameters
     ----------
     measurement : Measurement
-        With a domain.
+        With a domain, or a listing.
     data : mapping
         As for `evaluate`.
     seed : int
@@ -173,10 +176,15 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
     >>> wp.simulate(bits.noisy_count(epsilon=1), {"bits": [True, True, False]}, seed=1).simulated
     True
     """
-    if measurement.domain is None:
+    if not isinstance(measurement, Measurement):
+        raise PlanError("simulate takes a measurement: end the query with .noisy_count(epsilon=..., over=...)")
+    if measurement.domain is None and measurement.listing is None:
         raise PlanError("simulate needs a measurement with public keys: noisy_count(epsilon, over=...)")
     weights = WeightedDataset(_weights(measurement.plan, data, engine, FLOAT))
     sink, certificate = measurement.sink, certify(measurement.plan)
+    if measurement.listing is not None:
+        return _simulate_listing(measurement, weights, seed)
+    assert measurement.domain is not None
     if isinstance(sink, Choose):
         scale = float(sink.score_range * (1 + certificate.slack(readouts=1)) / measurement.epsilon)
         index = simulate_select(sink.scores(weights, measurement.domain), scale, seed)
@@ -193,6 +201,26 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
         scale = float((1 + certificate.slack()) / measurement.epsilon)
         noisy = simulate_laplace(public, scale, seed)
     return Answers(measurement, scale * factor, factor * np.array(noisy), simulated=True)
+
+
+def _simulate_listing(measurement: Measurement, weights: Mapping[Value, float], seed: int) -> Answers:
+    """The same draws as a session's, from bytes of numpy; nothing was asked for before."""
+    sink, listing, certificate = measurement.sink, measurement.listing, certify(measurement.plan)
+    assert listing is not None
+    assert isinstance(sink, (NoisyCount, GeometricCount))
+    listing = listing.checked(measurement.key_type)
+    held, factor = [key for key in weights if key in listing.domain], float(sink.factor)
+    given: Sequence[float] = [float(weights[key]) for key in held]
+    if isinstance(sink, GeometricCount):
+        scale, given = lattice_scale(certificate, measurement.epsilon), on_lattice(given, sink.step)
+    else:
+        scale = laplace_scale(measurement.epsilon, certificate.slack())
+    listing.check_size(sink, scale * factor)
+    noise = ConditionalNoise(scale, isinstance(sink, GeometricCount), np.random.default_rng(seed).bytes)
+    rows = draw_listing(dict(zip(held, given, strict=True)), (), (), listing.domain, sink.cut(listing.above), noise)
+    keys = tuple(sorted(rows, key=order_key))
+    shown = replace(measurement, domain=keys, listing=listing)
+    return Answers(shown, scale * factor, factor * np.array([rows[key] for key in keys]), simulated=True)
 
 
 def _simulate_count(measurement: Measurement, sink: SubgraphCount, weights: Mapping[Value, Any], seed: int) -> Answers:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from numbers import Integral, Number
-from typing import Any
+from typing import Any, overload
 
 from wpinq.display.explanation import explain_plan
 from wpinq.engines.contract import DEFAULT_ENGINE
-from wpinq.errors import PlanError
-from wpinq.expr.facts import check_facts
+from wpinq.errors import EpsilonError, PlanError
+from wpinq.expr.facts import check_facts, check_listed
 from wpinq.expr.library import count
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
@@ -19,12 +20,16 @@ from wpinq.expr.person import Person
 from wpinq.expr.trace import UserFunction, lift, trace
 from wpinq.expr.types import CategoryOf, Type, type_from_annotation
 from wpinq.expr.values import Value
+from wpinq.habits import QUERY_CALLS, NoTable, methods_told, told
 from wpinq.measure.bill import Bill
 from wpinq.measure.clamped import average_elements, check_range, sum_elements
 from wpinq.measure.epsilon import parse_epsilon
+from wpinq.measure.key_domains import KeyDomain
+from wpinq.measure.listing import listing_of
 from wpinq.measure.measurement import (
     Choose,
     GeometricCount,
+    ListedMeasurement,
     Measurement,
     NoisyAverage,
     NoisyCount,
@@ -61,6 +66,7 @@ DEFAULT_UNIT, DEFAULT_PERSON = "one record", "one person"
 _OF_PERSONS = ("person", "at_most", "nested", "account")
 
 
+@told('source("people", city=str, age=int)')
 def source(
     name: str,
     schema: object = None,
@@ -132,12 +138,12 @@ def source(
     if (schema is None) == (not fields):
         raise PlanError(f"source {name!r}: give a schema or fields such as src=int, dst=int, one of the two")
     record = type_from_annotation(fields if schema is None else schema)
-    person, bound = _person(name, told), parse_epsilon(cap)
+    person, bound = _person(name, told), _positive(cap, f"source {name!r}: cap")
     record = record if person is None else person.record(record)
     implied = Fraction(1 if person is None else person.weight)
-    weight = implied if unit_weight is None else parse_epsilon(unit_weight)
+    weight = implied if unit_weight is None else _positive(unit_weight, f"source {name!r}: unit_weight")
     words = unit if unit is not None else DEFAULT_UNIT if person is None else DEFAULT_PERSON
-    declared = tuple(sorted(set(facts)))
+    declared = tuple(sorted(set(check_listed(facts))))
     try:
         check_facts(declared, record, weight)
     except PlanError as error:
@@ -145,6 +151,13 @@ def source(
     declaration = Source(name, record, repr(record), words, weight, bound, declared, person)
     declaration.check_size()
     return Query(Node(declaration))
+
+
+def _positive(number: object, what: str) -> Fraction:
+    try:
+        return parse_epsilon(number)
+    except EpsilonError:
+        raise PlanError(f'{what} is a number of more than 0, such as 1 or "1/2", not {number!r}') from None
 
 
 def _person(name: str, told: Mapping[str, Any]) -> Person | None:
@@ -161,7 +174,7 @@ def _person(name: str, told: Mapping[str, Any]) -> Person | None:
     return Person(told["person"], at_most, told.get("nested", False), told.get("account", ""))
 
 
-def rows_a_person(source: Query, epsilon: object, quantile: object = "0.95") -> Measurement:
+def rows_a_person(source: Query, epsilon: object, quantile: object = "0.95") -> ListedMeasurement:
     """A quantile of how many rows a person has, to choose `at_most` by: bought, never looked up.
 
     Parameters
@@ -206,10 +219,11 @@ def rows_a_person(source: Query, epsilon: object, quantile: object = "0.95") -> 
             "and for at_most a public bound that hardly anybody exceeds"
         )
     rows = source.select(lambda rows: count(rows))
-    return rows.quantile(epsilon, quantile, range(1, person.at_most + 1))
+    return rows.quantile(epsilon=epsilon, q=quantile, candidates=range(1, person.at_most + 1))
 
 
-class Query(Planned):
+@methods_told(QUERY_CALLS)
+class Query(NoTable, Planned):
     """A plan under construction. Every method gives a new query; nothing is evaluated, nothing is spent.
 
     Queries are equal when their plans are, whichever notation they were written in.
@@ -241,7 +255,10 @@ class Query(Planned):
     def _then(self, operator: type[Operator], *others: Query, **arguments: Any) -> Query:
         for other in others:
             if not isinstance(other, Query):
-                raise PlanError(f"{operator.name} needs another query, not {type(other).__name__}")
+                raise PlanError(
+                    f"{operator.name} needs another query, not {type(other).__name__}: write a.{operator.method}(b), "
+                    "and once more for a third"
+                )
         inputs = (self.plan, *(other.plan for other in others))
         return Query(construct(operator, inputs, arguments, _convert))
 
@@ -312,6 +329,12 @@ class Query(Planned):
 
     # --- sinks ------------------------------------------------------------------------------------------------------
 
+    @overload
+    def noisy_count(self, epsilon: object, over: Iterable[object]) -> ListedMeasurement: ...
+
+    @overload
+    def noisy_count(self, epsilon: object, over: None = None) -> Measurement: ...
+
     def noisy_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
         """Every weight plus Laplace noise of scale 1/ε.
 
@@ -332,6 +355,12 @@ class Query(Planned):
         """
         domain = certify(self.plan).domain if over is None else check_domain(over, self.plan.type)
         return Measurement(self.plan, NoisyCount(), parse_epsilon(epsilon), domain, self.reading)
+
+    @overload
+    def geometric_count(self, epsilon: object, over: Iterable[object]) -> ListedMeasurement: ...
+
+    @overload
+    def geometric_count(self, epsilon: object, over: None = None) -> Measurement: ...
 
     def geometric_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
         """Every weight plus double-geometric noise, where the plan proves that all weights lie on a lattice.
@@ -367,7 +396,45 @@ class Query(Planned):
         sink = GeometricCount(certify(self.plan).require_lattice())
         return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
-    def noisy_sum(self, epsilon: object, value: UserFunction, lower: float, upper: float) -> Measurement:
+    def noisy_listing(
+        self, epsilon: object, domain: KeyDomain | Iterable[object], *, above: object, geometric: bool = False
+    ) -> Measurement:
+        """The keys of a public domain whose noisy weight is above a threshold, however large the domain.
+
+        The noise is that of `noisy_count`, drawn for every key of the domain; shown are the keys above. So a count over
+        some of these keys, at the same ε, gives the same values, and is paid for.
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0.
+        domain : KeyDomain, range or iterable
+            The public keys, up to 10¹²: `wp.integers`, `wp.digits`, `wp.product`, a range, or a list.
+        above : number
+            The threshold, at least 0, chosen without looking at the data. Noise alone brings `exp(−above·ε)/2` of the
+            absent keys above it: where that is more than a million keys, a session refuses before it debits.
+        geometric : bool
+            Whether noise is that of `geometric_count` instead.
+
+        Returns
+        -------
+        Measurement
+            Privacy cost: that of `noisy_count` (`geometric_count`), once for all listings and counts.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> zips = wp.source("people", zip=str).select(lambda p: p.zip)
+        >>> print(wp.bill([zips.noisy_listing(1, wp.digits(5), above=20), zips.noisy_count(1)]))
+        people: 1
+          protects one record, of weight 1
+          NoisyCount(1) uses it once: 1 x 1 = 1
+          NoisyCount(1) is released already: no cost
+        """
+        counted = self.geometric_count(epsilon, ()) if geometric else self.noisy_count(epsilon, ())
+        return replace(counted, domain=None, listing=listing_of(domain, above, self.plan.type))
+
+    def noisy_sum(self, epsilon: object, value: UserFunction, lower: float, upper: float) -> ListedMeasurement:
         """The sum over records of weight times clamped value, plus noise.
 
         `Σ_x A(x) · min(upper, max(lower, value(x))) + Lap(max(|lower|, |upper|)/ε)`; a null value adds 0.
@@ -383,9 +450,9 @@ class Query(Planned):
         """
         low, high = check_range(lower, upper)
         plan = self.select_many(sum_elements(value, low, high)).plan
-        return Measurement(plan, NoisySum(low, high), parse_epsilon(epsilon), ("sum",), self.reading)
+        return ListedMeasurement(plan, NoisySum(low, high), parse_epsilon(epsilon), ("sum",), self.reading)
 
-    def noisy_average(self, epsilon: object, value: UserFunction, lower: float, upper: float) -> Measurement:
+    def noisy_average(self, epsilon: object, value: UserFunction, lower: float, upper: float) -> ListedMeasurement:
         """The average of clamped values, each record counting by its weight.
 
         A noisy sum about the middle of the range over a noisy count, both from one query whose records give half
@@ -404,9 +471,9 @@ class Query(Planned):
         if low == high:
             raise PlanError("noisy_average needs lower < upper")
         plan = self.select_many(average_elements(value, low, high)).plan
-        return Measurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
+        return ListedMeasurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
 
-    def most_common(self, epsilon: object, candidates: Iterable[object]) -> Measurement:
+    def most_common(self, epsilon: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The heaviest of public candidates, as far as noise lets it be told, with the weight as score.
 
         Parameters
@@ -419,7 +486,7 @@ class Query(Planned):
         """
         return self._choose(epsilon, candidates, Choose("weight"))
 
-    def quantile(self, epsilon: object, q: object, candidates: Iterable[object]) -> Measurement:
+    def quantile(self, *, epsilon: object, q: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The candidate that best cuts the weight at quantile q, as far as noise lets it be told.
 
         `score(c) = min(0, q·(M+R) − (1−q)·L, (1−q)·(L+M) − q·R)`, with L, M and R the weight before, at and after c.
@@ -440,18 +507,18 @@ class Query(Planned):
             )
         exact = parse_epsilon(q)
         if not exact < 1:
-            raise PlanError(f"a quantile lies between 0 and 1, not {q!r}")
+            raise PlanError(f"a quantile lies between 0 and 1, not {q!r}: write q=0.9 for nine in ten")
         return self._choose(epsilon, candidates, Choose("quantile", exact))
 
-    def median(self, epsilon: object, candidates: Iterable[object]) -> Measurement:
+    def median(self, epsilon: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The candidate that best halves the weight: `quantile` at 1/2."""
-        return self.quantile(epsilon, Fraction(1, 2), candidates)
+        return self.quantile(epsilon=epsilon, q=Fraction(1, 2), candidates=candidates)
 
-    def _choose(self, epsilon: object, candidates: Iterable[object], sink: Sink) -> Measurement:
+    def _choose(self, epsilon: object, candidates: Iterable[object], sink: Sink) -> ListedMeasurement:
         domain = check_domain(candidates, self.plan.type)
         if not domain:
             raise PlanError("a choice needs at least one candidate")
-        return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
+        return ListedMeasurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
     # --- cost and explanation -----------------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
@@ -315,7 +314,7 @@ def test_answers_are_printed_when_they_cannot_be_saved(
     assert run(program, tmp_path / "l.db", "--save", str(tmp_path / "saved")) == 8
     captured = capsys.readouterr()
     assert "Remaining budget of edges: 4 of 5" in captured.out
-    assert captured.err.splitlines()[1].endswith("not saved: nodes; keep what was printed")
+    assert captured.err.splitlines()[1].endswith("saved/nodes.json; this run spent 1 of edges. Keep what was printed")
     assert (tmp_path / "saved" / "parity.json").exists()
 
 
@@ -326,9 +325,7 @@ def test_answers_are_saved_when_they_cannot_be_printed(
         raise BrokenPipeError
 
     monkeypatch.setattr("wpinq.commands.run.answers_table", gone)
-    with monkeypatch.context() as patched:
-        patched.setattr(sys, "stderr", io.StringIO())
-        assert run(program, tmp_path / "l.db", "--save", str(tmp_path / "saved")) == 141
+    assert run(program, tmp_path / "l.db", "--save", str(tmp_path / "saved")) == 141
     assert len(wp.Answers.load(tmp_path / "saved" / "nodes.json")) == 30
 
 
@@ -524,6 +521,34 @@ def test_columns_of_an_edge_list_without_any(program: Path, tmp_path: Path, caps
     assert run(program, tmp_path / "ledger.db", "--columns", "edges=from,to") == 2
     assert "of a csv or parquet file" in capsys.readouterr().err
     assert not (tmp_path / "ledger.db").exists()
+
+
+def test_the_version_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"wpinq {wp.__version__}\n"
+
+
+def test_a_bare_call_gives_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("usage: wpinq ")
+    assert all(name in printed for name in ("run", "explain", "schema", "budget", "synthesize"))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_shells_complete_commands_options_and_files(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["--print-completion", shell])
+    assert end.value.code == 0
+    script = capsys.readouterr().out
+    assert "synthesize" in script and "--edge-list" in script
+    if shell == "bash":
+        asked = "COMP_WORDS=(wpinq bud); COMP_CWORD=1; _shtab_wpinq; echo ${COMPREPLY[@]}"
+        done = subprocess.run(["bash", "-c", f"{script}\n{asked}"], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["budget"]
+        assert "_shtab_wpinq_budget_pos_0_COMPGEN=_shtab_compgen_files" in script
 
 
 def test_accuracy_is_told_before_anything_is_spent(program: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,10 @@ def test_the_noise_that_is_told_is_that_of_the_sink(measurement: wp.Measurement,
     ("measurement", "told"),
     [
         (PEOPLE.select(lambda p: p.city).most_common(0.5, ["a", "b"]), "by their weight, with noise of scale 2."),
-        (PEOPLE.select(lambda p: p.age).quantile(0.5, "1/4", [1.0]), "to the quantile 1/4, with noise of scale 3."),
+        (
+            PEOPLE.select(lambda p: p.age).quantile(epsilon=0.5, q="1/4", candidates=[1.0]),
+            "to the quantile 1/4, with noise of scale 3.",
+        ),
     ],
 )
 def test_a_choice_is_no_count(measurement: wp.Measurement, told: str) -> None:

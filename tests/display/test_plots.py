@@ -373,3 +373,14 @@ def test_an_unfit_branching_and_answers_of_another_query_are_refused() -> None:
         plot_tree([2, 1, 1], 1)
     with pytest.raises((AnswersError, PlanError)):
         plot_tree(simulated(ages.noisy_count(1, over=[30, 31, 32])), 2)
+
+
+def test_bars_of_listed_keys_reach_down_as_their_intervals_do() -> None:
+    found = simulated(ages.noisy_listing(2, range(1000), above=2))
+    held = bars(plot_answers(found))
+    assert len(held) > 7, "noise shows some absent ages too"
+    for (x, low, high), key in zip(held, found.keys, strict=True):
+        expected = found.interval(key)
+        assert x == key
+        assert high == pytest.approx(expected[1])
+        assert low == pytest.approx(max(expected[0], 0.0)), "a bar without an end goes down to 0"

@@ -147,7 +147,7 @@ def test_a_batch_of_a_session_is_as_its_releases_one_by_one(monkeypatch: pytest.
     asked = [
         *(triangles(least).noisy_count(0.1, over=[0]) for least in range(4)),
         *(part.select(lambda e: e.dst).noisy_count(0.1, over=range(30)) for part in parts.values()),
-        EDGES.select(lambda e: e.dst).quantile(0.1, 0.5, range(30)),
+        EDGES.select(lambda e: e.dst).quantile(epsilon=0.1, q=0.5, candidates=range(30)),
         EDGES.select(lambda e: e.src).noisy_count(0.1),
     ]
     answers: list[list[list[float]]] = []

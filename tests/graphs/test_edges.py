@@ -186,9 +186,9 @@ def test_numpy_integers_are_written_as_integers(path: Path) -> None:
 
 def test_written_bytes_depend_on_the_edges_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = tmp_path / "a.txt.gz", tmp_path / "another-name.txt.gz"
+    monkeypatch.setattr(time, "time", lambda: 1.0e9)
     write_edges([(1, 2), (2, 3)], first)
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 86_400)
+    monkeypatch.setattr(time, "time", lambda: 2.0e9)
     write_edges([(1, 2), (2, 3)], second)
     assert first.read_bytes() == second.read_bytes()
 

@@ -152,6 +152,8 @@ def test_weighted_elements() -> None:
 SINK_TEXTS = {
     "NoisyCount": "NoisyCount(0.1, over: range(0, 10))",
     "GeometricCount": "GeometricCount(0.1, over: range(0, 5))",
+    "NoisyListing": "NoisyListing(0.1, over: range(-5, 1000000), above: 25.5)",
+    "GeometricListing": "GeometricListing(1/3, over: [1, 2, 5], above: 0.0)",
     "NoisySum": "NoisySum(0.1, record => record * 2, lower: -1.0, upper: 5.0)",
     "NoisyAverage": "NoisyAverage(1/3, record => to_float(record) / 2.0, lower: 0.0, upper: 1.0)",
     "MostCommon": "MostCommon(2, over: [1, 2, 3, 5])",
@@ -170,6 +172,28 @@ def test_every_release_can_be_written_and_is_printed_as_written(name: str) -> No
     assert str(parse(text)) == text
 
 
+def test_domains_of_listings_are_printed_as_they_are_described() -> None:
+    text = """source sales(zip: str, shop: int, size: str);
+var m = sales.NoisyListing(1, over: product(digits(5), range(0, 100000), ["L", "S"]), above: 30.0);
+"""
+    made = parse(text)["m"]
+    sales = wp.source("sales", zip=str, shop=int, size=str)
+    assert made == sales.noisy_listing(1, wp.product(wp.digits(5), range(100_000), ["S", "L"]), above=30)
+    assert str(parse(text)) == text
+    for wrong, message in (
+        ("digits(13)", "from 1 to 12"),
+        ("digits(a: 5)", "no named arguments"),
+        ("digits(0.5)", "expected an integer"),
+        ("range(5, 5)", "from 1 to"),
+        ("product(digits(12), digits(12), digits(12))", "1,000,000,000,000 keys"),
+        ("product(digits(5))", "records of 1 field"),
+        ("digits(5)", "the keys are of type"),
+        ("[1]", "cannot be released"),
+    ):
+        with pytest.raises(wp.WpinqError, match=message):
+            parse(text.replace('product(digits(5), range(0, 100000), ["L", "S"])', wrong))
+
+
 def test_releases_by_methods_and_by_text_are_equal() -> None:
     named = {
         "a": numbers.noisy_count(0.1),
@@ -180,7 +204,7 @@ def test_releases_by_methods_and_by_text_are_equal() -> None:
         "f": people.noisy_sum(1, lambda p: wp.max(wp.min(p.score, 3.0), -4.0), -1, 1),
         "g": people.select(lambda p: p.name).most_common(1, ["a", 'b"\\\n', "\u202e", "\U0001f600"]),
         "h": numbers.median(1, [3, -(2**63), 2**63 - 1]),
-        "i": numbers.quantile(1, 0.25, range(4)),
+        "i": numbers.quantile(epsilon=1, q=0.25, candidates=range(4)),
         "j": numbers.noisy_count(1, over=[]),
         "k": people.select(lambda p: p.score).noisy_count(1, over=[0.1, 1e300, -5e-324, 3]),
         "l": people.select(lambda p: p.age).noisy_count(1, over=[None, 3]),

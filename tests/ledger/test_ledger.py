@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import pathlib
 import signal
@@ -575,10 +576,88 @@ def test_files_that_are_no_ledgers_are_refused_and_untouched(tmp_path: pathlib.P
 
 def test_a_ledger_of_another_format_is_refused(books: pathlib.Path) -> None:
     connection = raw(books)
-    connection.execute("PRAGMA user_version = 3")
+    connection.execute("PRAGMA user_version = 4")
     connection.close()
-    with pytest.raises(LedgerError, match="format 3 and this wpinq reads formats 1 and 2"):
+    with pytest.raises(LedgerError, match="format 4 and this wpinq reads formats 1 to 3"):
         Ledger(books)
+
+
+LISTING = {"domain": {"integers": [0, 9]}, "above": 2.0}
+
+
+def listed(path: pathlib.Path) -> None:
+    """A ledger with an answer, a listing of one row, and a listing of none."""
+    with Ledger(path) as ledger:
+        ledger.open_account("people", schema="s", unit="u", unit_weight=Fraction(1), budget=10)
+        ledger.debit({"d": "NoisyCount"}, lambda new, parts: Pricing({"people": 1}, {}))
+        assert ledger.store_answers("d", {b"k": 1.0}) == {b"k": 1.0}
+        ledger.store_listing("d", {b"l": 3.0}, LISTING, listings=0, answers=1)
+        ledger.store_listing("d", {}, {**LISTING, "above": 1.5}, listings=1, answers=2)
+        ledger.verify()
+
+
+def test_a_listing_is_stored_where_nothing_came_in_between(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "books.db"
+    listed(path)
+    with Ledger(path) as ledger:
+        assert ledger.listings("d") == [LISTING, {**LISTING, "above": 1.5}]
+        assert ledger.listings("another") == []
+        assert ledger.answers("d") == {b"k": 1.0, b"l": 3.0}
+        for listings, answers in ((1, 2), (2, 1), (3, 2), (2, 3)):
+            ledger.store_listing("d", {b"m": 9.0}, LISTING, listings=listings, answers=answers)
+        assert ledger.store_answers("d", {b"n": 9.0}) is None
+        assert ledger.store_answers("d", {b"n": 9.0}, 1) is None
+        assert ledger.answers("d") == {b"k": 1.0, b"l": 3.0}
+        assert ledger.store_answers("d", {b"n": 0.5}, 2) == {b"n": 0.5}
+        for rows, digest in (({b"m": math.nan}, "d"), ({}, "never debited")):
+            with pytest.raises(LedgerError, match="a listing"):
+                ledger.store_listing(digest, rows, LISTING, listings=2, answers=3)
+        ledger.verify()
+        assert [entry.description for entry in ledger.entries()][-2:] == [
+            "0 answers, all that were left above 1.5 of a domain",
+            "1 answers",
+        ]
+
+
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        "DELETE FROM listings WHERE entry = 4",
+        "UPDATE listings SET entry = 3 WHERE entry = 4",
+        "INSERT INTO listings VALUES (1, 2)",
+        "DELETE FROM answers WHERE entry = 4",
+        "UPDATE entries SET content = replace(content, '2.0', '1.0') WHERE sequence = 4",
+        "PRAGMA user_version = 1",
+    ],
+)
+def test_a_listing_that_was_tampered_with_is_found_out(forgery: str, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "books.db"
+    listed(path)
+    connection = raw(path)
+    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name, _ in triggers:
+        connection.execute(f"DROP TRIGGER {name}")
+    connection.execute(forgery)
+    for _, sql in triggers:
+        connection.execute(sql)
+    connection.commit()
+    connection.close()
+    with pytest.raises(LedgerError, match="tampered"), Ledger(path) as ledger:
+        ledger.verify()
+
+
+def test_listings_only_grow(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "books.db"
+    listed(path)
+    connection = raw(path)
+    for change in (
+        "DELETE FROM listings",
+        "UPDATE listings SET entry = 9",
+        "INSERT OR REPLACE INTO listings VALUES (1, 4)",
+    ):
+        with pytest.raises(sqlite3.IntegrityError):
+            connection.execute(change)
+    connection.close()
 
 
 def test_accounts_are_opened_all_or_none_and_shared_ones_keep_older_versions_out(books: pathlib.Path) -> None:

@@ -204,7 +204,9 @@ def test_a_kill_at_any_moment_leaves_a_ledger_that_verifies(tmp_path: pathlib.Pa
         assert process.stdout.readline() == "ready\n"
         time.sleep(chance.uniform(0.0, 0.06))
         process.kill()
-        output, errors = process.communicate()
+        with process:
+            assert process.stderr is not None
+            output, errors = process.stdout.read(), process.stderr.read()  # communicate would lose what was read ahead
         assert (process.returncode, errors) == (-9, "")
         for line in output.splitlines():
             digest, *answers = line.split()

@@ -313,15 +313,11 @@ def test_a_long_whole_part_is_exact() -> None:
 
 def test_the_noise_is_that_of_opendp() -> None:
     """Two samples; Kolmogorov and Smirnov's test, exact at the sizes given."""
-    from opendp.domains import atom_domain, vector_domain
-    from opendp.measurements import make_laplace
-    from opendp.metrics import l1_distance
+    import opendp.prelude as dp
 
-    from wpinq.kernel.selection import contrib
-
-    with contrib():
-        space = vector_domain(atom_domain(T="f64", nan=False)), l1_distance(T="f64")
-        theirs = make_laplace(*space, scale=7.3)([0.7] * 20_000)
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.l1_distance(T="f64")
+    theirs = dp.m.make_laplace(*space, scale=7.3)([0.7] * 20_000)
     ours = add_laplace(np.full(100_000, 0.7), 7.3)
     assert stats.ks_2samp(ours, theirs, method="asymp").pvalue > FALSE_ALARM
     assert stats.ks_2samp(ours * 1.3, theirs, method="asymp").pvalue < FALSE_ALARM

@@ -185,7 +185,7 @@ def sinks(session: wp.Session, people: wp.Query) -> dict[str, wp.Answers]:
         "count": session.release(ages.read_as("a reading").noisy_count("1/3", over=[30, 40])),
         "sum": session.release(people.noisy_sum(1, lambda p: p.age, -1, 50)),
         "average": session.release(people.noisy_average(1, lambda p: p.age, 0, 100)),
-        "median": session.release(ages.quantile(1, "1/3", [30, 40])),
+        "median": session.release(ages.quantile(epsilon=1, q="1/3", candidates=[30, 40])),
         "common": session.release(ages.most_common(1, [30, 40])),
         "nothing": session.release(ages.noisy_count(1, over=[])),
         "simulated": wp.simulate(ages.noisy_count(1, over=[30]), {"people": [("n", 30)]}, seed=1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Iterator
 from fractions import Fraction
@@ -134,10 +135,10 @@ def test_a_former_choice_that_was_paid_for_and_never_made_is_made_now_at_its_sca
         return scores.index(max(scores))
 
     monkeypatch.setattr(sessions, "chosen", chosen)
-    asked = AGES.quantile(Fraction(1, 4), "0.75", range(20, 80, 5))
+    asked = AGES.quantile(epsilon=Fraction(1, 4), q="0.75", candidates=range(20, 80, 5))
     with opened(path) as session:
         order = prepare(asked, session._protected, False)
-        ((digest, scale),) = order.former
+        digest, scale = order.former[0]
         with Ledger(path) as ledger:
             ledger.debit({digest: asked.description}, lambda new, parts_of: Pricing({"ages": 1}, {}))
         before = spent(session)
@@ -146,4 +147,18 @@ def test_a_former_choice_that_was_paid_for_and_never_made_is_made_now_at_its_sca
         assert scale == pytest.approx(8) and order.scale == pytest.approx(6)
         assert list(session.release(asked).values) == list(answers.values)
         assert len(scales) == 1
+        assert spent(session) == before
+
+
+def test_a_choice_of_a_scale_that_opendp_certified_is_answered_for_nothing(path: Path) -> None:
+    asked = AGES.most_common("0.1", [23, 31, 44])
+    with opened(path) as session, Ledger(path) as ledger:
+        order = prepare(asked, session._protected, False)
+        assert order.scale == 10 or order.scale == pytest.approx(10, rel=1e-6)
+        raised = math.nextafter(math.nextafter(order.scale, math.inf), math.inf)  # as OpenDP had it for 0.1
+        (digest,) = {digest for digest, scale in order.former if scale == raised}
+        ledger.debit({digest: asked.description}, lambda new, parts_of: Pricing({"ages": 1}, {}))
+        ledger.store_answers(digest, {b"choice": 2.0})
+        before = spent(session)
+        assert session.release(asked).value == 44
         assert spent(session) == before

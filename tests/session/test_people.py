@@ -225,12 +225,12 @@ def test_a_choice_over_two_tables_is_certified_for_both_at_once(monkeypatch: pyt
     from wpinq.kernel import orders
 
     asked = []
-    monkeypatch.setattr(orders, "selection_scale", lambda epsilon, slack, d, r: asked.append((list(d), r)) or 40.0)
+    monkeypatch.setattr(orders, "selection_scale", lambda epsilon, slack, r: asked.append(r) or 40.0)
     names = BOUGHT.select(lambda r: r.shop).concat(VISITED.select(lambda r: r.page))
     with opened() as session:
         session.release(names.most_common("0.1", ["a", "x"]))
         assert session.spent("customers") == Fraction("2.5")
-    assert asked == [([25], 1), ([25], 2)]  # as it is, and as it would have been before
+    assert set(asked) == {1, 2}  # as it is, and as it would have been before
 
 
 def test_an_account_fixes_every_table_and_replays(ledger: pathlib.Path) -> None:

@@ -183,8 +183,8 @@ def test_choices_find_what_stands_out() -> None:
         session.protect(source, data, budget=100)
         assert session.release(source.most_common(1, [10, 20, 40, 60])).value == 40
         assert session.release(source.median(1, [0, 20, 40, 60])).value == 40
-        assert session.release(source.quantile(1, "0.05", [0, 20, 40, 60])).value == 20
-        assert session.release(source.quantile(1, 0.95, [0, 20, 40, 60])).value == 60
+        assert session.release(source.quantile(epsilon=1, q="0.05", candidates=[0, 20, 40, 60])).value == 20
+        assert session.release(source.quantile(epsilon=1, q=0.95, candidates=[0, 20, 40, 60])).value == 60
         answer = session.release(source.median(1, [40]))
         assert (answer.value, answer.scale, list(answer.values)) == (40, 0.0, [1.0])
         for ask in (answer.value_interval, lambda: answer.interval(40)):
@@ -198,10 +198,10 @@ def test_choices_need_candidates_and_a_quantile_within_range() -> None:
         source.most_common(1, [])
     for q in (1, 1.5):
         with pytest.raises(wp.PlanError):
-            source.quantile(1, q, [1])
+            source.quantile(epsilon=1, q=q, candidates=[1])
     for q in (0, -0.5):
         with pytest.raises(wp.EpsilonError):
-            source.quantile(1, q, [1])
+            source.quantile(epsilon=1, q=q, candidates=[1])
 
 
 def test_a_choice_among_other_candidates_is_another_choice() -> None:
@@ -221,12 +221,10 @@ def test_a_median_of_a_large_dataset_is_quick() -> None:
 
 
 def test_scales_are_the_certified_ones() -> None:
-    from opendp.domains import atom_domain, vector_domain
-    from opendp.measurements import make_laplace
-    from opendp.metrics import l1_distance
+    import opendp.prelude as dp
 
-    from wpinq.kernel.selection import contrib
-
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.l1_distance(T="f64")
     edges = wp.source("edges", src=int, dst=int)
     weighted = wp.source("pairs", src=int, dst=int, unit_weight=2)
     for source, unit in ((edges, 1), (weighted, 2)):
@@ -238,8 +236,6 @@ def test_scales_are_the_certified_ones() -> None:
                 spent = session.spent("edges" if unit == 1 else "pairs")
             widening = 1 + certify(paths.plan).slack()
             assert widening > 1
-            with contrib():
-                space = vector_domain(atom_domain(T="f64", nan=False)), l1_distance(T="f64")
-                loss = Fraction(make_laplace(*space, scale=scale).map(float(2 * unit * widening) * (1 - 2**-50)))
+            loss = Fraction(dp.m.make_laplace(*space, scale=scale).map(float(2 * unit * widening) * (1 - 2**-50)))
             assert loss <= 2 * unit * epsilon <= spent
             assert float(widening / epsilon) <= scale < float(widening / epsilon) * (1 + 1e-14)

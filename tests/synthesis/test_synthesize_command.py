@@ -200,9 +200,8 @@ def test_a_run_killed_with_signal_9_ends_as_if_it_had_not_been(query: str, steps
     )
     try:
         first = tmp_path / "chain-0.npz"
-        end = time.monotonic() + 600
         written: set[int] = set()
-        while len(written) < 3 and process.poll() is None and time.monotonic() < end:
+        while len(written) < 3 and process.poll() is None:
             if first.exists():
                 written.add(first.stat().st_mtime_ns)
             time.sleep(0.001)

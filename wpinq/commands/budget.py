@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.commands.arguments import add_parameters, load_program, pairs
-from wpinq.kernel.charge import budget_to_nano, from_nano
+from wpinq.kernel.charge import budget_to_nano
 from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.ledger_history import Entry
-from wpinq.kernel.ledger_tables import Account
 from wpinq.measure.bill import bill
 from wpinq.measure.delta_reading import NO_PROMISE, parse_delta
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.measurement import Measurement
+from wpinq.measure.statement import Balance, Event
 
 
 def add_parser(commands: Any) -> None:
@@ -44,13 +43,13 @@ def run(options: argparse.Namespace) -> None:
             ledger.verify()
         for name, budget in budgets.items():
             ledger.set_budget(name, budget)
-        accounts = ledger.accounts()
-        payers = [account.name for account in accounts if "/" not in account.name]
+        accounts = ledger.balances()
+        payers = [each.account for each in accounts if "/" not in each.account]
         readings = {} if delta is None else {name: ledger.spent_at(name, delta) for name in payers}
-        history = [entry for entry in ledger.entries() if entry.kind != "answers"] if options.history else []
+        history = ledger.events() if options.history else ()
     more = _more(measurements, accounts)
     if options.json:
-        shown: dict[str, Any] = {"accounts": list(map(_account, accounts)), "history": list(map(_entry, history))}
+        shown: dict[str, Any] = {"accounts": list(map(_account, accounts)), "history": list(map(_event, history))}
         if delta is not None:
             spent = {name: str(epsilon) for name, epsilon in readings.items()}
             shown["reading"] = {"delta": str(delta), "spent": spent, "note": NO_PROMISE}
@@ -60,41 +59,32 @@ def run(options: argparse.Namespace) -> None:
         return
     if not accounts:
         print("no source has a budget in this ledger: nothing was protected yet, and nothing is spent")
-    for account in accounts:
-        payer, _, table = account.name.partition("/")
-        if table:
-            print(f"{account.name}: paid by {payer}; protects {account.unit}")
-            continue
-        print(
-            f"{account.name}: spent {format_epsilon(from_nano(account.spent))} of "
-            f"{format_epsilon(from_nano(account.budget))}, {format_epsilon(from_nano(account.remaining))} remaining; "
-            f"protects {account.unit}"
-        )
-        if delta is not None:
-            print(f"  read at delta {format_epsilon(delta)}: {format_epsilon(readings[account.name])}")
+    for each in accounts:
+        print(each)
+        if each.account in readings and delta is not None:
+            print(f"  read at delta {format_epsilon(delta)}: {format_epsilon(readings[each.account])}")
     if readings:
         print(NO_PROMISE)
     for name, times in more.items():
         print(f"enough for {times} more of {name}")
     for entry in history:
-        amount = format_epsilon(from_nano(entry.amount))
-        print(f"  {entry.sequence} {entry.time} {entry.kind} {entry.source} {amount} {entry.description}".rstrip())
+        print(f"  {entry}")
     if options.verify:
         print("The ledger is whole: its hash chain and its sums hold.")
 
 
-def _more(measurements: Mapping[str, Measurement], accounts: Sequence[Account]) -> dict[str, int]:
+def _more(measurements: Mapping[str, Measurement], accounts: Sequence[Balance]) -> dict[str, int]:
     """How many more releases of each, and of all as one, what is left covers; for nothing what is stored already."""
-    left = {account.name: from_nano(account.remaining) for account in accounts}
+    left = {each.account: each.remaining for each in accounts}
     more = {name: bill(measurement).times(left) for name, measurement in measurements.items()}
     return {**more, "all together": bill(measurements).times(left)} if len(more) > 1 else more
 
 
-def _account(account: Account) -> dict[str, str]:
-    numbers = {name: str(from_nano(getattr(account, name))) for name in ("budget", "spent", "remaining")}
-    return {"source": account.name, "unit": account.unit, "unit_weight": str(account.unit_weight), **numbers}
+def _account(balance: Balance) -> dict[str, str]:
+    numbers = {name: str(getattr(balance, name)) for name in ("unit_weight", "budget", "spent", "remaining")}
+    return {"source": balance.account, "unit": balance.unit, **numbers}
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
-    known = {name: getattr(entry, name) for name in ("sequence", "time", "kind", "source")}
-    return {**known, "amount": str(from_nano(entry.amount)), "description": entry.description}
+def _event(event: Event) -> dict[str, Any]:
+    known = {name: getattr(event, name) for name in ("sequence", "time", "kind", "description", "label")}
+    return {**known, "source": event.account, "amount": str(event.amount)}

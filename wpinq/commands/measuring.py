@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from wpinq.commands.arguments import is_new
+from wpinq.commands.exits import tell
 from wpinq.errors import EvaluationFailed, WpinqError
 from wpinq.graph_measuring import measure_graph
 from wpinq.graphs.synthesis.folder import (
@@ -85,7 +85,7 @@ def measure(measuring: MeasuringOptions, fitting: FittingOptions, folder: Path, 
     paid: set[str] = set()
     try:
         return _measure(measuring, fitting, folder, paid, notice)
-    except (WpinqError, BrokenPipeError) as error:
+    except (WpinqError, OSError) as error:
         if not paid and not isinstance(error, EvaluationFailed):
             (folder / _NOTE).unlink(missing_ok=True)
         raise
@@ -123,7 +123,7 @@ def _measure(
     def on_bill(bill: Bill) -> None:
         print(f"The bill:\n{bill}\n\n{_plan(fitting.settings)}\n", flush=True)
         if notice:
-            print(notice, file=sys.stderr)
+            tell(notice)
 
     def on_answers(name: str, table: Answers) -> None:
         paid.add(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 import time
@@ -25,18 +26,19 @@ class ProgressLine:
 
     def __init__(self, chains: int) -> None:
         self._latest: dict[int, Update] = {}
-        self._chains, self._terminal, self._printed = chains, sys.stderr.isatty(), 0.0
+        self._chains, self._terminal, self._printed = chains, sys.stderr is not None and sys.stderr.isatty(), 0.0
 
     def __call__(self, update: Update) -> None:
         self._latest[update.chain] = update
         done = all(latest.stopped for latest in self._latest.values()) and len(self._latest) == self._chains
         now = time.monotonic()
-        if not (self._terminal or done or now - self._printed >= _EVERY):
+        if sys.stderr is None or not (self._terminal or done or now - self._printed >= _EVERY):
             return
         self._printed = now
         line = "; ".join(self._said(self._latest[chain]) for chain in sorted(self._latest))
         before, after = ("\r\x1b[K", "\n" if done else "") if self._terminal else ("", "\n")
-        print(before + line, end=after, file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError, ValueError):
+            print(before + line, end=after, file=sys.stderr, flush=True)
 
     def _said(self, update: Update) -> str:
         share, filled = update.steps / update.total, round(20 * update.steps / update.total)

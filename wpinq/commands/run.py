@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from wpinq.commands.arguments import add_engine, add_parameters, column_names, is_new, load_program, pairs
-from wpinq.commands.exits import NotSaved, UsageError
+from wpinq.commands.exits import NotSaved, UsageError, check_stdout, tell, unwritten
+from wpinq.commands.output import output_files, write_answers
 from wpinq.display.table import answers_table
 from wpinq.engines.contract import find_engine
+from wpinq.errors import WpinqError
 from wpinq.ingest import EdgeList
 from wpinq.ingest.files import format_of
 from wpinq.kernel.charge import budget_to_nano
@@ -25,6 +27,8 @@ from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
+from wpinq.measure.labels import check_label
+from wpinq.measure.measurement import ListedMeasurement, Measurement
 from wpinq.plan.node import sources
 
 _EDGE_OPTIONS: dict[str, dict[str, Any]] = {
@@ -57,15 +61,21 @@ def add_parser(commands: Any) -> None:
     made.add_argument("--threads", type=int, metavar="N", help="of duckdb; all there are unless given")
     made.add_argument("--json", action="store_true", help="print answers, bill and budgets as JSON")
     made.add_argument("--save", type=Path, metavar="FOLDER", help="save the answers of each measurement there")
+    by_file = "write the rows of a release there: fields of the key, estimate, low, high, kind"
+    by_name("--output", metavar="[NAME=]FILE.csv|.parquet", help=by_file)
     printed = "rows of a table to print, 0 for all (default 20)"
     made.add_argument("--rows", type=int, default=20, metavar="N", help=printed)
     named = "name the steps on stderr, with times, which tell of the data"
     made.add_argument("--progress", action="store_true", help=named)
+    noted = "written beside the debit, in clear: at most 200 characters, and nothing from the data"
+    made.add_argument("--label", metavar="TEXT", help=noted)
     made.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """The command."""
+    check_stdout()
+    label = check_label(options.label)
     if options.rows < 0:
         raise UsageError("--rows is at least 0, which prints all")
     program = load_program(options)
@@ -73,7 +83,7 @@ def run(options: argparse.Namespace) -> None:
     if not measurements:
         raise UsageError("the program releases nothing; end a query with NoisyCount(epsilon, over: ...)")
     for name, measurement in measurements.items():
-        if measurement.domain is None:
+        if measurement.domain is None and measurement.listing is None:
             raise UsageError(f"{name} has no public keys; write NoisyCount(epsilon, over: range(0, 100)) or the like")
     files, budgets = pairs(options.source, "--source"), pairs(options.budget, "--budget")
     edge_lists, versions = pairs(options.edge_list, "--edge-list"), pairs(options.data_version, "--data-version")
@@ -100,22 +110,30 @@ def run(options: argparse.Namespace) -> None:
     bill = Bill(measurements)
     for measurement in measurements.values():
         find_engine(options.engine).check(measurement.plan)
+    outputs = output_files(options.output, measurements)
     new = is_new(options.ledger)
     if options.save is not None:
         _prepare_folder(options.save)
     if not options.json:
-        print(f"The bill:\n{bill}\n\nEngine: {options.engine}.\n")
+        # Flushed: if it cannot be written, nothing is spent.
+        print(f"The bill:\n{bill}\n\nEngine: {options.engine}.\n", flush=True)
     limits = {"memory_limit": options.memory_limit, "threads": options.threads}
     with Session(options.ledger, engine=options.engine, on_step=_named_steps(options), **limits) as session:
         if new:
-            print(f"new ledger: {options.ledger}", file=sys.stderr)
+            tell(f"new ledger: {options.ledger}")
         for name, source in bill.sources.items():
             budget = budgets[source.account]
             session.protect(program.sources[name], data[name], budget=budget, version=versions.get(name))
-        released = session.release(list(measurements.values()))
-        remaining = {name: session.remaining(name) for name in bill}
-    # every measurement has a domain, so that none of them is a Release, which waits for keys
-    answers = dict(zip(measurements, cast("list[Answers]", released), strict=True))
+        try:
+            answers = session.release({name: _listed(each) for name, each in measurements.items()}, label=label)
+            remaining = {name: session.remaining(name) for name in bill}
+        except (WpinqError, KeyboardInterrupt):
+            if spent := _spent(session.debited):
+                tell(f"wpinq: this run spent {spent}")
+            raise
+        spent = _spent(session.debited) or "nothing"
+    replayed = all(name in versions for name in bill.sources)
+    unwritten_files = _write_files(answers, options.save, outputs)
     try:
         if options.json:
             tables = {name: table.to_json() for name, table in answers.items()}
@@ -123,9 +141,50 @@ def run(options: argparse.Namespace) -> None:
             print(json.dumps({"bill": costs, "answers": tables, "remaining": left}, indent=1), flush=True)
         else:
             _print_answers(answers, remaining, budgets, options.rows)
-    finally:  # also when the reader of the output went away: the answers are paid for
-        if options.save is not None:
-            _save(answers, options.save)
+    except (OSError, KeyboardInterrupt) as error:  # paid for, so they are kept, whatever became of the output
+        folder = None if unwritten_files else options.save
+        consequence = f"this run spent {spent}. {_kept(answers, folder, options.ledger, replayed)}"
+        if isinstance(error, OSError):
+            raise unwritten(error, consequence) from None
+        tell(f"wpinq: {consequence}")
+        raise
+    if unwritten_files:
+        again = _AGAIN if replayed else "Keep what was printed"
+        raise NotSaved(f"not written: {', '.join(unwritten_files)}; this run spent {spent}. {again}")
+
+
+_AGAIN = "The same command gives the same answers again, for nothing"
+
+
+def _listed(measurement: Measurement) -> ListedMeasurement:
+    return cast("ListedMeasurement", measurement)  # all have public keys: it was checked
+
+
+def _spent(debited: Mapping[str, Fraction]) -> str:
+    return ", ".join(f"{format_epsilon(epsilon)} of {name}" for name, epsilon in debited.items() if epsilon)
+
+
+def _kept(answers: Mapping[str, Answers], folder: Path | None, ledger: Path, replayed: bool) -> str:
+    """How to have answers that could not be printed: from the folder of `--save`, the ledger, or a folder beside it."""
+    if folder is not None:
+        return f"The answers are saved in {folder}"
+    if replayed:
+        return _AGAIN
+    for number in itertools.count(1):  # never over those of an earlier run
+        folder = ledger.with_name(f"{ledger.name}.unprinted{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        except OSError:
+            break
+        if not _write_files(answers, folder, {}):
+            return f"The answers are saved in {folder}"
+        break
+    return (
+        f"The answers could not be saved in {folder} either, and are lost. With --data-version the same command gives "
+        "the same answers again, for nothing"
+    )
 
 
 def _prepare_folder(folder: Path) -> None:
@@ -147,22 +206,24 @@ def _print_answers(
         print(f"Remaining budget of {name}: {format_epsilon(left)} of {budgets[name]}", flush=True)
 
 
-def _save(answers: Mapping[str, Answers], folder: Path) -> None:
-    unsaved = []
-    for name, table in answers.items():
+def _write_files(answers: Mapping[str, Answers], folder: Path | None, outputs: Mapping[str, Path]) -> list[str]:
+    """Write answers to the folder of `--save` and the files of `--output`; the files that could not be written."""
+    files = [(table.save, folder / f"{name}.json") for name, table in answers.items() if folder is not None]
+    files += [(partial(write_answers, answers[name]), path) for name, path in outputs.items()]
+    unwritten_files = []
+    for write, path in files:
         try:
-            table.save(folder / f"{name}.json")
+            write(path)
         except OSError:
-            unsaved.append(name)
-    if unsaved:
-        raise NotSaved(f"cannot write to {folder}, so not saved: {', '.join(unsaved)}; keep what was printed")
+            unwritten_files.append(str(path))
+    return unwritten_files
 
 
 def _named_steps(options: argparse.Namespace) -> Callable[[str], None] | None:
     if not options.progress:
         return None
     start = time.monotonic()
-    return lambda step: print(f"[{time.monotonic() - start:7.1f} s] {step}", file=sys.stderr)
+    return lambda step: tell(f"[{time.monotonic() - start:7.1f} s] {step}")
 
 
 def _data(name: str, file: str, options: str | None, columns: str | None) -> object:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.commands.arguments import column_names, is_new, pairs
-from wpinq.commands.exits import Interrupted, NotSaved, UsageError
+from wpinq.commands.exits import Interrupted, NotSaved, UsageError, check_stdout, unwritten
 from wpinq.commands.measuring import MeasuringOptions, go_on_measuring, is_measuring, measure
 from wpinq.commands.progress import ProgressLine
 from wpinq.display.plots import axes_or_new
@@ -92,6 +92,7 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) -> None:
     """The command; `defaults` are of the options that a run is told once."""
+    check_stdout()
     folder = options.folder or _beside(options.out, ".run")
     report_file = options.report or _beside(options.out, ".json")
     _check_places(options, report_file)
@@ -113,9 +114,20 @@ def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) ->
     except KeyboardInterrupt:
         if not holds_run(folder) and not (is_measuring(folder) and (options.resume or options.data_version)):
             raise
-        again = shlex.join(["wpinq", "synthesize", "--resume", "--folder", str(folder), "--out", str(options.out)])
-        raise Interrupted(f"interrupted; what was debited stays spent. Go on with: {again}") from None
-    _write(graph, options, report_file)
+        raise Interrupted(f"interrupted; what was debited stays spent. Go on with: {_again(options, folder)}") from None
+    except OSError as error:
+        if not (holds_run(folder) or is_measuring(folder)):
+            raise  # nothing was measured, so nothing is spent
+        kept = f"what was measured is paid for and kept. Go on with: {_again(options, folder)}"
+        raise unwritten(error, kept) from None
+    try:
+        _write(graph, options, report_file)
+    except OSError as error:
+        raise unwritten(error, f"the graph is in {options.out}, and the report in {report_file}") from None
+
+
+def _again(options: argparse.Namespace, folder: Path) -> str:
+    return shlex.join(["wpinq", "synthesize", "--resume", "--folder", str(folder), "--out", str(options.out)])
 
 
 def _import_igraph(own_process: bool) -> None:

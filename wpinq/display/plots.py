@@ -13,6 +13,7 @@ import numpy as np
 from wpinq.errors import AnswersError
 from wpinq.expr.printing import write_value
 from wpinq.expr.types import TupleOf
+from wpinq.installing import install
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import Choose
@@ -78,7 +79,10 @@ def plot_answers(answers: Answers, confidence: float = 0.95, axes: Axes | None =
     values = np.array([row.estimate for row in rows])
     keys: tuple[Any, ...] = (sink.noun,) if sink.single else answers.keys
     labels = [sink.noun] if sink.single else [write_value(key) for key in keys]
-    ends = [(row.estimate - row.low, row.high - row.estimate) for row in rows if row.low is not None]
+    lows = [row.low for row in rows if row.low is not None]
+    if answers.listing is not None:  # the interval of a listed key may have no low end: its bar goes down to 0
+        lows = [low if np.isfinite(low) else 0.0 for low in lows]
+    ends = [(row.estimate - low, row.high - row.estimate) for row, low in zip(rows, lows, strict=False)]
     drawn = axes_or_new(axes)
     numeric = all(type(key) in (int, float, Decimal) for key in keys)
     places = np.array(keys, dtype=np.float64) if numeric else np.arange(len(keys), dtype=np.float64)
@@ -115,7 +119,7 @@ def axes_or_new(axes: Any) -> Axes:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as reason:
         raise AnswersError(
-            f"plots need matplotlib, and the module {reason.name} is not installed: pip install 'wpinq[plots]'"
+            f"plots need matplotlib, and the module {reason.name} is not installed: {install('plots')}"
         ) from None
     if axes is None:
         return Figure(figsize=(7.0, 4.0), layout="constrained").add_subplot()

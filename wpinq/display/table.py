@@ -36,6 +36,8 @@ def answers_table(name: str, answers: Answers, rows: int = 20) -> str:
     if left_out:
         lines.append(f"  … {left_out} more keys: --rows 0 prints all, --json and --save keep all")
     lines.append(f"  {kind}")
+    if answers.listing is not None:
+        lines.append(f"  {answers.listing.words}; the intervals hold given that")
     if answers.measurement.reading:
         lines.append(f"  Reading: {answers.measurement.reading}")
     return "\n".join(lines)

@@ -24,6 +24,9 @@ from wpinq.plan.node import Node
 Sides = list[tuple[Fraction, Fraction, Fraction]]
 """The weight before, at and after each of some records, in canonical order, without rounding; below 0 counts as 0."""
 
+WantedRanges = Sequence[tuple[Value, Value] | None]
+"""For each column of a record (`columns.flat`) the least and the greatest value that is wanted, or None for all."""
+
 D = TypeVar("D")
 
 
@@ -84,6 +87,7 @@ class Engine(ABC):
         arithmetic: Arithmetic = FLOAT,
         on_step: Callable[[str], None] | None = None,
         keys: Sequence[Value] | None = None,
+        within: WantedRanges = (),
     ) -> Weights:
         """The output of a plan.
 
@@ -100,6 +104,9 @@ class Engine(ABC):
         keys : sequence, optional
             Records: only what these weigh is given up, each weight the same as in the whole output. An engine that is
             asked for keys of one plan again and again is quick from the second time on.
+        within : WantedRanges, optional
+            Where no keys are given: records outside of these ranges are not wanted, and an engine need not give them
+            up. Of the others the weights are the same as in the whole output.
         """
 
     def sides(

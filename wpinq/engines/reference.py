@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from wpinq.columns.held import HeldColumns
-from wpinq.engines.contract import D, Engine, at_keys
+from wpinq.engines.contract import D, Engine, WantedRanges, at_keys
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
@@ -81,6 +81,7 @@ class Reference(Engine):
         arithmetic: Arithmetic = FLOAT,
         on_step: Callable[[str], None] | None = None,
         keys: Sequence[Value] | None = None,
+        within: WantedRanges = (),
     ) -> Weights:
         """The output of a plan: see the contract."""
         if keys is None:

@@ -179,7 +179,10 @@ def field(value: Expr, index: int) -> Expr:
 def field_named(value: Expr, name: str) -> Expr:
     """The field of this name; the error lists the fields there are."""
     if not isinstance(value.type, TupleOf):
-        raise ExpressionError(f"`{show(value)}` is of type {value.type}, which has no field {name!r}")
+        raise ExpressionError(
+            f"`{show(value)}` is of type {value.type}, which has no field {name!r}: its functions are those of wp, "
+            "such as wp.lower(text) and wp.cast(value, str)"
+        )
     if name not in value.type.names:
         there = ", ".join(n for n in value.type.names if n is not None) or "only unnamed fields: use [0], [1], …"
         raise ExpressionError(f"`{show(value)}` has no field {name!r}; it has {there}")

@@ -21,6 +21,13 @@ FACTS: Mapping[str, str] = MappingProxyType(
 """Fact name -> what the curator promises. It narrows which neighbours are covered, so bills print it."""
 
 
+def check_listed(facts: Iterable[str]) -> Iterable[str]:
+    """Facts in a list; PlanError where one stands there alone, which Python would take for a list of its letters."""
+    if isinstance(facts, str):
+        raise PlanError(f'facts are a list: facts=["{facts}"]')
+    return facts
+
+
 def check_facts(facts: Iterable[str], type_: Type, unit_weight: Fraction) -> None:
     """Refuse facts that do not exist, that records of the type cannot have, or that no unit of this weight keeps.
 

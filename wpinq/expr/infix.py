@@ -85,6 +85,12 @@ def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
     if kind is moments:
         return moments.arithmetic(name, left, right)
     if name == "add" and STR in (left.type, right.type):
+        for side in (left, right):
+            if side.type not in (STR, NULL):
+                raise ExpressionError(
+                    f"text is added to text, and `{show(side)}` is of type {side.type}, "
+                    f"in `{show(left)} + {show(right)}`: wp.cast(x, str) is its text"
+                )
         return call("concatenate", left, right)
     return call(name, *promote(left, right))
 

@@ -14,11 +14,10 @@ import functools
 import inspect
 import re
 import textwrap
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from wpinq.errors import ExpressionError, WpinqWarning
+from wpinq.errors import ExpressionError, warn
 from wpinq.expr.nodes import Call, Constant, Expr, walk
 from wpinq.expr.types import INT, TupleOf
 
@@ -40,7 +39,7 @@ def warn_about(function: Callable[..., Any]) -> None:
         return
     found = dict.fromkeys(message for tree in _sources(function) for message in _traps_in(tree))
     for message in found or (_GENERAL,):
-        warnings.warn(message, WpinqWarning, stacklevel=4)
+        warn(message)
 
 
 PIECE = ("record", "index")
@@ -73,7 +72,7 @@ def warn_of_swapped(names: Sequence[str], type_: TupleOf, fields: Sequence[Expr]
     )
     if compared and index not in parts:
         told = _SWAPPED.format(names[0], ", and compared with a number; if the index is meant")
-        warnings.warn(told, WpinqWarning, stacklevel=4)
+        warn(told)
 
 
 def _mentions_trap(code: Any) -> bool:

@@ -8,6 +8,7 @@ name after a dot is a field.
 from __future__ import annotations
 
 import inspect
+import reprlib
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, NoReturn
@@ -97,7 +98,10 @@ for _python, _name in _REFLECTED_TOO.items():
 _REFUSED = {
     "setattr delattr setitem": ("cannot be changed", "build a record with wp.record(...)"),
     "call": ("is not a function", "the functions of a query are those of wp, such as wp.lower(text)"),
-    "bool": ("has no truth value while the query is written", "use & | ~ and wp.where(condition, a, b)"),
+    "bool": (
+        "has no truth value while the query is written",
+        "use & | ~ and wp.where(condition, a, b), and (x == a) | (x == b) instead of x in [a, b]",
+    ),
     "iter": ("cannot be looped over or unpacked", "use [0], [1], … or wp.map(list, function)"),
     "len": ("has no len()", "use wp.count(x) or wp.length(x)"),
     "contains": ("cannot be searched with `in`", "use wp.contains(text, part), or == on each field"),
@@ -202,7 +206,10 @@ def trace(function: UserFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
     if isinstance(function, Lambda):
         return function
     if not callable(function):
-        raise ExpressionError(f"expected a function of a record, such as `lambda e: e.src`, not {function!r}")
+        known = isinstance(function, (str, int, float))
+        such = f"lambda r: r.{function}" if isinstance(function, str) and function.isidentifier() else "lambda e: e.src"
+        what = reprlib.repr(function) if known else f"a {type(function).__name__}"
+        raise ExpressionError(f"expected a function of a record, such as `{such}`, not {what}")
     warn_about(function)
     names = _parameter_names(function)
     level = _level.get()

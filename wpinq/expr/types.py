@@ -221,6 +221,9 @@ def type_from_annotation(annotation: object) -> Type:
         rest = [item for item in arguments if item is not type(None)]
         if len(rest) == 1:
             return type_from_annotation(rest[0]).with_nullable()
+    quoted = annotation if isinstance(annotation, str) and annotation in ("int", "float", "bool", "str") else None
+    if quoted is not None:
+        raise ExpressionError(f"{annotation!r} is not a record type: write {quoted}, without quotes")
     raise ExpressionError(
         f"{annotation!r} is not a record type: use int, float, bool, str, datetime.date, datetime.datetime, "
         "datetime.time, datetime.timedelta, wp.decimal(2), wp.category('a', 'b'), list[T], tuple[T, U], "

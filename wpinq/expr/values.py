@@ -153,6 +153,46 @@ def canonical_bytes(value: Value, type_: Type) -> bytes:
     return b"".join(parts)
 
 
+def from_canonical_bytes(form: bytes, type_: Type) -> Value:
+    """The value that has this byte form, of this type; ValueError or the like where none has it.
+
+    Examples
+    --------
+    >>> from wpinq.expr.types import tuple_type
+    >>> from_canonical_bytes(canonical_bytes((7, "seven"), tuple_type([INT, STR])), tuple_type([INT, STR]))
+    (7, 'seven')
+    """
+    value, end = _read(form, 0, type_)
+    if end != len(form):
+        raise ValueError("there is more than one value")
+    return value
+
+
+def _read(form: bytes, at: int, type_: Type) -> tuple[Value, int]:
+    tag, at = form[at : at + 1], at + 1
+    if tag == b"n":
+        return None, at
+    if tag == b"d":
+        at = _read(form, at, STR)[1]  # the name of the logical type
+        assert isinstance(type_, Logical)
+        return _read(form, at, type_.stored)
+    if tag == b"b":
+        return form[at : at + 1] == b"1", at + 1
+    if tag in (b"i", b"f"):
+        (number,) = struct.unpack_from(">q" if tag == b"i" else ">d", form, at)
+        return number, at + 8
+    (size,) = struct.unpack_from(">I", form, at)
+    at += 4
+    if tag == b"s":
+        return form[at : at + size].decode("utf-8"), at + size
+    assert isinstance(type_, (TupleOf, ListOf))
+    items = []
+    for i in range(size):
+        item, at = _read(form, at, type_.elements[i] if isinstance(type_, TupleOf) else type_.element)
+        items.append(item)
+    return tuple(items), at
+
+
 def canonical_bytes_of(values: Sequence[Value], type_: Type) -> list[bytes]:
     """What `canonical_bytes` gives of each of many canonical values; each different part is written once."""
     if isinstance(type_, ListOf):

@@ -10,12 +10,12 @@ from fractions import Fraction
 
 from wpinq.graphs.recipes import check_edges
 from wpinq.measure.epsilon import parse_epsilon
-from wpinq.measure.measurement import Measurement
+from wpinq.measure.measurement import ListedMeasurement
 from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, SubgraphCount, TriangleCount
 from wpinq.query import Query
 
 
-def triangle_count(edges: Query, epsilon: object, interval_share: object | None = None) -> Measurement:
+def triangle_count(edges: Query, epsilon: object, interval_share: object | None = None) -> ListedMeasurement:
     """The number of triangles, by the ladder mechanism.
 
     `Pr[x] ∝ exp(−ε·j/2)` for every integer x on rung j of the ladder of the graph: rung 0 is the count, and each
@@ -68,7 +68,7 @@ def triangle_count(edges: Query, epsilon: object, interval_share: object | None 
     return _counted(edges, TriangleCount(_share(interval_share)), epsilon)
 
 
-def star_count(edges: Query, k: int, epsilon: object, interval_share: object | None = None) -> Measurement:
+def star_count(edges: Query, k: int, epsilon: object, interval_share: object | None = None) -> ListedMeasurement:
     """The number of k-stars, each a vertex with k of its neighbours, by the ladder mechanism.
 
     `Σ_v C(d_v, k)`, with the noise of `triangle_count` over the ladder of k-stars.
@@ -96,7 +96,7 @@ def star_count(edges: Query, k: int, epsilon: object, interval_share: object | N
     return _counted(edges, StarCount(_share(interval_share), k), epsilon)
 
 
-def four_clique_count(edges: Query, epsilon: object, interval_share: object | None = None) -> Measurement:
+def four_clique_count(edges: Query, epsilon: object, interval_share: object | None = None) -> ListedMeasurement:
     """The number of cliques of 4 vertices, by the ladder mechanism.
 
     Parameters
@@ -120,9 +120,9 @@ def four_clique_count(edges: Query, epsilon: object, interval_share: object | No
     return _counted(edges, FourCliqueCount(_share(interval_share)), epsilon)
 
 
-def _counted(edges: Query, sink: SubgraphCount, epsilon: object) -> Measurement:
+def _counted(edges: Query, sink: SubgraphCount, epsilon: object) -> ListedMeasurement:
     check_edges(edges)
-    return Measurement(edges.plan, sink, parse_epsilon(epsilon), sink.keys, edges.reading)
+    return ListedMeasurement(edges.plan, sink, parse_epsilon(epsilon), sink.keys, edges.reading)
 
 
 def _share(given: object | None) -> Fraction | None:

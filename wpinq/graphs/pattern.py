@@ -45,6 +45,8 @@ def read_pattern(given: Iterable[Any]) -> Pattern:
     """A pattern from its edges, or PlanError that says what is wrong with them."""
     edges: set[Edge] = set()
     try:
+        if isinstance(given, str):
+            raise TypeError
         pairs = [tuple(pair) for pair in given]
     except TypeError:
         raise PlanError("a pattern is a list of edges, such as [(0, 1), (1, 2), (2, 0)]") from None

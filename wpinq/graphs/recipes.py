@@ -18,7 +18,10 @@ from wpinq.query import Query
 def check_edges(edges: Query) -> None:
     """Refuse, with PlanError, a query whose records are not two fields of one type."""
     if not isinstance(edges, Query):
-        raise PlanError(f"expected the query of a graph's edges, not a {type(edges).__name__}")
+        raise PlanError(
+            f"expected the query of a graph's edges, not a {type(edges).__name__}: declare them with "
+            'wp.source("edges", src=int, dst=int), and give the graph itself to session.protect'
+        )
     type_ = edges.plan.type
     if not (isinstance(type_, TupleOf) and len(type_.elements) == 2 and type_.elements[0] == type_.elements[1]):
         raise PlanError(

@@ -183,8 +183,8 @@ def _scan(connection: Any, data: object, type_: Type, stack: ExitStack, person: 
         return cursor_scan(connection, data, type_)
     if isinstance(data, (bytes, bytearray, memoryview, io.IOBase)) or not isinstance(data, Iterable):
         raise SourceRejected(
-            f"a {type(data).__qualname__} is not data that can be read: offer rows, a mapping {{record: weight}}, "
-            "a table, or the path of a file"
+            f"{'nothing' if data is None else 'a ' + type(data).__qualname__} is not data that can be read: offer "
+            "rows, a mapping {record: weight}, a table, or the path of a file"
         )
     return rows_scan(connection, data, type_)
 

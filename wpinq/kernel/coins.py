@@ -110,3 +110,33 @@ def _partial_sum(t: Fraction, terms: int) -> tuple[int, int]:
         below = bottom * t.denominator * k
         top, bottom = below - t.numerator * top, below
     return top, bottom
+
+
+_TWO = Coin(Fraction(2), logistic=False)
+_TWO_FIRST = _TWO.leading(WORD)
+
+
+def exponential_coin(t: Fraction, random: RandomBytes) -> bool:
+    """One flip of a coin with `Pr[heads] = exp(-t)`, for any t ≥ 0.
+
+    Examples
+    --------
+    >>> import os
+    >>> exponential_coin(Fraction(0), os.urandom), exponential_coin(Fraction(10**6), os.urandom)
+    (True, False)
+    """
+    while t > 2:  # exp(-t) is exp(-2), over and over, times the rest: the first tails decides
+        word = int.from_bytes(random(WORD // 8), "little")
+        if word > _TWO_FIRST or (word == _TWO_FIRST and not _TWO.decide(1, random)):
+            return False
+        t -= 2
+    return t == 0 or Coin(t, logistic=False).flip(random)
+
+
+def below(bound: int, random: RandomBytes) -> int:
+    """A uniform integer from 0 to `bound - 1`."""
+    bits = (bound - 1).bit_length()
+    while True:
+        drawn = int.from_bytes(random((bits + 7) // 8), "little") & ((1 << bits) - 1)
+        if drawn < bound:
+            return drawn

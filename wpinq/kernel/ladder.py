@@ -23,7 +23,7 @@ import sys
 from collections.abc import Sequence
 from fractions import Fraction
 
-from wpinq.kernel.coins import Coin, RandomBytes
+from wpinq.kernel.coins import Coin, RandomBytes, below
 from wpinq.kernel.geometric import geometric
 from wpinq.ladders.rungs import Ladder
 
@@ -105,15 +105,6 @@ def odds(scale: float, bits: int) -> tuple[Fraction, Fraction] | None:
         return None
     low, high = (Fraction(top, 2**bits) ** powers for top in (leading, leading + 1))
     return low / (1 - low), high / (1 - high)
-
-
-def below(bound: int, random: RandomBytes) -> int:
-    """A uniform integer from 0 to `bound - 1`."""
-    bits = (bound - 1).bit_length()
-    while True:
-        drawn = int.from_bytes(random((bits + 7) // 8), "little") & ((1 << bits) - 1)
-        if drawn < bound:
-            return drawn
 
 
 def as_float(count: int) -> float:

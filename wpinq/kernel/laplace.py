@@ -25,7 +25,7 @@ _LOW = 22  # of the digits: the other 42, behind up to 11 bits of the whole part
 _MAX_FLOAT = sys.float_info.max
 
 
-def add_laplace(values: Floats, scale: float, random: RandomBytes = os.urandom) -> Floats:
+def add_laplace(values: Floats, scale: float, random: RandomBytes = os.urandom, sides: Floats | None = None) -> Floats:
     """The nearest float to each value plus an independent draw of Laplace noise.
 
     Parameters
@@ -36,6 +36,9 @@ def add_laplace(values: Floats, scale: float, random: RandomBytes = os.urandom) 
         b, positive and finite, taken for the rational that it is.
     random : callable
         Where random bytes come from: the operating system, but for tests.
+    sides : numpy array of float64, shape (n,), optional
+        1 or -1 where noise is to be that side of the Laplace law alone (exponential noise, added or taken away), and 0
+        where it is to be both.
 
     Returns
     -------
@@ -57,6 +60,9 @@ def add_laplace(values: Floats, scale: float, random: RandomBytes = os.urandom) 
     for start in range(0, len(values), AT_ONCE):
         chunk = values[start : start + AT_ONCE]
         signs, whole, digits = law.draw(len(chunk), random)
+        if sides is not None:
+            given = sides[start : start + AT_ONCE]
+            signs = np.where(given == 0, signs, given)
         sums, sure = _rounded(chunk, law.exponent, signs, whole, digits)
         for i in np.flatnonzero(~sure):
             known = (int(whole[i]) << DIGITS) | int(digits[i])

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import partial
 from types import TracebackType
+from typing import Any
 
 from wpinq.errors import LedgerError
 from wpinq.kernel import ledger_history, ledger_releases, ledger_schema
@@ -25,6 +26,7 @@ from wpinq.kernel.ledger_history import Entry, decimal_epsilon
 from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.ledger_tables import Account, PartsOf, Price, Pricing
 from wpinq.measure import delta_reading
+from wpinq.measure.statement import Balance, Event
 
 __all__ = ["Account", "Entry", "Ledger", "PartsOf", "Price", "Pricing", "Terms"]
 
@@ -182,7 +184,7 @@ class Ledger:
         """All accounts, by name."""
         return self._file.read(tables.all_accounts)
 
-    def debit(self, measurements: Mapping[str, str], price: Price) -> frozenset[str]:
+    def debit(self, measurements: Mapping[str, str], price: Price, label: str = "") -> frozenset[str]:
         """Pay, in one transaction, for the measurements that were never paid for.
 
         Parameters
@@ -192,6 +194,8 @@ class Ledger:
         price : callable
             Called at most once, with the digests that are new and a function that gives the stored demands of a
             partition; it must be quick, and must not use the ledger. Other writers wait for it.
+        label : str
+            What to write beside the debit; nothing depends on it.
 
         Returns
         -------
@@ -217,7 +221,7 @@ class Ledger:
             charges = tables.affordable(connection, pricing.charges)
             parts = tables.raised(connection, pricing.parts)
             descriptions = {digest: " ".join(measurements[digest].split()) for digest in new}
-            content = {"measurements": descriptions, "parts": parts}
+            content = {"measurements": descriptions, "parts": parts, **({"label": label} if label else {})}
             for name, charge in charges:
                 releases = ledger_releases.recorded(pricing.terms, name)
                 ledger_history.append(connection, "debit", name, charge, content | releases)
@@ -283,7 +287,16 @@ class Ledger:
 
         return self._file.read(found)
 
-    def store_answers(self, measurement: str, answers: Mapping[bytes, float]) -> dict[bytes, float]:
+    def listings(self, measurement: str) -> list[Any]:
+        """The listings of a measurement as `store_listing` was given them, in order.
+
+        Read them before the answers: one that comes in between is found out when what was drawn is stored.
+        """
+        return self._file.read(lambda connection: tables.listings(connection, measurement))
+
+    def store_answers(
+        self, measurement: str, answers: Mapping[bytes, float], listings: int = 0
+    ) -> dict[bytes, float] | None:
         """Store answers, durably, and return those that stand. Reveal these, never the ones passed in.
 
         Parameters
@@ -292,11 +305,14 @@ class Ledger:
             The digest of a measurement that was debited.
         answers : Mapping
             Key -> finite noisy value, kept to the last bit. A key that has an answer keeps it.
+        listings : int
+            How many listings of the measurement were known when the answers were drawn.
 
         Returns
         -------
-        dict
-            The same keys -> the values in the ledger, which another process may have put there first.
+        dict or None
+            The same keys -> the values in the ledger, which another process may have put there first. None where there
+            are further listings by now, which may say something of the keys: nothing was stored, draw again.
 
         Raises
         ------
@@ -307,10 +323,12 @@ class Ledger:
         if given is None or not all(isinstance(value, float) and math.isfinite(value) for _, value in given):
             raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
 
-        def standing(connection: sqlite3.Connection) -> dict[bytes, float]:
+        def standing(connection: sqlite3.Connection) -> dict[bytes, float] | None:
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None:
                 raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
+            if len(tables.listings(connection, measurement)) != listings:
+                return None
             last = ledger_history.last(connection)
             entry = last[0] + 1
             offered = [(key, tables.to_bytes(value)) for key, value in given]
@@ -326,6 +344,47 @@ class Ledger:
 
         return self._file.write(standing)
 
+    def store_listing(
+        self, measurement: str, rows: Mapping[bytes, float], listing: Mapping[str, Any], *, listings: int, answers: int
+    ) -> None:
+        """Store a listing with the rows that it adds, as one entry, unless what it was drawn from has changed.
+
+        Parameters
+        ----------
+        measurement : str
+            The digest of a measurement that was debited.
+        rows : Mapping
+            Key -> finite noisy value, of the keys that are listed and had no answer; none is an answer too.
+        listing : Mapping
+            Its public domain and threshold, as plain data.
+        listings, answers : int
+            How many listings and answers of the measurement were known when the rows were drawn. Where there are more
+            by now nothing is stored: read them, and draw again.
+
+        Raises
+        ------
+        LedgerError
+            As `store_answers`.
+        """
+        given = sorted((key, tables.to_bytes(value)) for key, value in rows.items() if math.isfinite(value))
+
+        def added(connection: sqlite3.Connection) -> None:
+            identity = tables.measurement_ids(connection, [measurement]).get(measurement)
+            if identity is None or len(given) < len(rows):
+                raise LedgerError(
+                    "a listing is of a measurement that was debited, with finite floats: call debit first"
+                )
+            found = (len(tables.listings(connection, measurement)), tables.count_answers(connection, identity))
+            if found != (listings, answers):
+                return
+            ledger_schema.mark_listings(connection)
+            last = ledger_history.last(connection)
+            tables.insert_answers(connection, identity, last[0] + 1, given)
+            content = ledger_history.summary(measurement, given) | {"listing": dict(listing)}
+            ledger_history.append(connection, ledger_history.ANSWERS, "", 0, content, last)
+
+        self._file.write(added)
+
     def entries(self) -> Iterator[Entry]:
         """The history, from the first entry on, as far as it goes when the iteration gets there."""
         after = 0
@@ -335,6 +394,23 @@ class Ledger:
                 return
             yield from page
             after = page[-1].sequence
+
+    def balances(self) -> tuple[Balance, ...]:
+        """How the budgets of all accounts stand, by name, in epsilon."""
+        return tuple(
+            Balance(each.name, each.unit, each.unit_weight, from_nano(each.budget), from_nano(each.spent))
+            for each in self.accounts()
+        )
+
+    def events(self) -> tuple[Event, ...]:
+        """The history in epsilon: all entries but those that store answers."""
+        return tuple(
+            Event(
+                each.sequence, each.time, each.kind, each.source, from_nano(each.amount), each.description, each.label
+            )
+            for each in self.entries()
+            if each.kind != "answers"
+        )
 
     def verify(self) -> None:
         """Compute the hash chain again, and check every account, demand and answer against the entries.

@@ -76,7 +76,7 @@ class LedgerFile:
             try:
                 return work(self._ready())
             except sqlite3.Error as error:
-                raise LedgerError(f"{self.name}: {self._explain(error)}") from error
+                raise LedgerError(f"{self.name}: {self._explain(error)}") from None
 
     def snapshot(self, work: OnLedger[T]) -> T:
         """What it gives inside a read transaction: no writer is kept waiting, and none is seen."""

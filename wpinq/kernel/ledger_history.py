@@ -57,6 +57,8 @@ class Entry:
         Digests of the measurements that were paid for, or whose answers were stored.
     description : str
         One line for people.
+    label : str
+        What the caller wrote beside a debit; "" where nothing.
     hash : str
         SHA-256 over this entry and the hash of the one before, in hexadecimal.
     """
@@ -68,6 +70,7 @@ class Entry:
     amount: int
     measurements: tuple[str, ...]
     description: str
+    label: str
     hash: str
 
 
@@ -97,7 +100,7 @@ def append(
     moment = "" if kind == ANSWERS else datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     row = (sequence + 1, moment, kind, source, amount, _written(content))
     connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, _chain(previous, row)))
-    if kind != ANSWERS:
+    if kind != ANSWERS or "listing" in content:
         _carry_out(connection, sequence + 1, kind, source, amount, content)
 
 
@@ -119,6 +122,8 @@ def _carry_out(
         changed = connection.execute(query, (amount, source, content["previous"])).rowcount
     elif kind == "debit":
         ledger_releases.read(amount, content)
+        if not isinstance(content.get("label", ""), str):
+            raise TypeError("a label is text")
         changed = connection.execute("UPDATE accounts SET spent = spent + ? WHERE name = ?", (amount, source)).rowcount
         for partition, part, demand in content["parts"]:
             row = (partition, part, sequence, demand)
@@ -129,6 +134,9 @@ def _carry_out(
             "WHERE NOT EXISTS (SELECT 1 FROM measurements WHERE digest = ?1)",
             [(digest,) for digest in sorted(content["measurements"])],
         )
+    elif "listing" in content:
+        query = "INSERT INTO listings (measurement, entry) SELECT id, ? FROM measurements WHERE digest = ?"
+        changed = connection.execute(query, (sequence, content["measurement"])).rowcount
     else:
         query = "SELECT count(*) FROM measurements WHERE digest = ?"
         (changed,) = connection.execute(query, (content["measurement"],)).fetchone()
@@ -180,7 +188,10 @@ def _entry(sequence: int, time: str, kind: str, source: str, amount: int, text: 
     else:
         measurements = (content["measurement"],)
         description = f"{content['count']} answers"
-    return Entry(sequence, time, kind, source, amount, measurements, description, chained.hex())
+        if "listing" in content:
+            description += f", all that were left above {content['listing']['above']:.12g} of a domain"
+    label = str(content.get("label", ""))
+    return Entry(sequence, time, kind, source, amount, measurements, description, label, chained.hex())
 
 
 def verify(connection: sqlite3.Connection, name: str) -> None:
@@ -194,8 +205,12 @@ def verify(connection: sqlite3.Connection, name: str) -> None:
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as books:
         books.execute("BEGIN")  # one transaction is faster than one a statement
         ledger_schema.create(books)
+        listings = {}
+        if ledger_schema.has_listings(connection):
+            ledger_schema.mark_listings(books)
+            listings["listings"] = "the listings are not those of the entries"
         _replay(connection, books, name)
-        for table, reason in _FOLLOWING.items():
+        for table, reason in (_FOLLOWING | listings).items():
             query = f"SELECT * FROM {table}"
             wrong = set(connection.execute(query)) ^ set(books.execute(query))
             if wrong:
@@ -227,10 +242,17 @@ def _verify_answers(connection: sqlite3.Connection, name: str, digests: Mapping[
     pending = {sequence: json.loads(text) for sequence, text in entries}
     rows = connection.execute("SELECT entry, measurement, key, value FROM answers ORDER BY entry, measurement, key")
     for (entry, identity), group in itertools.groupby(rows, key=operator.itemgetter(0, 1)):
-        if pending.pop(entry, None) != summary(digests.get(identity, ""), ((key, value) for _, _, key, value in group)):
+        told = _of_answers(pending.pop(entry, {}))
+        if told != summary(digests.get(identity, ""), ((key, value) for _, _, key, value in group)):
             raise _tampered(name, f"the answers of entry {entry} are not those that were stored")
-    if pending:
-        raise _tampered(name, f"the answers of entry {min(pending)} are missing")
+    for entry, content in sorted(pending.items()):
+        if "listing" not in content or _of_answers(content) != summary(content["measurement"], ()):  # it may list none
+            raise _tampered(name, f"the answers of entry {entry} are missing")
+
+
+def _of_answers(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What an entry says of its answers, whether or not they are those of a listing."""
+    return {key: said for key, said in content.items() if key != "listing"}
 
 
 def _tampered(name: str, reason: str) -> LedgerError:

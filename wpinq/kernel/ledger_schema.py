@@ -22,6 +22,10 @@ FORMAT = 1
 SHARED_FORMAT = 2
 """Of a ledger in which tables share an account: versions that know of none would open the tables anew, unspent."""
 
+LISTING_FORMAT = 3
+"""Of a ledger with listings, shared accounts or not: versions that know of none would answer for keys that a listing
+left out as if nothing were known of them."""
+
 LIMIT = 2**62
 """Budgets are below it and so are charges, so no sum of the two leaves the 64 bits of an SQLite integer."""
 
@@ -65,18 +69,28 @@ _TABLES = (
 ) STRICT, WITHOUT ROWID""",
 )
 
+_LISTINGS = """CREATE TABLE listings (
+    measurement INTEGER NOT NULL REFERENCES measurements (id),
+    entry INTEGER NOT NULL REFERENCES entries (sequence),
+    PRIMARY KEY (measurement, entry)
+) STRICT, WITHOUT ROWID"""
+
 
 def _refusal(name: str, when: str, reason: str) -> str:
     return f"CREATE TRIGGER {name} BEFORE {when} BEGIN SELECT RAISE(ABORT, '{reason}'); END"
 
 
+def _only_grow(*tables: str) -> tuple[str, ...]:
+    return tuple(
+        _refusal(f"{table}_{change}", f"{change} ON {table}", f"a ledger only grows: no {change} of {table}")
+        for table in tables
+        for change in ("update", "delete")
+    )
+
+
 # INSERT OR REPLACE deletes without firing the delete triggers, so a second insert of a row is refused as well.
 _TRIGGERS = (
-    *(
-        _refusal(f"{table}_{change}", f"{change} ON {table}", f"a ledger only grows: no {change} of {table}")
-        for table in ("entries", "measurements", "parts", "answers")
-        for change in ("update", "delete")
-    ),
+    *_only_grow("entries", "measurements", "parts", "answers"),
     _refusal(
         "entries_in_order",
         "INSERT ON entries WHEN NEW.sequence IS NOT (SELECT coalesce(max(sequence), 0) + 1 FROM entries)",
@@ -110,6 +124,15 @@ _TRIGGERS = (
     ),
 )
 
+_LISTING_TRIGGERS = (
+    *_only_grow("listings"),
+    _refusal(
+        "listings_once",
+        "INSERT ON listings WHEN EXISTS (SELECT 1 FROM listings WHERE entry >= NEW.entry)",
+        "listings are recorded in order",
+    ),
+)
+
 
 def create(connection: sqlite3.Connection) -> None:
     """Make an empty database a ledger. The caller holds the transaction."""
@@ -121,7 +144,25 @@ def create(connection: sqlite3.Connection) -> None:
 
 def mark_shared(connection: sqlite3.Connection) -> None:
     """Keep out the versions that know no shared accounts. The caller holds the transaction."""
-    connection.execute(f"PRAGMA user_version = {SHARED_FORMAT}")
+    connection.execute(f"PRAGMA user_version = {max(SHARED_FORMAT, _format(connection))}")
+
+
+def mark_listings(connection: sqlite3.Connection) -> None:
+    """Make room for listings, and keep out the versions that know none. The caller holds the transaction."""
+    if not has_listings(connection):
+        for statement in (_LISTINGS, *_LISTING_TRIGGERS):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {LISTING_FORMAT}")
+
+
+def has_listings(connection: sqlite3.Connection) -> bool:
+    """Whether there is room for listings: there was a first one."""
+    return _format(connection) >= LISTING_FORMAT
+
+
+def _format(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
 
 
 def check(connection: sqlite3.Connection, path: str) -> None:
@@ -129,13 +170,13 @@ def check(connection: sqlite3.Connection, path: str) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
         raise LedgerError(f"{path} is not a ledger: give the path of a ledger or a new file")
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version not in (FORMAT, SHARED_FORMAT):
+    version = _format(connection)
+    if not FORMAT <= version <= LISTING_FORMAT:
         raise LedgerError(
-            f"{path} is a ledger of format {version} and this wpinq reads formats {FORMAT} and {SHARED_FORMAT}: "
+            f"{path} is a ledger of format {version} and this wpinq reads formats {FORMAT} to {LISTING_FORMAT}: "
             "use the version of wpinq that wrote it"
         )
-    if _definitions(connection) != _expected():
+    if _definitions(connection) != _expected(has_listings(connection)):
         raise LedgerError(
             f"{path} has been tampered with: its tables, checks or triggers are not those of a ledger. "
             "Restore it from a copy, or start a new one with the budget that is left"
@@ -150,10 +191,12 @@ def _definitions(connection: sqlite3.Connection) -> frozenset[tuple[str, str, st
 
 
 @functools.cache
-def _expected() -> frozenset[tuple[str, str, str]]:
+def _expected(listings: bool) -> frozenset[tuple[str, str, str]]:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
         create(connection)
+        if listings:
+            mark_listings(connection)
         return _definitions(connection)
     finally:
         connection.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import sqlite3
 import struct
@@ -14,7 +15,7 @@ from typing import Any
 from wpinq.errors import BudgetExceeded, LedgerError
 from wpinq.kernel.ledger_history import decimal_epsilon
 from wpinq.kernel.ledger_releases import Terms
-from wpinq.kernel.ledger_schema import LIMIT
+from wpinq.kernel.ledger_schema import LIMIT, has_listings
 
 _SELECT_ACCOUNT = "SELECT name, unit, unit_weight, schema, budget, spent FROM accounts"
 _DOUBLE = struct.Struct(">d")
@@ -96,7 +97,10 @@ def get_account(connection: sqlite3.Connection, name: str) -> Account:
     """The account of a source, or a refusal."""
     found = find_account(connection, name)
     if found is None:
-        raise LedgerError(f"the ledger has no account for {name!r}: open one first")
+        known = ", ".join(repr(account.name) for account in all_accounts(connection)) or "none yet"
+        raise LedgerError(
+            f"the ledger has no account for {name!r}, it has {known}: protect a source of that name first"
+        )
     return found
 
 
@@ -171,10 +175,27 @@ def stored_answers(
     return found
 
 
+def count_answers(connection: sqlite3.Connection, measurement: int) -> int:
+    """How many keys of a measurement have an answer."""
+    (count,) = connection.execute("SELECT count(*) FROM answers WHERE measurement = ?", (measurement,)).fetchone()
+    return int(count)
+
+
 def has_answers(connection: sqlite3.Connection, measurement: int) -> bool:
     """Whether any key of a measurement was ever answered."""
     query = "SELECT EXISTS (SELECT 1 FROM answers WHERE measurement = ?)"
     return bool(connection.execute(query, (measurement,)).fetchone()[0])
+
+
+def listings(connection: sqlite3.Connection, measurement: str) -> list[Any]:
+    """The listings of a measurement, as they were stored, in order."""
+    if not has_listings(connection):
+        return []
+    query = (
+        "SELECT content FROM listings JOIN measurements ON id = measurement JOIN entries ON sequence = listings.entry "
+        "WHERE digest = ? ORDER BY sequence"
+    )
+    return [json.loads(content)["listing"] for (content,) in connection.execute(query, (measurement,))]
 
 
 def insert_answers(

@@ -32,7 +32,7 @@ def silently(mechanism: Callable[[Sequence[Number]], Released], values: Sequence
     mechanism : callable
         From numbers to what may be shown, which is not None.
     values : sequence of numbers
-        Protected. OpenDP would take nan for 0 and infinity for the largest float: both are refused.
+        Protected. Such as are not finite are refused.
 
     Raises
     ------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,12 +14,15 @@ from wpinq.dataset import EngineDataset
 from wpinq.errors import EpsilonError, PlanError, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
+from wpinq.kernel.conditional import ConditionalNoise
 from wpinq.kernel.ladder import as_float, draw_count
 from wpinq.kernel.ledger_releases import Terms
-from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
+from wpinq.kernel.listed_keys import Past, draw_listing, least_cut
+from wpinq.kernel.noise import silently, with_geometric_noise, with_laplace_noise
 from wpinq.kernel.selection import select, selection_scale
 from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.edge_plans import edges_of
+from wpinq.measure.listing import Listable, Listing, listing_from_json
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
 from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
 from wpinq.measure.subgraph_counts import COUNT, SubgraphCount
@@ -75,6 +79,34 @@ class Order:
         parts = tuple((key, asked[key]) for key in chain)
         return Terms(measurement.sink.noise, self.scale, moves, owed, parts)
 
+    @property
+    def looks_at_once(self) -> bool:
+        """Whether a session looks at the data for it right away, and not when keys are asked for."""
+        return bool(self.measurement.domain) or self.measurement.listing is not None
+
+    @property
+    def conditional(self) -> ConditionalNoise:
+        """Its noise, under conditions."""
+        return ConditionalNoise(self.scale, isinstance(self.measurement.sink, GeometricCount))
+
+    def cut(self, listing: Listing) -> float:
+        """The threshold of a listing, in the units of the scale."""
+        sink = self.measurement.sink
+        assert isinstance(sink, Listable)
+        return sink.cut(listing.above)
+
+    def past(self, listings: Iterable[object]) -> Past:
+        """Listings of the same release, as the ledger has them, in the units of the scale."""
+        read = [listing_from_json(listing, self.measurement.key_type) for listing in listings]
+        return [(listing.domain, self.cut(listing)) for listing in read]
+
+    def check_size(self) -> None:
+        """Refuse, before any debit, a listing of more keys than anybody reads; from what is public."""
+        sink, listing = self.measurement.sink, self.measurement.listing
+        if listing is not None:
+            assert isinstance(sink, Listable)
+            listing.check_size(sink, self.scale * float(self.measurement.sink.factor))
+
     def as_paid(self, paid: Callable[[Iterable[str]], Collection[str]]) -> Order:
         """The order as the ledger has it: under a former scale, where it was released so and not anew."""
         found = paid([self.digest, *(digest for digest, _ in self.former)]) if self.former else ()
@@ -91,6 +123,8 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
         raise SessionError(NOT_MEASURED)
     if type(measurement.sink) not in SINKS.values():
         raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
+    if measurement.listing is not None:
+        measurement = replace(measurement, domain=None, listing=measurement.listing.checked(measurement.key_type))
     if measurement.domain is not None:  # before the debit: a Measurement can be made by hand
         domain = check_domain(measurement.domain, measurement.key_type, canonical=True)
         measurement = replace(measurement, domain=domain)
@@ -132,7 +166,23 @@ def _earlier(measurement: Measurement) -> Iterator[tuple[bytes, float]]:
         with contextlib.suppress(EpsilonError, PlanError):  # it could not be had, so nobody has it
             plan = with_facts(measurement.plan, partial(_without, dropped)) if dropped else measurement.plan
             earlier = replace(measurement, plan=plan)
-            yield earlier.former_digest, _scale(earlier, certify(plan), former=True)
+            yield from _as_certified(earlier, earlier.former_digest, _scale(earlier, certify(plan), former=True))
+    if isinstance(measurement.sink, Choose):
+        yield from _as_certified(measurement, measurement.digest, _scale(measurement, certify(measurement.plan)))
+
+
+def _as_certified(measurement: Measurement, identity: bytes, scale: float) -> Iterator[tuple[bytes, float]]:
+    """A former release at its scale, and for a choice at the scales just above.
+
+    OpenDP once drew choices, and its map, whose two roundings add up to less than five units in the last place, had to
+    come out within the bill: the scale was raised until it did.
+    """
+    for _ in range(_ROUNDINGS if isinstance(measurement.sink, Choose) else 1):
+        yield identity, scale
+        scale = math.nextafter(scale, math.inf)
+
+
+_ROUNDINGS = 6
 
 
 _DROPPED = (frozenset[str](), frozenset({"simple"}), frozenset({"simple", "unit_weights"}))
@@ -158,20 +208,38 @@ def _scale(measurement: Measurement, certificate: Certificate, *, former: bool =
         return ladder_scale(certificate, of_count)
     if not isinstance(measurement.sink, Choose):
         return laplace_scale(measurement.epsilon, certificate.slack(by_uses=former))
-    moved: Mapping[str, Fraction | int] = certificate.uses if former else certificate.stability
-    distances = charges({name: Fraction(each) for name, each in moved.items()}, certificate.sources).values()
-    # a person moves all tables of an account at once
     score_range = Fraction(2) if former else measurement.sink.score_range
-    return selection_scale(measurement.epsilon, certificate.slack(readouts=1, by_uses=former), distances, score_range)
+    return selection_scale(measurement.epsilon, certificate.slack(readouts=1, by_uses=former), score_range)
 
 
-def noisy(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
-    """The weights of some keys with noise, in the units of the order's scale."""
+def noisy(order: Order, outputs: Weights, keys: Sequence[Value], past: Past = ()) -> list[float]:
+    """The weights of some keys with noise, in the units of the order's scale, given what listings said of the keys."""
     sink = order.measurement.sink
     weights = [outputs.get(key, 0.0) for key in keys]
+    if past:
+        cuts = [least_cut(past, key) for key in keys]
+        return silently(lambda given: order.conditional.at_most(_in_units(order, given), cuts), weights)
     if isinstance(sink, GeometricCount):
         return [float(steps) for steps in with_geometric_noise(on_lattice(weights, sink.step), order.scale)]
     return with_laplace_noise(weights, order.scale)
+
+
+def listed(order: Order, outputs: Weights, asked: Collection[Value], past: Past) -> dict[Value, float]:
+    """The keys that a listing shows and that have no answer yet, with their values in units of the order's scale."""
+    listing = order.measurement.listing
+    assert listing is not None
+    keys, cut = list(outputs), order.cut(listing)
+
+    def drawn(given: Sequence[float]) -> dict[Value, float]:
+        weights = dict(zip(keys, _in_units(order, given), strict=True))
+        return draw_listing(weights, asked, past, listing.domain, cut, order.conditional)
+
+    return silently(drawn, [float(weight) for weight in outputs.values()])
+
+
+def _in_units(order: Order, weights: Sequence[float]) -> Sequence[float]:
+    sink = order.measurement.sink
+    return on_lattice(weights, sink.step) if isinstance(sink, GeometricCount) else weights
 
 
 def counted(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:

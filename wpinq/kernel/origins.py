@@ -7,13 +7,12 @@ kept alive for it: files, frames, arrays and graphs are known again, lists and d
 from __future__ import annotations
 
 import os
-import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from wpinq.errors import WpinqWarning
+from wpinq.errors import warn
 from wpinq.ingest import EdgeList
 from wpinq.ingest.reading import is_directed_edge_list
 from wpinq.plan.operators.source import Source
@@ -46,14 +45,14 @@ class Origins:
         origin = Origin(_file(data), _reference(data), source.account)
         for name, before in list(self._by_source.items()):
             if before.account != source.account and origin.same(before):
-                _warn(
+                warn(
                     f"what is protected as {source.source!r} is what {name!r} protects already, from another account: "
                     "who is in it loses what both spend. Protect it once, or, where a person is the unit, let both "
                     'share one account: account="..."'
                 )
         undirected = "undirected" in unit.lower() and {"symmetric", "simple"}.isdisjoint(source.facts)
         if undirected and source.unit_weight < 2 and is_directed_edge_list(data):
-            _warn(
+            warn(
                 f"the unit of {source.source!r} is undirected, and its list is read as directed: an edge that stands "
                 "there as (a, b) and as (b, a) would be two units. Read it with directed=False"
             )
@@ -66,10 +65,6 @@ class Origins:
     def clear(self) -> None:
         """Let go of what was offered."""
         self._by_source.clear()
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, WpinqWarning, stacklevel=4)  # the line that calls protect
 
 
 def _file(data: object) -> object:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -19,22 +19,28 @@ import numpy as np
 
 from wpinq.columns.held import HeldColumns
 from wpinq.dataset import EngineDataset
-from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
+from wpinq.engines.contract import DEFAULT_ENGINE, WantedRanges, find_engine
 from wpinq.errors import EvaluationFailed, SessionError
-from wpinq.expr.values import Value, canonical_bytes_of
+from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes, order_key
+from wpinq.habits import SESSION_CALLS, methods_told
 from wpinq.ingest import read_source
 from wpinq.interrupts import interruptible
 from wpinq.kernel.accounts import accounts_of, check_single
 from wpinq.kernel.charge import budget_to_nano, from_nano, to_nano
 from wpinq.kernel.ledger import Account, Ledger, Pricing
-from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, chosen, counted, noisy, prepare
+from wpinq.kernel.listed_keys import Past
+from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, chosen, counted, listed, noisy, prepare
 from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.epsilon import parse_epsilon
-from wpinq.measure.measurement import Choose, Measurement, check_text
+from wpinq.measure.key_domains import ranges
+from wpinq.measure.labels import check_label
+from wpinq.measure.listing import Listing
+from wpinq.measure.measurement import Choose, ListedMeasurement, Measurement, check_text
+from wpinq.measure.statement import Balance, Event
 from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.arithmetic import FLOAT, Weights
 from wpinq.plan.demand import charges, demand
@@ -49,6 +55,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+@methods_told(SESSION_CALLS)
 class Session:
     """Holds protected data, spends their budgets, and releases noisy answers.
 
@@ -96,6 +103,7 @@ class Session:
         self._protected: dict[str, Protected] = {}
         self._origins = Origins()
         self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
+        self._debited: dict[str, Fraction] = {}
         self._closed = False
 
     def __enter__(self) -> Session:
@@ -272,6 +280,35 @@ class Session:
             return from_nano(self._account(source).spent)
         return self._ledger.spent_at(self._paying(source), parse_delta(delta))
 
+    def accounts(self) -> tuple[Balance, ...]:
+        """How the budget of every account of the ledger stands, by name.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> words = wp.source("words", str, unit="one word")
+        >>> with wp.Session() as session:
+        ...     session.protect(words, ["to", "be"], budget=1)
+        ...     _ = session.release(words.noisy_count(epsilon=0.25, over=["to"]), label="a first look")
+        ...     print(*session.accounts())
+        ...     print(*session.history(), sep="\\n")  # doctest: +ELLIPSIS
+        words: spent 0.25 of 1, 0.75 remaining; protects one word
+        1 ... open account words 1 budget 1, unit one word
+        2 ... debit words 0.25 NoisyCount(0.25)  "a first look"
+        """
+        self._check_open()
+        return self._ledger.balances()
+
+    def history(self) -> tuple[Event, ...]:
+        """What happened to the accounts of the ledger, ever: opened, set to another budget, debited."""
+        self._check_open()
+        return self._ledger.events()
+
+    @property
+    def debited(self) -> dict[str, Fraction]:
+        """What this session itself has debited from each account, also where a release then failed."""
+        return dict(self._debited)
+
     def _account(self, name: str) -> Account:
         self._check_open()
         return self._ledger.account(self._paying(name))
@@ -282,27 +319,58 @@ class Session:
         return name if held is None else held.source.account
 
     @overload
-    def release(self, measurements: Measurement, *, fresh: bool = False) -> Answers | Release: ...
+    def release(self, measurements: ListedMeasurement, *, fresh: bool = ..., label: str | None = ...) -> Answers: ...
 
     @overload
-    def release(self, measurements: Sequence[Measurement], *, fresh: bool = False) -> list[Answers | Release]: ...
+    def release(
+        self, measurements: Measurement, *, fresh: bool = ..., label: str | None = ...
+    ) -> Answers | Release: ...
+
+    @overload
+    def release(
+        self, measurements: Mapping[str, ListedMeasurement], *, fresh: bool = ..., label: str | None = ...
+    ) -> dict[str, Answers]: ...
+
+    @overload
+    def release(
+        self, measurements: Mapping[str, Measurement], *, fresh: bool = ..., label: str | None = ...
+    ) -> dict[str, Answers | Release]: ...
+
+    @overload
+    def release(
+        self, measurements: Iterable[ListedMeasurement], *, fresh: bool = ..., label: str | None = ...
+    ) -> list[Answers]: ...
+
+    @overload
+    def release(
+        self, measurements: Iterable[Measurement], *, fresh: bool = ..., label: str | None = ...
+    ) -> list[Answers | Release]: ...
 
     def release(
-        self, measurements: Measurement | Sequence[Measurement], *, fresh: bool = False
-    ) -> Answers | Release | list[Answers | Release]:
+        self,
+        measurements: Measurement | Iterable[Measurement] | Mapping[str, Measurement],
+        *,
+        fresh: bool = False,
+        label: str | None = None,
+    ) -> Answers | Release | Sequence[Answers | Release] | Mapping[str, Answers | Release]:
         """Debit the ledger, evaluate, and answer; several measurements together are one atomic debit.
 
         Parameters
         ----------
-        measurements : Measurement or sequence of Measurement
+        measurements : Measurement, or several in a list or by name in a dict
             What to release.
         fresh : bool
             Whether to draw new noise, at full cost, where the same measurement was released before.
+        label : str, optional
+            What to write beside the debit, to know it again: at most 200 characters. `history` and `wpinq budget
+            --history` show it. It is kept in clear, so do not write it from the data. What replays has no debit, and
+            no label changes what replays.
 
         Returns
         -------
-        Answers or Release, or a list of them
+        Answers or Release, a list of them, or a dict
             Answers for a measurement with a domain; otherwise a Release, which answers for keys as they are asked.
+            Several come as they were given, in a list or under their names.
 
         Raises
         ------
@@ -317,23 +385,29 @@ class Session:
         the data: those are answered from there, key by key, at no cost.
         """
         self._check_open()
+        written = check_label(label)
         protected = dict(self._protected)  # one state of things for the whole batch, whatever other threads protect
         prepared = [prepare(measurement, protected, fresh) for measurement in _batch(measurements)]
         orders = [order.as_paid(self._ledger.paid) for order in prepared]
         if not orders:
             raise SessionError("nothing to release: give one measurement or several")
+        for order in orders:
+            order.check_size()
         self._check_engine(orders)
-        new = set(self._debit(orders))  # of which there can be no answers yet
+        new = set(self._debit(orders, written))  # of which there can be no answers yet
         released = []
-        with self._engine.together([o.measurement.plan for o in orders if o.digest in new and o.measurement.domain]):
+        with self._engine.together([o.measurement.plan for o in orders if o.digest in new and o.looks_at_once]):
             for order in orders:
                 released.append(self._release(order, order.digest in new))
                 new.discard(order.digest)
+        if isinstance(measurements, Mapping):
+            return dict(zip(measurements, released, strict=True))
         return released[0] if isinstance(measurements, Measurement) else released
 
-    def bill(self, measurements: Measurement | Sequence[Measurement]) -> Bill:
+    def bill(self, measurements: Measurement | Iterable[Measurement] | Mapping[str, Measurement]) -> Bill:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
-        return Bill(_batch(measurements), {name: held.unit for name, held in self._protected.items()})
+        named = measurements if isinstance(measurements, Mapping) else _batch(measurements)
+        return Bill(named, {name: held.unit for name, held in self._protected.items()})
 
     # --- the way of a release ---------------------------------------------------------------------------------------
 
@@ -346,7 +420,7 @@ class Session:
         for plan in plans:
             self._engine.rehearse(plan)
 
-    def _debit(self, orders: Sequence[Order]) -> frozenset[str]:
+    def _debit(self, orders: Sequence[Order], label: str) -> frozenset[str]:
         by_digest = {order.digest: order for order in orders}
         versions = dict(pair for order in orders for pair in order.versions)
         declared = sources(order.measurement.plan for order in orders)
@@ -359,14 +433,21 @@ class Session:
             asked = demand([m.asked for m in bought], parts_of, scope)
             owed = charges(asked.sources, declared)
             recorded = {digest: by_digest[digest].terms(scope) for digest in by_digest if digest in new}
-            return Pricing({account: to_nano(epsilon) for account, epsilon in owed.items()}, asked.parts, recorded)
+            owing.update({account: to_nano(epsilon) for account, epsilon in owed.items()})
+            return Pricing(owing, asked.parts, recorded)
 
-        return self._ledger.debit({digest: order.measurement.description for digest, order in by_digest.items()}, price)
+        owing: dict[str, int] = {}
+        new = self._ledger.debit({d: o.measurement.description for d, o in by_digest.items()}, price, label)
+        for account, charge in owing.items():
+            self._debited[account] = self._debited.get(account, Fraction(0)) + from_nano(charge)
+        return new
 
     def _release(self, order: Order, new: bool) -> Answers | Release:
         measurement = order.measurement
         if isinstance(measurement.sink, Choose):
             return self._choose(order)
+        if measurement.listing is not None:
+            return self._list(order, measurement.listing)
         if measurement.domain is None:
             return Release(measurement, lambda keys: self._answer(order, keys))
         return self._answer(order, measurement.domain, new)
@@ -375,15 +456,40 @@ class Session:
         self._check_open()
         type_, factor = order.measurement.key_type, float(order.measurement.sink.factor)
         encoded = canonical_bytes_of(keys, type_)
-        stored = {} if new else self._ledger.answers(order.digest, encoded)
-        missing = [(key, code) for key, code in zip(keys, encoded, strict=True) if code not in stored]
-        if missing:
-            noisy = self._guarded(self._draw, order, [key for key, _ in missing])
+        while True:
+            listings = [] if new else self._ledger.listings(order.digest)
+            stored = {} if new else self._ledger.answers(order.digest, encoded)
+            missing = [(key, code) for key, code in zip(keys, encoded, strict=True) if code not in stored]
+            if not missing:
+                break
+            noisy = self._guarded(self._draw, order, [key for key, _ in missing], order.past(listings))
             drawn = {code: number for (_, code), number in zip(missing, noisy, strict=True)}
-            stored |= self._ledger.store_answers(order.digest, drawn)
+            standing = self._ledger.store_answers(order.digest, drawn, len(listings))
+            if standing is not None:
+                stored |= standing
+                break
+            new = False  # a listing came in between: what was drawn is for nobody
         values = np.array([stored[code] for code in encoded]) * factor
         measurement = order.measurement if keys is order.measurement.domain else replace(order.measurement, domain=keys)
         return Answers(measurement, order.scale * factor, values)
+
+    def _list(self, order: Order, listing: Listing) -> Answers:
+        self._check_open()
+        measurement, type_ = order.measurement, order.measurement.key_type
+        written, factor = listing.to_json(type_), float(measurement.sink.factor)
+        while True:
+            listings = self._ledger.listings(order.digest)
+            answers = self._ledger.answers(order.digest)
+            stored = {from_canonical_bytes(code, type_): number for code, number in answers.items()}
+            if written in listings:
+                break
+            rows = self._guarded(self._draw_listing, order, listing, stored, order.past(listings))
+            coded = dict(zip(canonical_bytes_of(list(rows), type_), rows.values(), strict=True))
+            self._ledger.store_listing(order.digest, coded, written, listings=len(listings), answers=len(answers))
+        cut = order.cut(listing)
+        shown = sorted((key for key, number in stored.items() if number > cut and key in listing.domain), key=order_key)
+        values = np.array([stored[key] for key in shown]) * factor
+        return Answers(replace(measurement, domain=tuple(shown)), order.scale * factor, values)
 
     def _choose(self, order: Order) -> Answers:
         domain = order.measurement.domain
@@ -391,17 +497,25 @@ class Session:
         stored = self._ledger.answers(order.digest, [_CHOICE])
         if not stored:
             index = self._guarded(self._pick, order)
-            stored = self._ledger.store_answers(order.digest, {_CHOICE: float(index)})
+            standing = self._ledger.store_answers(order.digest, {_CHOICE: float(index)})
+            assert standing is not None  # which it is only of what was listed
+            stored = standing
         values = np.zeros(len(domain))
         values[int(stored[_CHOICE])] = 1.0
         return Answers(order.measurement, 0.0, values)
 
     # --- what sees protected data: called through _guarded only -------------------------------------------------------
 
-    def _draw(self, order: Order, held: Sequence[Protected], keys: Sequence[Value]) -> list[float]:
+    def _draw(self, order: Order, held: Sequence[Protected], keys: Sequence[Value], past: Past) -> list[float]:
         if isinstance(order.measurement.sink, SubgraphCount):  # all edges count, and no keys of theirs are asked for
             return counted(order, self._weights(order, held, None), keys)
-        return noisy(order, self._weights(order, held, keys), keys)
+        return noisy(order, self._weights(order, held, keys), keys, past)
+
+    def _draw_listing(
+        self, order: Order, held: Sequence[Protected], listing: Listing, asked: Collection[Value], past: Past
+    ) -> dict[Value, float]:
+        within = ranges(listing.domain, order.measurement.key_type)
+        return listed(order, self._weights(order, held, None, within), asked, past)
 
     def _pick(self, order: Order, held: Sequence[Protected]) -> int:
         sink, domain = order.measurement.sink, order.measurement.domain
@@ -413,8 +527,10 @@ class Session:
         sides = self._engine.sides(order.measurement.plan, _data(held), domain, self._on_step)
         return chosen(order, sink.scores_of_sides(sides))
 
-    def _weights(self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None) -> Weights:
-        return self._engine.evaluate(order.measurement.plan, _data(held), FLOAT, self._on_step, keys)
+    def _weights(
+        self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None, within: WantedRanges = ()
+    ) -> Weights:
+        return self._engine.evaluate(order.measurement.plan, _data(held), FLOAT, self._on_step, keys, within)
 
     def _guarded(
         self,
@@ -437,13 +553,17 @@ class Session:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise SessionError("this session is closed")
+            raise SessionError(
+                "this session is closed: open another with wp.Session(ledger), and protect the data again"
+            )
 
 
-def _batch(measurements: Measurement | Sequence[Measurement]) -> list[Measurement]:
-    if isinstance(measurements, Planned):
+def _batch(measurements: Measurement | Iterable[Measurement] | Mapping[str, Measurement]) -> list[Measurement]:
+    if isinstance(measurements, Measurement):
+        return [measurements]
+    if isinstance(measurements, Planned) or not isinstance(measurements, Iterable):
         raise SessionError(NOT_MEASURED)
-    return [measurements] if isinstance(measurements, Measurement) else list(measurements)
+    return list(measurements.values() if isinstance(measurements, Mapping) else measurements)
 
 
 def _data(held: Sequence[Protected]) -> dict[str, Data]:

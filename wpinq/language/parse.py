@@ -79,7 +79,16 @@ def parse(text: str, parameters: Mapping[str, object] | None = None, name: str =
     {'edges': 2}
     """
     if not isinstance(text, str):
-        raise LanguageError(f"a program is text, not {type(text).__name__}")
+        raise LanguageError(f"a program is text, not {type(text).__name__}: of a file, Path(file).read_text()")
+    if text.endswith(".wpq") and "\n" not in text:
+        raise LanguageError(f"{text!r} is the name of a file, and a program is its text: parse(Path(file).read_text())")
+    if text.lstrip()[:7].lower() in ("select ", "select\n", "select\t"):
+        raise LanguageError(
+            f"{name}: a program is no SQL: declare a source and go on from it, as in "
+            '`source people(city: str); var counts = people.Select(p => p.city).NoisyCount(0.1, over: ["Ulm"]);`',
+            1,
+            1,
+        )
     try:
         return _Interpreter(Text(text, name), parameters or {}).program()
     except RecursionError:  # only where the caller itself stands near Python's limit

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from wpinq.errors import EpsilonError, ExpressionError, LanguageError
+from wpinq.errors import EpsilonError, ExpressionError, LanguageError, PlanError
 from wpinq.expr import catalogue
 from wpinq.expr.build import constant
 from wpinq.expr.logical_values import presenter
@@ -22,6 +22,7 @@ from wpinq.expr.printing import DEPTH_LIMIT
 from wpinq.language.syntax import Infix, Invocation, List, Literal, Name, NumberList, Prefix, Syntax, Tuple
 from wpinq.language.text import Text, shorten, suggest
 from wpinq.measure.epsilon import parse_epsilon
+from wpinq.measure.key_domains import DigitKeys, GivenKeys, IntegerKeys, KeyDomain, ProductKeys
 from wpinq.plan.domain import DOMAIN_LIMIT
 
 PublicScalar = int | Fraction | str | bool | None
@@ -86,6 +87,31 @@ class Values:
             )
         self.hold(len(value), node.position)
         return [self.plain(key, node) for key in value]
+
+    def key_domain(self, node: Syntax) -> KeyDomain:
+        """A public domain of keys, described and not enumerated."""
+        try:
+            return self._described(node, 0)
+        except PlanError as error:
+            raise self.text.error(str(error), node.position) from None
+
+    def _described(self, node: Syntax, depth: int) -> KeyDomain:
+        if depth > DEPTH_LIMIT:
+            raise self.text.error(f"this nests deeper than {DEPTH_LIMIT}", node.position)
+        if not isinstance(node, Invocation) or node.subject is not None or node.new:
+            return GivenKeys(tuple(self.keys(node)))
+        if any(argument.name is not None for argument in node.arguments):
+            raise self.text.error(f"{node.name} takes no named arguments", node.position)
+        given = [argument.value for argument in node.arguments]
+        if node.name == "product":
+            return ProductKeys(tuple(self._described(part, depth + 1) for part in given))
+        if node.name == "digits" and len(given) == 1:
+            return DigitKeys(self.integer(given[0]))
+        if node.name == "range" and len(given) == 2:
+            first, end = (self._value(end, depth) for end in given)
+            if type(first) is int and type(end) is int:
+                return IntegerKeys(first, end - 1)
+        return GivenKeys(tuple(self.keys(node)))
 
     def hold(self, keys: int, position: int) -> None:
         """Count keys towards what a program may release."""

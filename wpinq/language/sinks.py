@@ -15,6 +15,7 @@ from wpinq.expr.printing import write, write_public
 from wpinq.expr.types import DATE, INT, DecimalOf, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.key_domains import DigitKeys, GivenKeys, IntegerKeys, KeyDomain, ProductKeys
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement, NoisyAverage, NoisyCount, NoisySum
 from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, SubgraphCount, TriangleCount
 from wpinq.plan.certify import certify
@@ -27,7 +28,7 @@ class SinkParameter:
     """One argument of a release."""
 
     name: str
-    kind: Literal["epsilon", "number", "integer", "real", "function", "keys"]
+    kind: Literal["epsilon", "number", "integer", "real", "function", "keys", "key_domain"]
     optional: bool = False
 
 
@@ -45,9 +46,19 @@ class SinkSyntax:
 
 def _write_counted(sink: type[NoisyCount | GeometricCount]) -> Callable[[Measurement], tuple[Node, list[str]] | None]:
     def written(m: Measurement) -> tuple[Node, list[str]] | None:
-        if not isinstance(m.sink, sink):
+        if not isinstance(m.sink, sink) or m.listing is not None:
             return None
         return m.plan, [] if m.domain is None or m.domain == certify(m.plan).domain else [_over(m)]
+
+    return written
+
+
+def _write_listed(sink: type[NoisyCount | GeometricCount]) -> Callable[[Measurement], tuple[Node, list[str]] | None]:
+    def written(m: Measurement) -> tuple[Node, list[str]] | None:
+        if not isinstance(m.sink, sink) or m.listing is None:
+            return None
+        over = write_domain(m.listing.domain, m.key_type)
+        return m.plan, [f"over: {over}", f"above: {m.listing.above!r}"]
 
     return written
 
@@ -131,10 +142,25 @@ def write_keys(keys: tuple[Value, ...], type_: Type) -> str:
     return f"[{', '.join(write_public(key, type_) for key in keys)}]"
 
 
+def write_domain(domain: KeyDomain, type_: Type) -> str:
+    """A public domain as it is described: a range, digits, a list, or a product of such."""
+    if isinstance(domain, IntegerKeys):
+        return f"range({write_public(domain.first, type_)}, {write_public(domain.last + 1, type_)})"
+    if isinstance(domain, DigitKeys):
+        return f"digits({domain.length})"
+    if isinstance(domain, ProductKeys):
+        assert isinstance(type_, TupleOf)
+        inside = (write_domain(part, element) for part, element in zip(domain.parts, type_.elements, strict=True))
+        return f"product({', '.join(inside)})"
+    assert isinstance(domain, GivenKeys)
+    return f"[{', '.join(write_public(key, type_) for key in domain.keys)}]"
+
+
 _EPSILON = SinkParameter("epsilon", "epsilon")
 _OVER = SinkParameter("over", "keys")
 _SHARE = SinkParameter("interval_share", "number", optional=True)
 _COUNTED = (_EPSILON, SinkParameter("over", "keys", optional=True))
+_LISTED = (_EPSILON, SinkParameter("over", "key_domain"), SinkParameter("above", "number"))
 _CLAMPED = (
     _EPSILON,
     SinkParameter("value", "function"),
@@ -146,6 +172,11 @@ _CLAMPED = (
 def _choosing(method: Callable[..., Measurement]) -> Callable[..., Measurement]:
     """A method of queries that chooses, for programs, where its candidates too are what a release is over."""
     return lambda query, over, **given: method(query, candidates=over, **given)
+
+
+def _listing(*, geometric: bool) -> Callable[..., Measurement]:
+    """A listing, for programs, where its domain too is what a release is over."""
+    return lambda query, epsilon, over, above: query.noisy_listing(epsilon, over, above=above, geometric=geometric)
 
 
 def _counting(sink: Callable[..., SubgraphCount]) -> Callable[..., Measurement]:
@@ -161,6 +192,8 @@ def _counting(sink: Callable[..., SubgraphCount]) -> Callable[..., Measurement]:
 SINKS: dict[str, SinkSyntax] = {
     "NoisyCount": SinkSyntax(_COUNTED, Query.noisy_count, _write_counted(NoisyCount)),
     "GeometricCount": SinkSyntax(_COUNTED, Query.geometric_count, _write_counted(GeometricCount)),
+    "NoisyListing": SinkSyntax(_LISTED, _listing(geometric=False), _write_listed(NoisyCount)),
+    "GeometricListing": SinkSyntax(_LISTED, _listing(geometric=True), _write_listed(GeometricCount)),
     "NoisySum": SinkSyntax(_CLAMPED, Query.noisy_sum, _write_clamped(NoisySum)),
     "NoisyAverage": SinkSyntax(_CLAMPED, Query.noisy_average, _write_clamped(NoisyAverage)),
     "MostCommon": SinkSyntax((_EPSILON, _OVER), _choosing(Query.most_common), _write_choice("weight", None)),

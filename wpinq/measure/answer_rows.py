@@ -50,7 +50,7 @@ class Row:
     low, high : float or None
         The ends of the interval; None where the answers do not tell how exact they are.
     kind : str
-        "count", "rescaled count", "weight, not a count", or "statistic".
+        "count", "rescaled count", "weight, not a count", or "statistic"; of a listed key with how it was selected.
     """
 
     key: tuple[Value, ...]
@@ -78,13 +78,14 @@ def rows(answers: AnswersLike, confidence: float) -> Iterator[Row]:
         low, high = answers.value_interval(confidence) if sink.has_interval else (None, None)
         yield Row((), answers.value, low, high, kind.name)
         return
-    half, type_ = sink.half_width(answers.scale, confidence), measurement.key_type
+    scale, type_ = answers.scale, measurement.key_type
     width = len(type_.elements) if isinstance(type_, TupleOf) else 0
+    selected = "" if measurement.listing is None else f", {measurement.listing.selection}"
     for known, key, weight in zip(measurement.domain or (), answers.keys, answers.values.tolist(), strict=True):
         name, factor = kind.at(known)
-        estimate, reach = weight / float(factor), half / float(factor)
+        low, high = (end / float(factor) for end in measurement.ends(weight, scale, confidence))
         shown = (key,) if not isinstance(type_, TupleOf) else (None,) * width if key is None else tuple(key)
-        yield Row(shown, estimate, estimate - reach, estimate + reach, name)
+        yield Row(shown, weight / float(factor), low, high, name + selected)
 
 
 def columns(answers: AnswersLike, confidence: float) -> dict[str, list[Any]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from itertools import islice
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from wpinq.expr.values import Value
 from wpinq.measure.answer_rows import CONFIDENCE, Row, arrow_table, columns, key_fields, rows
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.kinds import Kind
+from wpinq.measure.listing import Listing, listing_from_json
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, NoisyCount, check_domain
 from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
 from wpinq.plan.node import Node
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 FORMAT, FORMAT_VERSION = "wpinq answers", 1
+LISTING_VERSION = 2
+"""Of listed answers: versions that know no listings would give intervals that forget how the keys were chosen."""
 _SHOWN = 10
 """The most rows of a repr."""
 
@@ -78,6 +82,11 @@ class Answers:
             raise AnswersError(f"{len(self.keys)} keys need as many values, not {len(values)}")
 
     @property
+    def listing(self) -> Listing | None:
+        """Which keys are here, where they were listed for being above a threshold: `domain` and `above`."""
+        return self.measurement.listing
+
+    @property
     def plan(self) -> Node:
         """The plan that was measured."""
         return self.measurement.plan
@@ -111,6 +120,8 @@ class Answers:
 
     def at(self, keys: Iterable[object]) -> NDArray[np.float64]:
         """The values of several keys; AnswersError for a key that was not released."""
+        if isinstance(keys, str):
+            raise AnswersError(f"the keys {keys!r} are one text: give a list of keys, [{keys!r}]")
         positions = [self._position(key) for key in keys]
         return np.array(self.values[positions], dtype=np.float64)
 
@@ -139,15 +150,23 @@ class Answers:
         """
         if not isinstance(self.measurement.sink, (NoisyCount, GeometricCount)):
             raise AnswersError("only the answers of NoisyCount and GeometricCount can be listed above a threshold")
+        if not isinstance(threshold, Real) or threshold != threshold:
+            raise AnswersError(f"a threshold is a number, such as above(40), not {threshold!r}")
         kept = [i for i, value in enumerate(self.values) if value > threshold]
         domain = self.measurement.domain or ()
         keys = tuple(domain[i] for i in kept)
-        return replace(self, measurement=replace(self.measurement, domain=keys), values=self.values[kept])
+        listing = self.listing and replace(self.listing, above=max(self.listing.above, float(threshold)))
+        kept_of = replace(self.measurement, domain=keys, listing=listing)
+        return replace(self, measurement=kept_of, values=self.values[kept])
 
     def interval(self, key: object, confidence: float = 0.95) -> tuple[float, float]:
         """The interval around one value that holds the noiseless weight with this probability.
 
         `value ± scale · ln(1/(1 − confidence))`
+
+        Of a listed key it holds the weight with this probability *given that the key is listed*: its lower end is
+        lower, for noise that lifts a weight over the threshold is what one gets to see. Where even an absent key would
+        be listed with such a value too often, it is 0 if the plan proves that no weight is below, and else −∞.
 
         Parameters
         ----------
@@ -158,8 +177,7 @@ class Answers:
         """
         if isinstance(self.measurement.sink, Choose):
             raise AnswersError("a choice among candidates has no interval")
-        number, half = self[key], self.measurement.sink.half_width(self.scale, confidence)
-        return number - half, number + half
+        return self.measurement.ends(self[key], self.scale, confidence)
 
     @property
     def kind(self) -> Kind:
@@ -228,10 +246,16 @@ class Answers:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Answers:
         """Read answers from a file that `save` wrote; AnswersError when it does not hold them."""
+        if "://" in os.fspath(path):
+            raise AnswersError(f"{os.fspath(path)} is an address, not the path of a file: fetch it, and load the file")
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            raise AnswersError(f"{os.fspath(path)} cannot be read as JSON") from None
+        except OSError as error:
+            raise AnswersError(f"{os.fspath(path)} cannot be read: {error.strerror}") from None
+        except (ValueError, RecursionError):
+            raise AnswersError(
+                f"{os.fspath(path)} cannot be read as JSON: load what answers.save(path) wrote"
+            ) from None
         return Answers.from_json(data)
 
     def to_json(self) -> dict[str, Any]:
@@ -239,7 +263,7 @@ class Answers:
         sink = self.measurement.sink
         return {
             "format": FORMAT,
-            "version": FORMAT_VERSION,
+            "version": LISTING_VERSION if self.listing else FORMAT_VERSION,
             "simulated": self.simulated,
             "sink": {"name": sink.name, **{f.name: _plain(getattr(sink, f.name)) for f in fields(sink)}},  # type: ignore[arg-type]
             "epsilon": str(self.epsilon),
@@ -249,6 +273,7 @@ class Answers:
             "plan": plan_to_json(self.plan),
             "keys": [value_to_json(key, self.measurement.key_type) for key in self.measurement.domain or ()],
             "values": [float(value) for value in self.values],
+            **({"listing": self.listing.to_json(self.measurement.key_type)} if self.listing else {}),
         }
 
     @staticmethod
@@ -273,7 +298,8 @@ class Answers:
         ]
         shown = list(islice(self.rows(), _SHOWN + 1))
         lines += map(_line, shown[:_SHOWN])
-        return "\n".join([*lines, *["  …"] * (len(shown) > _SHOWN), f"  {self.kind}"])
+        selected = [f"  {self.listing.words}; the intervals hold given that"] if self.listing else []
+        return "\n".join([*lines, *["  …"] * (len(shown) > _SHOWN), f"  {self.kind}", *selected])
 
     def _factors(self) -> str | list[str]:
         """What weights are divided by for counts: one for all, or where it depends on the key one for each."""
@@ -285,6 +311,11 @@ class Answers:
     def _position(self, key: object) -> int:
         (known,) = check_domain([key], self.measurement.key_type)
         if known not in self._positions:
+            if self.listing is not None and known in self.listing.domain:
+                raise AnswersError(
+                    f"the key {key!r} was not listed: its noisy value is at most {self.listing.above:.12g}; a count "
+                    "over it, at the same epsilon, gives the value and costs nothing more"
+                )
             raise AnswersError(f"the key {key!r} is not among those released; measure it with over=…")
         return self._positions[known]
 
@@ -301,7 +332,7 @@ def _plain(value: object) -> object:
 
 
 def _read(data: Any) -> Answers:
-    if (data["format"], data["version"]) != (FORMAT, FORMAT_VERSION):
+    if (data["format"], data["version"]) != (FORMAT, LISTING_VERSION if "listing" in data else FORMAT_VERSION):
         raise AnswersError("this is not a file of answers that this version can read")
     plan = plan_from_json(data["plan"])
     sink_data = dict(data["sink"])
@@ -312,7 +343,8 @@ def _read(data: Any) -> Answers:
     measurement = Measurement(plan, sink_class(**sink_data), parse_epsilon(data["epsilon"]), None, str(data["reading"]))
     type_ = measurement.key_type
     keys = check_domain((value_from_json(key, type_) for key in data["keys"]), type_, canonical=True)
-    measurement = replace(measurement, domain=keys)
+    listing = listing_from_json(data["listing"], type_) if "listing" in data else None
+    measurement = replace(measurement, domain=keys, listing=listing)
     values = np.array(data["values"], dtype=np.float64)
     scale = float(data["scale"])
     if not (np.isfinite(values).all() and values.shape == (len(data["keys"]),) and 0 <= scale < math.inf):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import TypeVar, overload
 
-from wpinq.errors import EpsilonError
+from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.facts import FACTS
+from wpinq.habits import told
 from wpinq.measure.epsilon import NANO, format_epsilon, parse_epsilon
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.demand import charges, demand
-from wpinq.plan.node import sources
+from wpinq.plan.node import Planned, sources
 from wpinq.plan.operators.source import Source
+
+M = TypeVar("M", bound=Measurement)
 
 
 class Bill(Mapping[str, Fraction]):
@@ -145,22 +150,42 @@ def bill(measurements: Measurement | Sequence[Measurement] | Mapping[str, Measur
     -----
     Privacy cost: none; nothing but plans is looked at.
     """
-    return Bill([measurements] if isinstance(measurements, Measurement) else measurements)
+    return Bill(measurements if isinstance(measurements, Mapping) else list(several(measurements)))
 
 
-def fit_to_budget(measurements: Sequence[Measurement], budgets: Mapping[str, object]) -> tuple[Measurement, ...]:
+def several(measurements: object) -> Iterator[Measurement]:
+    """One measurement or several; PlanError for what is none, such as a query."""
+    listed = isinstance(measurements, Iterable) and not isinstance(measurements, Planned)
+    for each in measurements if listed and isinstance(measurements, Iterable) else [measurements]:
+        if not isinstance(each, Measurement):
+            raise PlanError("bills are of measurements: end the query with .noisy_count(epsilon=...) or another sink")
+        yield each
+
+
+@overload
+def fit_to_budget(measurements: Mapping[str, M], budgets: Mapping[str, object]) -> dict[str, M]: ...
+
+
+@overload
+def fit_to_budget(measurements: Sequence[M], budgets: Mapping[str, object]) -> tuple[M, ...]: ...
+
+
+@told('fit_to_budget(measurements, {"people": 3})')
+def fit_to_budget(
+    measurements: Sequence[M] | Mapping[str, M], budgets: Mapping[str, object]
+) -> tuple[M, ...] | dict[str, M]:
     """The measurements with their epsilons scaled by one factor, so that their bill just fits the budgets.
 
     Parameters
     ----------
-    measurements : sequence of Measurement
+    measurements : Measurements, in a sequence or by name
         What is to be released together; the ratios of their epsilons are kept.
     budgets : mapping
         Account, as in the bill, to the epsilon to spend there. Those without an entry do not bind.
 
     Returns
     -------
-    tuple of Measurement
+    tuple of Measurement, or a dict where they have names
         The largest epsilons, to within one part in 10¹², whose bill exceeds no budget.
 
     Raises
@@ -176,19 +201,25 @@ def fit_to_budget(measurements: Sequence[Measurement], budgets: Mapping[str, obj
     >>> [float(m.epsilon) for m in wp.fit_to_budget(batch, {"edges": 2})]
     [0.5, 1.5]
     """
+    if not isinstance(budgets, Mapping):
+        names = ", ".join(f'"{name}": {budgets}' for name in bill(measurements))
+        raise EpsilonError(f"budgets say which account has how much: {{{names}}}")
     cost = bill(measurements)
     # budgets are kept in whole nano-epsilon, rounded down
     held = {name: Fraction(math.floor(parse_epsilon(budgets[name]) * NANO), NANO) for name in cost if name in budgets}
     factors = [budget / cost[name] for name, budget in held.items()]
     if not factors:
-        raise EpsilonError(f"no budget names an account of these measurements; they use {', '.join(cost)}")
+        raise EpsilonError(
+            f"no budget names an account of these measurements; they use {', '.join(cost)}, so write "
+            + json.dumps(dict.fromkeys(cost, 1))
+        )
     factor = min(factors)
     grain = 10**12
     scaled = []
-    for measurement in measurements:
+    for measurement in measurements.values() if isinstance(measurements, Mapping) else measurements:
         exact = measurement.epsilon * factor
         epsilon = Fraction(exact.numerator * grain // exact.denominator, grain)
         if epsilon <= 0:
             raise EpsilonError("the budget leaves some measurement less than 1e-12; drop measurements or raise it")
         scaled.append(replace(measurement, epsilon=epsilon))
-    return tuple(scaled)
+    return dict(zip(measurements, scaled, strict=True)) if isinstance(measurements, Mapping) else tuple(scaled)

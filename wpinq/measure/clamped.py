@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from wpinq.errors import PlanError
 from wpinq.expr import build, catalogue, infix
 from wpinq.expr.nodes import Constant, Expr
+from wpinq.expr.pitfalls import warn_about
 from wpinq.expr.trace import Symbol, UserFunction, lift
 from wpinq.expr.types import FLOAT, INT, DecimalOf
 
@@ -23,12 +25,22 @@ def check_range(lower: object, upper: object) -> tuple[float, float]:
     except (OverflowError, ValueError):  # beyond floats, or a nan of Decimal's that signals
         low = high = math.nan
     if not (math.isfinite(low) and math.isfinite(high) and low <= high and (low, high) != (0.0, 0.0)):
-        raise PlanError("the range needs finite numbers lower <= upper, not both 0")
+        raise PlanError(f"the range needs finite numbers lower <= upper, not both 0: not {lower!r} to {upper!r}")
     return low, high
+
+
+def check_value(value: object) -> None:
+    """Refuse what is no function of a record, and warn of what tracing cannot see in one."""
+    if not callable(value):
+        raise PlanError(
+            f"what is summed is a function of a record, such as `lambda r: r.salary`, not {reprlib.repr(value)}"
+        )
+    warn_about(value)
 
 
 def sum_elements(value: UserFunction, low: float, high: float) -> UserFunction:
     """For SelectMany: one record, "sum", of weight `clamp(value) / max(|low|, |high|)`."""
+    check_value(value)
     magnitude = max(abs(low), abs(high))
 
     def elements(record: Symbol) -> Any:
@@ -39,6 +51,7 @@ def sum_elements(value: UserFunction, low: float, high: float) -> UserFunction:
 
 def average_elements(value: UserFunction, low: float, high: float) -> UserFunction:
     """For SelectMany: "sum" with half the offset from the middle over half the range, "count" with a half."""
+    check_value(value)
     middle, half = (low + high) / 2, (high - low) / 2
 
     def elements(record: Symbol) -> Any:

@@ -11,8 +11,54 @@ from wpinq.errors import AnswersError, EpsilonError
 def half_width(scale: float, confidence: float) -> float:
     """The half-width of the interval that holds Laplace noise of this scale with this probability."""
     if not 0 < confidence < 1:
-        raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
+        raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}: write 0.95 for 95 %")
     return -scale * math.log1p(-confidence)
+
+
+def listed_reach(excess: float, ratio: float, confidence: float) -> float:
+    """How far below a noisy value that was listed for being large its interval reaches, in scales of its noise.
+
+    Of a value that is shown only where it is above a threshold, `value - half_width` is too high: noise that lifts a
+    weight over the threshold is what one gets to see. This is the lower end that holds given that the value is shown.
+
+    Parameters
+    ----------
+    excess : float
+        How far the value is above the least that is listed, in scales.
+    ratio : float
+        `a = exp(−1/scale)` of double-geometric noise, its scale in steps; 1 of Laplace noise.
+    confidence : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    float
+        Infinity where the value is so near to the threshold that an absent key is shown with as large a one all too
+        often: then nothing bounds the weight from below.
+
+    Notes
+    -----
+    Write S for the survival function of the noise and t for the least value that is listed. Given that it is listed,
+    a value of weight w is at least x with the chance `R(w) = S(x − w)/S(t − w)`, which does not fall with w, for the
+    noise is log-concave. A weight below the one where `R(w) = (1 − confidence)/2` has values of x or more less often
+    than that, so it is left out with at most this chance. For w ≤ t, R is `d = exp(−excess)`; above, with
+    `y = exp((w − t)/scale)`, `R = d·y / (1 + a − a/y)`, and y solves a quadratic equation. The upper end may stay
+    where it is: given that it is listed, a value is never smaller than otherwise. `docs/proofs/listing.md`.
+
+    Examples
+    --------
+    >>> round(listed_reach(20.0, 1.0, 0.95), 4) == round(half_width(1.0, 0.95), 4)
+    True
+    >>> listed_reach(3.0, 1.0, 0.95)
+    inf
+    """
+    if not 0 < confidence < 1:
+        raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
+    error, chance = 1 - confidence, math.exp(-max(excess, 0.0))
+    if 2 * chance > error:
+        return math.inf
+    linear = error * (1 + ratio)
+    return -math.log((linear + math.sqrt(max(0.0, linear * linear - 8 * error * chance * ratio))) / 4)
 
 
 @dataclass(frozen=True, slots=True)

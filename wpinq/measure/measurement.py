@@ -7,29 +7,34 @@ by scores that the weights determine. Counts of subgraphs are in `subgraph_count
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from wpinq.engines.contract import sides_of
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
-from wpinq.expr.values import UnfitValue, Value, canonical_bytes, check_canonical, normalize, normalize_all
-from wpinq.ingest.typed_columns import plain
+from wpinq.expr.values import Value, canonical_bytes
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import STATISTIC, Kind
-from wpinq.measure.laws import DoubleGeometric, half_width
+from wpinq.measure.laws import DoubleGeometric, half_width, listed_reach
+from wpinq.measure.listing import Listable, Listing
+from wpinq.measure.public_keys import check_domain as check_domain
 from wpinq.measure.renyi import LAPLACE
 from wpinq.measure.sink import Sink as Sink
 from wpinq.measure.sink import check_text as check_text
 from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, TriangleCount
+from wpinq.plan.certify import certify
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node
 
 LARGEST_BOUND = 1e100
 """The largest value that a sum or an average clamps to: noisy sums stay far within the floats."""
+
+_WHOLE = 2.0**53  # up to here all integers are floats
 
 
 class Laplace(Sink):
@@ -46,14 +51,23 @@ class Laplace(Sink):
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyCount(Laplace):
+class NoisyCount(Laplace, Listable):
     """Every weight plus Laplace noise of scale 1/ε (paper, section 2.2)."""
 
     name: ClassVar[str] = "NoisyCount"
 
+    def cut(self, above: float) -> float:
+        return above
+
+    def chance_above(self, above: float, scale: float) -> float:
+        return math.exp(-above / scale) / 2
+
+    def listed_reach(self, value: float, above: float, scale: float, confidence: float) -> float:
+        return scale * listed_reach((value - above) / scale, 1.0, confidence)
+
 
 @dataclass(frozen=True, slots=True)
-class GeometricCount(Sink):
+class GeometricCount(Sink, Listable):
     """Every weight plus double-geometric noise on the lattice g that the plan proves, `Pr[g·k] ∝ exp(−ε·g·|k|)`.
 
     Answers are multiples of g, and their error is less than Laplace noise of the same epsilon would make.
@@ -81,6 +95,28 @@ class GeometricCount(Sink):
     def half_width(self, scale: float, confidence: float) -> float:
         step = float(self.step)
         return DoubleGeometric(scale / step).interval(confidence) * step
+
+    def cut(self, above: float) -> float:
+        step = float(self.step)
+        if above / step >= _WHOLE:
+            raise PlanError(
+                f"a threshold of {above:g} is too many steps of the lattice {self.step}: choose a lower one"
+            )
+        steps = math.floor(above / step)
+        # answers are products of floats: the largest number of steps whose answer is not above the threshold
+        while steps * step > above:
+            steps -= 1
+        while (steps + 1) * step <= above:
+            steps += 1
+        return float(steps)
+
+    def chance_above(self, above: float, scale: float) -> float:
+        return DoubleGeometric(scale / float(self.step)).survival(int(self.cut(above)))
+
+    def listed_reach(self, value: float, above: float, scale: float, confidence: float) -> float:
+        step = float(self.step)
+        least = (self.cut(above) + 1) * step
+        return scale * listed_reach((value - least) / scale, math.exp(-step / scale), confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +278,9 @@ class Measurement:
         The public keys that are released, in canonical form (`expr.values`); None where keys are asked for one by one.
     reading : str
         How to read the weights, where the query knows.
+    listing : Listing or None
+        Where not all keys are released but those of a public domain whose noisy value is above a threshold. The noise
+        is that of the sink for every key, listed or not.
     """
 
     plan: Node
@@ -249,10 +288,15 @@ class Measurement:
     epsilon: Fraction
     domain: tuple[Value, ...] | None
     reading: str = ""
+    listing: Listing | None = None
 
     def __post_init__(self) -> None:
         check_text(self.reading, "a reading")
         self.sink.check(self.plan)
+        if self.listing is not None:
+            if not isinstance(self.sink, Listable):
+                raise PlanError("only NoisyCount and GeometricCount can be listed above a threshold")
+            self.sink.cut(self.listing.above)
 
     @property
     def key_type(self) -> Type:
@@ -279,6 +323,15 @@ class Measurement:
         """What identified the noise earlier, where another mechanism stood in for the sink's."""
         return self._digest(self.sink.former_identity())
 
+    def ends(self, number: float, scale: float, confidence: float) -> tuple[float, float]:
+        """The interval around one answer; of a listed one, that which holds given that it is listed."""
+        half = self.sink.half_width(scale, confidence)
+        if self.listing is None:
+            return number - half, number + half
+        assert isinstance(self.sink, Listable)
+        low = number - self.sink.listed_reach(number, self.listing.above, scale, confidence)
+        return 0.0 if low == -math.inf and certify(self.plan).output.nonnegative else low, number + half
+
     def _digest(self, sink: tuple[bytes | str, ...]) -> bytes:
         extra: tuple[bytes | str, ...] = ()
         if isinstance(self.sink, Choose):  # a choice is made among its candidates: others, another choice
@@ -291,34 +344,19 @@ class Measurement:
         return f"{self.sink.name}({format_epsilon(self.epsilon)})"
 
     def __reduce__(self) -> Any:
-        return _unpickle, (plan_to_json(self.plan), self.sink, self.epsilon, self.domain, self.reading)
+        return _unpickle, (plan_to_json(self.plan), self.sink, self.epsilon, self.domain, self.reading, self.listing)
+
+
+if TYPE_CHECKING:
+
+    class ListedMeasurement(Measurement):
+        """A measurement that has its public keys, so that a session gives Answers: for type checkers alone."""
+
+        domain: tuple[Value, ...]
+
+else:
+    ListedMeasurement = Measurement
 
 
 def _unpickle(plan: Mapping[str, Any], *rest: Any) -> Measurement:
     return Measurement(plan_from_json(plan), *rest)
-
-
-def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False) -> tuple[Value, ...]:
-    """Public keys in canonical form, each once, in the order given.
-
-    Those of a measurement are `canonical`: what stands for dates and the like, and not these themselves.
-
-    Raises
-    ------
-    PlanError
-        When a key is not of the type of the plan's records.
-    """
-    if isinstance(keys, str):
-        raise PlanError(f"the keys {keys!r} are one text: give a list of keys")
-    checked: dict[Value, None] = {}
-    nullable, check = type_.with_nullable(), check_canonical if canonical else normalize
-    keys = list(keys)
-    alike = normalize_all(keys, nullable, check)
-    if alike is not None:
-        return tuple(dict.fromkeys(alike))
-    for key in keys:
-        try:
-            checked[check(plain(key, type_), nullable)] = None
-        except UnfitValue as reason:
-            raise PlanError(f"the key {key!r} cannot be released: {reason}; keys are of type {type_}") from None
-    return tuple(checked)

@@ -128,7 +128,7 @@ class SubgraphCount(Sink):
                 f"{self.name} with interval_share=0.1, a tenth of its epsilon"
             )
         if not 0 < confidence < 1:
-            raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
+            raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}: write 0.95 for 95 %")
         error = 1 - confidence
         # of the count 2/ε, or more
         of_width = scale * float((1 - self.interval_share) / (2 * self.interval_share))

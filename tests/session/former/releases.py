@@ -34,7 +34,7 @@ def measurements() -> dict[str, wp.Measurement]:
         "a choice of a part": parts[3].median(0.25, [31, 35, 38]),
         "the most common": AGES.most_common(0.5, [23, 31, 44]),
         "the most common of what moves by half": everyone.most_common(0.5, [0, 1]),
-        "a quantile": AGES.quantile(0.5, "0.9", range(20, 80, 5)),
+        "a quantile": AGES.quantile(epsilon=0.5, q="0.9", candidates=range(20, 80, 5)),
         "a median": AGES.median(0.5, range(20, 80, 5)),
     }
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from wpinq.columns.flat import column_names, column_types, has_lists
+from wpinq.engines.contract import WantedRanges
 from wpinq.engines.relational.blocks.block import SqlTable, grows
 from wpinq.engines.relational.blocks.relation import Relation, column_list
 from wpinq.engines.relational.blocks.subjects import Reuse
@@ -21,6 +22,7 @@ from wpinq.engines.relational.sql.script import Equal, Rewrite, Script, SqlState
 from wpinq.engines.relational.sql.written_steps import WrittenStep, WrittenSteps
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
+from wpinq.expr.values import Value
 from wpinq.plan.certify import Certificate, certify
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
@@ -194,6 +196,23 @@ def _compile(root: Node, script: Script, shared: frozenset[bytes], asked: bool, 
         narrow is not None,
         frozenset(script.open),
     )
+
+
+def in_ranges(query: str, type_: Type, within: WantedRanges) -> str:
+    """The query of an output without the records outside of some ranges, as far as their ends are plainly written."""
+    wanted = [
+        f"{name} BETWEEN {_plain(ends[0])} AND {_plain(ends[1])}"
+        for name, ends in zip(column_names(type_), within, strict=False)
+        if ends is not None and all(map(_plain, ends))
+    ]
+    return f"SELECT * FROM ({query}) AS q WHERE {' AND '.join(wanted)}" if wanted else query
+
+
+def _plain(end: Value) -> str:
+    """An int or a text as SQL; empty for all that would need care."""
+    if isinstance(end, str):
+        return f"'{end}'" if end.isascii() and end.isalnum() else ""
+    return str(end) if type(end) is int else ""
 
 
 def _step(

@@ -11,6 +11,7 @@ import numpy as np
 from wpinq.arrays import Integers
 from wpinq.errors import AnswersError
 from wpinq.graphs.fitting import degree_sequence_from_ccdf, fit_degree_sequence
+from wpinq.installing import install
 from wpinq.measure.answers import Answers
 
 CCDF, SEQUENCE = "degree_ccdf", "degree_sequence"
@@ -151,5 +152,5 @@ def import_igraph() -> Any:
     try:
         import igraph
     except ModuleNotFoundError:
-        raise AnswersError("synthetic graphs need igraph: pip install 'wpinq[synthesis]'") from None
+        raise AnswersError(f"synthetic graphs need igraph: {install('synthesis')}") from None
     return igraph

@@ -7,6 +7,7 @@ from typing import Any
 from wpinq.arrays import Integers
 from wpinq.errors import AnswersError
 from wpinq.graphs.synthesis.degrees import import_igraph
+from wpinq.installing import install
 
 
 def networkx_graph(edges: Integers) -> Any:
@@ -40,4 +41,4 @@ def _nodes(edges: Integers) -> int:
 
 
 def _missing(library: str, extra: str) -> AnswersError:
-    return AnswersError(f"this needs {library}: pip install 'wpinq[{extra}]'")
+    return AnswersError(f"this needs {library}: {install(extra)}")

@@ -19,6 +19,7 @@ from wpinq.graphs.synthesis.export import igraph_graph, networkx_graph, pandas_f
 from wpinq.graphs.synthesis.method import LOST, Method
 from wpinq.graphs.synthesis.methods import find_method
 from wpinq.graphs.synthesis.statistics import graph_statistics
+from wpinq.habits import told
 from wpinq.measure.answers import Answers
 from wpinq.plan.node import sources
 from wpinq.synthesis.chain import Chain
@@ -92,6 +93,7 @@ class SyntheticGraph:
         write_edges(self.edges.tolist(), path)
 
 
+@told("synthesize(answers, method, settings), with the answers of measure_graph(graph, method, epsilon)")
 def synthesize(
     answers: Mapping[str, Answers],
     method: Method | str,

@@ -44,7 +44,7 @@ class Where(Passing):
 
     def output_type(self, *inputs: Type) -> Type:
         if self.predicate.type != BOOL:
-            raise PlanError(f"Where: the predicate gives {self.predicate.type}, not bool")
+            raise PlanError(f"Where: the predicate gives {self.predicate.type}, not bool: compare it, as in r.age > 0")
         return inputs[0]
 
     def roundoffs(self) -> Fraction:

@@ -14,7 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 from wpinq.columns.python_rows import fetch
-from wpinq.engines.relational.compiler import source_tables
+from wpinq.engines.contract import WantedRanges
+from wpinq.engines.relational.compiler import in_ranges, source_tables
 from wpinq.engines.relational.duckdb.asking import ask
 from wpinq.engines.relational.duckdb.instance import Instance, check_options
 from wpinq.engines.relational.duckdb.loading import load, unload
@@ -136,6 +137,7 @@ class Database(RelationalEngine):
         arithmetic: Arithmetic = FLOAT,
         on_step: Callable[[str], None] | None = None,
         keys: Sequence[Value] | None = None,
+        within: WantedRanges = (),
         *,
         rewrites: tuple[Rewrite, ...] = REWRITES,
     ) -> Weights:
@@ -146,7 +148,7 @@ class Database(RelationalEngine):
 
         Parameters
         ----------
-        root, data, arithmetic, on_step, keys
+        root, data, arithmetic, on_step, keys, within
             As the contract has them; only `FLOAT`. What it keeps when it is asked for keys: see `asking`.
         rewrites : tuple of Rewrite
             Which rewrites to make.
@@ -161,7 +163,7 @@ class Database(RelationalEngine):
         root = physical_plan(root)
         declared = check_given(self.name, root, data, arithmetic)
         check_nesting(root, rewrites)
-        work = _Work(root, declared, data, on_step, keys, rewrites)
+        work = _Work(root, declared, data, on_step, keys, within, rewrites)
 
         def attempt() -> Weights | None:
             output, fault = self._attempt(work)
@@ -219,7 +221,7 @@ class Database(RelationalEngine):
             batch.begin(work.root)
         if work.keys is None:
             compiled = run(plan, tables, work.announcer(), self._programs)
-            output = fetch(connection, compiled.query, compiled.type)
+            output = fetch(connection, in_ranges(compiled.query, compiled.type, work.within), compiled.type)
             tables.release(compiled.reads)
         else:
             output = ask(tables, self._programs, plan, work.keys, work.announcer(), batch is not None)
@@ -271,6 +273,7 @@ class _Work:
     data: Mapping[str, Any]
     on_step: Callable[[str], None] | None
     keys: Sequence[Value] | None
+    within: WantedRanges
     rewrites: tuple[Rewrite, ...]
     announced: int = 0
 

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 from wpinq.dataset import EngineDataset, WeightRange
-from wpinq.engines.contract import Sides
+from wpinq.engines.contract import Sides, WantedRanges
 from wpinq.engines.relational.compiler import Compiled, compile_plan, source_tables
 from wpinq.engines.relational.engine import RelationalEngine, check_given
 from wpinq.engines.relational.nesting import check_nesting
@@ -144,6 +144,7 @@ class SparkDatabase(RelationalEngine):
         arithmetic: Arithmetic = FLOAT,
         on_step: Callable[[str], None] | None = None,
         keys: Sequence[Value] | None = None,
+        within: WantedRanges = (),
         *,
         rewrites: tuple[Rewrite, ...] = REWRITES,
     ) -> Weights:
@@ -158,7 +159,7 @@ class SparkDatabase(RelationalEngine):
         EvaluationFailed
             When Spark failed; with a constant message, for its own could show data.
         """
-        fetch = fetch_all if keys is None else partial(fetch_keys, keys=keys)
+        fetch = partial(fetch_all, within=within) if keys is None else partial(fetch_keys, keys=keys)
         return self._fetched(root, data, on_step, fetch, arithmetic, rewrites)
 
     def sides(

@@ -9,8 +9,8 @@ from itertools import accumulate
 from typing import Any
 
 from wpinq.columns.flat import column_names, column_types, flattener, plain, reader
-from wpinq.engines.contract import Sides, at_keys
-from wpinq.engines.relational.compiler import Compiled
+from wpinq.engines.contract import Sides, WantedRanges, at_keys
+from wpinq.engines.relational.compiler import Compiled, in_ranges
 from wpinq.engines.relational.spark.frames import key_frame
 from wpinq.engines.relational.spark.spark_sql import type_in_spark
 from wpinq.expr.types import TupleOf, Type
@@ -20,9 +20,9 @@ from wpinq.plan.arithmetic import Weights
 _KEYS = "wpinq_keys"
 
 
-def fetch_all(spark: Any, compiled: Compiled) -> Weights:
-    """The whole output: record to weight, in canonical order."""
-    return _read(spark, compiled.type, compiled.query)
+def fetch_all(spark: Any, compiled: Compiled, within: WantedRanges = ()) -> Weights:
+    """The whole output, or what of it is wanted: record to weight, in canonical order."""
+    return _read(spark, compiled.type, in_ranges(compiled.query, compiled.type, within))
 
 
 def fetch_keys(spark: Any, compiled: Compiled, keys: Sequence[Value]) -> Weights:

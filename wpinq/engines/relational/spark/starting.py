@@ -9,8 +9,9 @@ from typing import Any
 
 from wpinq.engines.relational.sql import exact_sums
 from wpinq.errors import PlanError
+from wpinq.installing import install
 
-MISSING = 'the engine "spark" needs pyspark and Java 17 or later: install wpinq[spark], and a JDK (JAVA_HOME)'
+MISSING = f'the engine "spark" needs pyspark and Java 17 or later: {install("spark")}, and a JDK (JAVA_HOME)'
 STOPPED = "Spark was stopped, and the data that it held are gone: protect them in another session of wpinq"
 SHOWN = (
     "Spark shows the progress of its work in the console, numbers of tasks of protected work, and cannot be told to "

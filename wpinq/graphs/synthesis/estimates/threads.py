@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from wpinq.errors import AnswersError
+from wpinq.installing import install
 
 
 @contextmanager
@@ -27,5 +28,5 @@ def import_threadpoolctl() -> Any:
     try:
         import threadpoolctl
     except ModuleNotFoundError:
-        raise AnswersError("synthetic graphs need threadpoolctl: pip install 'wpinq[synthesis]'") from None
+        raise AnswersError(f"synthetic graphs need threadpoolctl: {install('synthesis')}") from None
     return threadpoolctl

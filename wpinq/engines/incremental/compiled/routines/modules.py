@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from wpinq.engines.incremental.compiled.refusal import CannotCompile
+from wpinq.installing import install
 
 CACHE_VARIABLE = "WPINQ_CACHE"
 """The environment variable that names the folder for generated modules."""
@@ -22,9 +23,7 @@ CACHE_VARIABLE = "WPINQ_CACHE"
 def import_module(text: str) -> ModuleType:
     """The module of this text. Its file stands in a folder that only its user may write."""
     if importlib.util.find_spec("numba") is None:
-        raise CannotCompile(
-            'the compiled engine needs numba: pip install "wpinq[synthesis]"; the python engine runs without'
-        )
+        raise CannotCompile(f"the compiled engine needs numba: {install('synthesis')}; the python engine runs without")
     import numba
 
     from wpinq.engines.incremental.compiled.routines import intrinsics

@@ -1,0 +1,115 @@
+"""Mistakes that users of other libraries make: none ends in raw Python, nine in ten messages say how to mend it.
+
+`messages.txt` is what they say, word for word, so that a change of a message is read before it is kept. To write it:
+
+    python -m tests.errors.test_mistakes
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from tests.errors.mistakes import MISTAKES
+
+SNAPSHOT = Path(__file__).with_name("messages.txt")
+
+
+def said(mistake: str, names: dict[str, Any]) -> BaseException:
+    """What a mistake raises."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", wp.WpinqWarning)
+            exec(compile(mistake, "<user>", "exec"), dict(names))
+    except BaseException as error:
+        return error
+    raise AssertionError("this is no mistake")
+
+
+def snapshot(names: dict[str, Any]) -> str:
+    """All mistakes with what they raise."""
+    blocks = []
+    for who, mistake, _ in MISTAKES:
+        error = said(mistake, names)
+        text = "\n    ".join(str(error).splitlines())
+        blocks.append(f"{who}> {mistake}\n    {type(error).__name__}: {text}\n")
+    return "\n".join(blocks)
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    for library in ("networkx", "pandas", "polars"):
+        pytest.importorskip(library)
+    from tests.errors.desk import names
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(tmp_path_factory.mktemp("desk"))
+        yield names()
+
+
+@pytest.mark.parametrize(("mistake", "mending"), [case[1:] for case in MISTAKES], ids=[case[1] for case in MISTAKES])
+def test_a_mistake_is_answered_in_our_words(mistake: str, mending: str, names: dict[str, Any]) -> None:
+    error = said(mistake, names)
+    assert isinstance(error, wp.WpinqError), f"raw {type(error).__name__}: {error}"
+    assert mending in str(error)
+    assert error.__cause__ is None
+    for word in ("NoneType", "object at 0x", "__", "wpinq.", "<lambda>"):
+        assert word not in str(error)
+
+
+def test_what_is_said_is_what_was_read(names: dict[str, Any]) -> None:
+    expected = SNAPSHOT.read_text(encoding="utf-8").replace("<folder>", os.getcwd())
+    assert snapshot(names) == expected
+
+
+def test_there_are_enough_of_them_and_nine_in_ten_messages_mend() -> None:
+    assert len(MISTAKES) == len({mistake for _, mistake, _ in MISTAKES}) >= 80
+    assert {who for who, _, _ in MISTAKES} == {"pandas", "polars", "networkx", "SQL"}
+    assert sum(bool(mending) for _, _, mending in MISTAKES) >= 0.9 * len(MISTAKES)
+
+
+def test_warnings_point_at_the_line_of_the_user(tmp_path: Path) -> None:
+    code = """
+import wpinq as wp
+from wpinq import EdgeList
+
+people = wp.source("people", name=str)
+other = wp.source("other", name=str)
+frame = [("a",)]
+people.where(lambda p: p.name is None)  # line 8
+people.noisy_sum(1, lambda p: 1 if p.name is None else 0, 0, 1)  # line 9
+with wp.Session() as session:
+    session.protect(people, "names.csv", budget=1)
+    session.protect(other, "names.csv", budget=1)  # line 12
+    edges = wp.source("edges", src=int, dst=int, unit="one undirected edge")
+    session.protect(edges, EdgeList([(1, 2)], directed=True), budget=1)  # line 14
+"""
+    with pytest.MonkeyPatch.context() as patched, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        patched.chdir(tmp_path)
+        Path("names.csv").write_text("name\na\n")
+        exec(compile(code, "user.py", "exec"), {"__name__": "user"})
+    assert {(warning.filename, warning.lineno) for warning in caught} == {("user.py", n) for n in (8, 9, 12, 14)}
+    assert {warning.category for warning in caught} == {wp.WpinqWarning}
+
+
+def test_a_query_answers_what_python_and_notebooks_ask_of_it() -> None:
+    people = wp.source("people", city=str)
+    assert not hasattr(people, "head") and not hasattr(people, "_repr_html_nowhere") and hasattr(people, "where")
+    assert people and bool(people)
+    assert wp.Query.where.__doc__ is not None and wp.Query.where.__name__ == "where"
+
+
+if __name__ == "__main__":
+    from tests.errors import desk
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        SNAPSHOT.write_text(snapshot(desk.names()).replace(os.getcwd(), "<folder>"), encoding="utf-8")

@@ -1,0 +1,297 @@
+"""Public domains of keys, described and not enumerated: ranges, digits, lists, and products of those.
+
+A domain knows its size, whether a key is in it, and its keys by number in canonical order, however many there are. Keys
+are in canonical form here (`expr.values`), and in no particular type until `of` has checked a domain against one.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from wpinq.columns.flat import column_names
+from wpinq.errors import PlanError
+from wpinq.expr.types import INT, INT_MAX, INT_MIN, STR, TupleOf, Type
+from wpinq.expr.values import Value, order_key
+from wpinq.measure.public_keys import check_domain
+from wpinq.plan.format import Json, value_from_json, value_to_json
+
+LARGEST_DOMAIN = 10**12
+"""The most keys of a domain."""
+
+
+class KeyDomain(ABC):
+    """A finite set of public keys in canonical order.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> pairs = wp.product(wp.digits(5), ["north", "south"])
+    >>> pairs.size, pairs.key(3), pairs.index(("00001", "south")), ("1", "north") in pairs
+    (200000, ('00001', 'south'), 3, False)
+    """
+
+    size: int
+
+    @abstractmethod
+    def __contains__(self, key: object) -> bool: ...
+
+    @abstractmethod
+    def key(self, index: int) -> Value:
+        """The key of this number, from 0, in canonical order."""
+
+    @abstractmethod
+    def index(self, key: Value) -> int:
+        """The number of a key that is in the domain."""
+
+    @abstractmethod
+    def of(self, type_: Type) -> KeyDomain:
+        """The domain over keys of a type, in canonical form; PlanError where it is not of that type."""
+
+    @abstractmethod
+    def to_json(self, type_: Type) -> dict[str, Json]:
+        """The domain, over keys of a type, as plain data: the same for the same description."""
+
+    def _check_size(self) -> None:
+        if not 1 <= self.size <= LARGEST_DOMAIN:
+            raise PlanError(f"a domain has from 1 to {LARGEST_DOMAIN:,} keys, not {self.size:,}: {self}")
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerKeys(KeyDomain):
+    """The integers from `first` to `last`, both of them in it."""
+
+    first: int
+    last: int
+    size: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not all(type(end) is int and INT_MIN <= end <= INT_MAX for end in (self.first, self.last)):
+            raise PlanError("integers are from one int of 64 bits to another: integers(0, 99_999)")
+        object.__setattr__(self, "size", self.last - self.first + 1)
+        self._check_size()
+
+    def __str__(self) -> str:
+        return f"the integers from {self.first} to {self.last}"
+
+    def __contains__(self, key: object) -> bool:
+        return type(key) is int and self.first <= key <= self.last
+
+    def key(self, index: int) -> Value:
+        return self.first + index
+
+    def index(self, key: Value) -> int:
+        return int(key) - self.first
+
+    def of(self, type_: Type) -> KeyDomain:
+        if type_ != INT:
+            raise PlanError(f"the keys are of type {type_}, and {self} are int")
+        return self
+
+    def to_json(self, type_: Type) -> dict[str, Json]:
+        return {"integers": [self.first, self.last]}
+
+
+@dataclass(frozen=True, slots=True)
+class DigitKeys(KeyDomain):
+    """The texts of so many digits, from 0…0 to 9…9."""
+
+    length: int
+    size: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if type(self.length) is not int or not 1 <= self.length <= 12:
+            raise PlanError("texts of digits have from 1 to 12 of them: digits(5)")
+        object.__setattr__(self, "size", 10**self.length)
+
+    def __str__(self) -> str:
+        return f"the texts of {self.length} digits"
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and len(key) == self.length and key.isascii() and key.isdigit()
+
+    def key(self, index: int) -> Value:
+        return f"{index:0{self.length}d}"
+
+    def index(self, key: Value) -> int:
+        return int(key)
+
+    def of(self, type_: Type) -> KeyDomain:
+        if type_ != STR:
+            raise PlanError(f"the keys are of type {type_}, and {self} are str")
+        return self
+
+    def to_json(self, type_: Type) -> dict[str, Json]:
+        return {"digits": self.length}
+
+
+@dataclass(frozen=True, slots=True)
+class GivenKeys(KeyDomain):
+    """Keys that are given one by one; `of` puts them in canonical form and order."""
+
+    keys: tuple[Value, ...]
+    size: int = field(init=False, compare=False)
+    _numbers: Mapping[Value, int] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", len(self.keys))
+        object.__setattr__(self, "_numbers", {key: number for number, key in enumerate(self.keys)})
+        self._check_size()
+
+    def __str__(self) -> str:
+        return f"{self.size:,} given keys"
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._numbers
+
+    def key(self, index: int) -> Value:
+        return self.keys[index]
+
+    def index(self, key: Value) -> int:
+        return self._numbers[key]
+
+    def of(self, type_: Type) -> KeyDomain:
+        return _in_order(check_domain(self.keys, type_))
+
+    def to_json(self, type_: Type) -> dict[str, Json]:
+        return {"keys": [value_to_json(key, type_) for key in self.keys]}
+
+
+@dataclass(frozen=True, slots=True)
+class ProductKeys(KeyDomain):
+    """Records with a field out of each part, all combinations of them."""
+
+    parts: tuple[KeyDomain, ...]
+    size: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", math.prod(part.size for part in self.parts))
+        if not self.parts:
+            raise PlanError("a product of domains has at least one part: product(integers(0, 9), digits(5))")
+        self._check_size()
+
+    def __str__(self) -> str:
+        return f"the records of {' and '.join(map(str, self.parts))}"
+
+    def __contains__(self, key: object) -> bool:
+        if not isinstance(key, tuple) or len(key) != len(self.parts):
+            return False
+        return all(item in part for item, part in zip(key, self.parts, strict=True))
+
+    def key(self, index: int) -> Value:
+        items = []
+        for part in reversed(self.parts):
+            index, number = divmod(index, part.size)
+            items.append(part.key(number))
+        return tuple(reversed(items))
+
+    def index(self, key: Value) -> int:
+        number = 0
+        for item, part in zip(key, self.parts, strict=True):
+            number = number * part.size + part.index(item)
+        return number
+
+    def of(self, type_: Type) -> KeyDomain:
+        if not isinstance(type_, TupleOf) or len(type_.elements) != len(self.parts):
+            raise PlanError(f"the keys are of type {type_}, and {self} are records of {len(self.parts)} field(s)")
+        return ProductKeys(tuple(part.of(element) for part, element in zip(self.parts, type_.elements, strict=True)))
+
+    def to_json(self, type_: Type) -> dict[str, Json]:
+        assert isinstance(type_, TupleOf)
+        pairs = zip(self.parts, type_.elements, strict=True)
+        return {"product": [part.to_json(element) for part, element in pairs]}
+
+
+def integers(first: int, last: int) -> KeyDomain:
+    """The public domain of the integers from `first` to `last`, both of them in it: for `noisy_listing`.
+
+    Examples
+    --------
+    >>> integers(0, 99_999).size
+    100000
+    """
+    return IntegerKeys(first, last)
+
+
+def digits(length: int) -> KeyDomain:
+    """The public domain of the texts of so many digits, such as zip codes: for `noisy_listing`.
+
+    Examples
+    --------
+    >>> digits(5).key(7)
+    '00007'
+    """
+    return DigitKeys(length)
+
+
+def product(*parts: KeyDomain | Iterable[object]) -> KeyDomain:
+    """The public domain of records with a field out of each part: for `noisy_listing`.
+
+    Parameters
+    ----------
+    *parts : KeyDomain, range or iterable
+        What each field is out of, in the order of the fields.
+
+    Examples
+    --------
+    >>> product(range(1000), ["north", "south"]).size
+    2000
+    """
+    return ProductKeys(tuple(map(key_domain, parts)))
+
+
+def key_domain(given: KeyDomain | Iterable[object]) -> KeyDomain:
+    """A domain, or what stands for one: a range, or keys that are listed one by one."""
+    if isinstance(given, KeyDomain):
+        return given
+    if isinstance(given, range) and given.step == 1 and len(given):
+        return IntegerKeys(given.start, given.stop - 1)
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise PlanError(
+            f"{given!r} is no domain of keys: give integers(0, 99_999), digits(5), product(…) of such, or a list"
+        )
+    return GivenKeys(tuple(map(_hashable, given)))
+
+
+def _hashable(key: object) -> Value:
+    return tuple(map(_hashable, key)) if isinstance(key, (list, tuple)) else key
+
+
+def _in_order(keys: Iterable[Value]) -> KeyDomain:
+    return GivenKeys(tuple(sorted(dict.fromkeys(keys), key=order_key)))
+
+
+def ranges(domain: KeyDomain, type_: Type) -> list[tuple[Value, Value] | None]:
+    """For each column of the keys, which are of a type, the least and the greatest value; None where that says little.
+
+    Examples
+    --------
+    >>> from wpinq.expr.types import tuple_type
+    >>> ranges(product(digits(2), range(5)), tuple_type([STR, INT]))
+    [('00', '99'), (0, 4)]
+    """
+    if isinstance(domain, ProductKeys):
+        assert isinstance(type_, TupleOf)
+        inside = zip(domain.parts, type_.elements, strict=True)
+        return [None] * type_.nullable + [found for part, element in inside for found in ranges(part, element)]
+    ends = domain.key(0), domain.key(domain.size - 1)
+    names = column_names(type_)
+    return [ends] if len(names) == 1 and all(type(end) in (int, str) for end in ends) else [None] * len(names)
+
+
+def domain_from_json(data: Json, type_: Type) -> KeyDomain:
+    """The domain over keys of a type that plain data describe; any error where they describe none."""
+    ((kind, content),) = data.items()
+    if kind == "integers":
+        first, last = content
+        return IntegerKeys(first, last).of(type_)
+    if kind == "digits":
+        return DigitKeys(content).of(type_)
+    if kind == "keys":
+        return _in_order(value_from_json(key, type_) for key in content)
+    if kind != "product" or not isinstance(type_, TupleOf):
+        raise PlanError("these data describe no domain of keys")
+    pairs = zip(content, type_.elements, strict=True)
+    return ProductKeys(tuple(domain_from_json(part, element) for part, element in pairs))

@@ -1,0 +1,125 @@
+"""What a listing is: a public domain of keys and a threshold; the keys whose noisy value is above it are released.
+
+All keys of the domain have a noisy value, drawn as if all had been asked for, and those above the threshold are shown.
+So it costs what the noisy values of all keys cost, and says of each key that is not shown that its value is at most the
+threshold. Some absent keys are shown, for their noise: `Listing.expected_by_noise` says how many to expect.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+from wpinq.errors import PlanError
+from wpinq.expr.types import Type
+from wpinq.measure.key_domains import KeyDomain, domain_from_json, key_domain
+
+LARGEST_THRESHOLD = 1e100
+
+MOST_BY_NOISE = 1_000_000
+"""The most absent keys that a listing may be expected to show: public, and asked before anything is paid."""
+
+
+class Listable(ABC):
+    """Sinks whose noisy values can be listed above a threshold."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def cut(self, above: float) -> float:
+        """The threshold in the units that noise is drawn in: what is drawn is above it exactly where the answer is
+        above the threshold."""
+
+    @abstractmethod
+    def chance_above(self, above: float, scale: float) -> float:
+        """The chance that the answer for an absent key is above a threshold; the scale is that of answers."""
+
+    @abstractmethod
+    def listed_reach(self, value: float, above: float, scale: float, confidence: float) -> float:
+        """How far below a listed answer its interval reaches: see `laws.listed_reach`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Which keys a listing shows: those of a public domain whose noisy value is above a threshold.
+
+    Attributes
+    ----------
+    domain : KeyDomain
+        The public keys.
+    above : float
+        The threshold, at least 0, in units of the answers. Chosen without looking at the data.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> people = wp.source("people", zip=str)
+    >>> listed = people.select(lambda p: p.zip).noisy_listing(epsilon=1, domain=wp.digits(5), above=20)
+    >>> listed.listing.words
+    'listed for being above 20, out of the texts of 5 digits'
+    """
+
+    domain: KeyDomain
+    above: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.domain, KeyDomain):
+            raise PlanError("a listing is out of a domain of keys: integers(0, 99_999), digits(5), product(…)")
+        if type(self.above) is not float or not 0 <= self.above <= LARGEST_THRESHOLD:
+            raise PlanError(f"a listing is above a threshold from 0 to {LARGEST_THRESHOLD:g}, not {self.above!r}")
+
+    @property
+    def selection(self) -> str:
+        """How its keys were selected, in words."""
+        return f"listed for being above {self.above:.12g}"
+
+    @property
+    def words(self) -> str:
+        """How its keys were selected, and out of which, in words."""
+        return f"{self.selection}, out of {self.domain}"
+
+    def expected_by_noise(self, sink: Listable, scale: float) -> float:
+        """How many keys would be listed if all were absent; the scale is that of answers."""
+        return self.domain.size * sink.chance_above(self.above, scale)
+
+    def check_size(self, sink: Listable, scale: float) -> None:
+        """Refuse, with PlanError, a threshold that noise alone would bring too many keys above.
+
+        Privacy cost: none; domain, threshold and scale are public.
+        """
+        expected = self.expected_by_noise(sink, scale)
+        if expected > MOST_BY_NOISE:
+            enough, few = (scale * math.log(self.domain.size / most) for most in (MOST_BY_NOISE, 1))
+            raise PlanError(
+                f"noise alone would bring some {expected:.3g} of {self.domain.size:,} keys above {self.above:.12g}, "
+                f"and a listing may expect at most {MOST_BY_NOISE:,}: list above {math.ceil(enough)} or more; above "
+                f"{math.ceil(few)}, noise brings less than one"
+            )
+
+    def checked(self, type_: Type) -> Listing:
+        """The same over keys of a type, whoever made it: PlanError where it is none."""
+        with contextlib.suppress(Exception):
+            return listing_from_json(self.to_json(type_), type_)
+        raise PlanError(f"the listing is not over keys of type {type_}: query.noisy_listing(...) makes one that is")
+
+    def to_json(self, type_: Type) -> dict[str, Any]:
+        """The listing, over keys of a type, as plain data."""
+        return {"domain": self.domain.to_json(type_), "above": self.above}
+
+
+def listing_from_json(data: Any, type_: Type) -> Listing:
+    """The listing that plain data describe, over keys of a type; any error where they describe none."""
+    return Listing(domain_from_json(data["domain"], type_), float(data["above"]))
+
+
+def listing_of(domain: KeyDomain | Iterable[object], above: object, type_: Type) -> Listing:
+    """A listing over keys of a type, from what a user gives."""
+    if isinstance(above, bool) or not isinstance(above, (Real, Fraction)):
+        raise PlanError(f"a listing is above a threshold, a number of at least 0, not {above!r}")
+    return Listing(key_domain(domain).of(type_), float(above))
