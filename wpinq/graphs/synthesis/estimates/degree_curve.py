@@ -31,9 +31,9 @@ def estimate_degrees(
     """The degrees that a noisy CCDF and noisy masses of degree make most likely.
 
     The number of nodes of degree d is `exp(f(log2 d) + a·d/D + b·(d/D)² + g(d))`. f is a curve whose slope changes by
-    about 3 over an octave; a and b are normal of deviation 20, D the upper limit of the highest tag whose mass stands
-    out of noise, so that tails may end as an exponential or a normal one does and not as a power law alone; g is
-    independent for each degree, Cauchy of scale 0.3. Spikes and ends that the data insist on are followed; where noise
+    about 3 over an octave; a and b are normal of deviation 20 and not above 0, D the upper limit of the highest tag
+    whose mass stands out of noise, so that tails may end as an exponential or a normal one does and not as a power law
+    alone (free to rise, they made a hill of tags with some noise); g is independent for each degree, Cauchy of scale 0.3. Spikes and ends that the data insist on are followed; where noise
     is larger than what is there, the curve tells. The deviations count as normal, of the variance of the noise.
 
     The k-th degree from above is then the number of y with more than k − 1/2 nodes above y. The largest comes nearer to
@@ -108,7 +108,9 @@ class _Fitted:
         self.taken_out: list[int] = []
         start = np.zeros(self._bends + largest)
         start[:2] = np.log(max(float(ccdf[0]), 2.0) / 2) / 10, -1 / 3
-        self._z = most_likely(self._negative, start, _ITERATIONS)
+        self._most = np.full(len(start), np.inf)
+        self._most[self._bends - 2 : self._bends] = 0.0
+        self._z = most_likely(self._negative, start, _ITERATIONS, self._most)
 
     def above_each(self) -> Floats:
         """How many nodes of the curve are of degree > y, y = 0, 1, …"""
@@ -133,7 +135,7 @@ class _Fitted:
             tried.append(degree)
             self._ccdf = ccdf - (np.arange(len(ccdf)) < degree)
             self._mass = mass - self._tags[degree - 1]
-            z = most_likely(self._negative, z, _ITERATIONS)
+            z = most_likely(self._negative, z, _ITERATIONS, self._most)
         if degree != tried[-1] or before - self._negative(z)[0] < _INSISTENCE:
             self._ccdf, self._mass = ccdf, mass
             return False

@@ -51,12 +51,15 @@ def curve_basis(at: Floats, level: float, slope: float, bend: float) -> Floats:
     return np.asarray((1 - share) * curve[left] + share * curve[left + 1])
 
 
-def most_likely(negative: Callable[[Floats], tuple[float, Floats]], start: Floats, iterations: int) -> Floats:
-    """The point where a function, given with its gradient, is least, by L-BFGS."""
-    from scipy.optimize import minimize
+def most_likely(
+    negative: Callable[[Floats], tuple[float, Floats]], start: Floats, iterations: int, most: Floats | None = None
+) -> Floats:
+    """The point, nowhere above `most`, where a function, given with its gradient, is least, by L-BFGS."""
+    from scipy.optimize import Bounds, minimize
 
     options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-9}
-    return np.asarray(minimize(negative, start, jac=True, method="L-BFGS-B", options=options).x)
+    bounds = None if most is None else Bounds(ub=most)
+    return np.asarray(minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x)
 
 
 def evidence_mean(estimates: Sequence[Floats], evidence: Sequence[float]) -> Floats:
