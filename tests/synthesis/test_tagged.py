@@ -103,6 +103,22 @@ def test_the_largest_degree_is_not_drawn_out_where_tails_end_sooner_than_a_power
     assert abs(np.mean(off)) < 0.06
 
 
+def test_a_tail_is_not_drawn_out_by_some_noise_on_two_tags() -> None:
+    """Noise of two scales on the tag of the largest degree, 108, and on the next. A search that does not begin anew where
+    it met the bound on cut-offs ends at 214 in the second of these draws."""
+    degree = np.arange(1, 400)
+    wanted = 3000 * np.exp(-((degree / 44.0) ** 2)) / degree
+    above = np.floor(wanted[::-1].cumsum()[::-1] + 0.5).astype(np.int64)
+    degrees = np.repeat(degree, above - np.append(above[1:], 0))
+    limits = fine_limits(512)
+    for seed in range(2, 5):
+        rng = np.random.default_rng(seed)
+        ccdf = np.array([(degrees > y).sum() for y in range(512)]) + rng.laplace(scale=16, size=512)
+        mass = tag_weights(limits, 512)[degrees].sum(axis=0) + rng.laplace(scale=12, size=len(limits) - 1)
+        mass[6:8] += 24
+        assert abs(estimate_degrees(ccdf, 16, mass, 12, limits)[-1] / degrees.max() - 1) < 0.2
+
+
 def test_degrees_lost_in_noise_are_refused() -> None:
     with pytest.raises(AnswersError, match="lost in their noise"):
         estimate_degrees(np.full(8, -50.0), 1.0, np.full(3, -50.0), 1.0, [0, 2, 4, 8])

@@ -30,11 +30,12 @@ def estimate_degrees(
 ) -> Integers:
     """The degrees that a noisy CCDF and noisy masses of degree make most likely.
 
-    The number of nodes of degree d is `exp(f(log2 d) + a·d/D + b·(d/D)² + g(d))`. f is a curve whose slope changes by
-    about 3 over an octave; a and b are normal of deviation 20 and not above 0, D the upper limit of the highest tag
-    whose mass stands out of noise, so that tails may end as an exponential or a normal one does and not as a power law
-    alone (free to rise, they made a hill of tags with some noise); g is independent for each degree, Cauchy of scale 0.3. Spikes and ends that the data insist on are followed; where noise
-    is larger than what is there, the curve tells. The deviations count as normal, of the variance of the noise.
+    The number of nodes of degree d is `exp(f(log2 d) − a·d/D − b·(d/D)² + g(d))`. f is a curve whose slope changes by
+    about 3 over an octave; a and b are the sizes of normal numbers of deviation 20, D the upper limit of the highest
+    tag whose mass stands out of noise, so that tails may end as an exponential or a normal one does and not as a power
+    law alone; g is independent for each degree, Cauchy of scale 0.3. Spikes and ends that the data insist on are
+    followed; where noise is larger than what is there, the curve tells. The deviations count as normal, of the variance
+    of the noise. (Were a and b of either sign, some noise on the highest tags would raise a hill there.)
 
     The k-th degree from above is then the number of y with more than k − 1/2 nodes above y. The largest comes nearer to
     `Σ_y min(1, nodes above y)`, which keeps the mass of the tail, the more of that stands out of noise. Single nodes
