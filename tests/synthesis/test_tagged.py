@@ -104,8 +104,8 @@ def test_the_largest_degree_is_not_drawn_out_where_tails_end_sooner_than_a_power
 
 
 def test_a_tail_is_not_drawn_out_by_some_noise_on_two_tags() -> None:
-    """Noise of two scales on the tag of the largest degree, 108, and on the next. A search that does not begin anew where
-    it met the bound on cut-offs ends at 214 in the second of these draws."""
+    """Noise of two scales on the tag of the largest degree, 108, and on the next. A search that does not begin anew
+    where it met the bound on cut-offs ends at 214 in the second of these draws."""
     degree = np.arange(1, 400)
     wanted = 3000 * np.exp(-((degree / 44.0) ** 2)) / degree
     above = np.floor(wanted[::-1].cumsum()[::-1] + 0.5).astype(np.int64)
