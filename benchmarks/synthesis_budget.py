@@ -10,7 +10,8 @@ geometric, forest-fire, power-law-cluster, communities.
 
 One undirected edge is protected, and epsilon is the whole cost. For each cell the median over seeds, and the largest in
 parentheses, of: the relative error of triangles, the error of assortativity, the relative error of average clustering,
-all absolute, and the Kolmogorov-Smirnov distance of degrees; then the seconds a graph took from answers to the end, and
+all absolute, and the Kolmogorov-Smirnov distance of degrees; then of the relative error of the largest degree the mean
+with its sign and, in parentheses, the mean without; then the seconds a graph took from answers to the end, and
 steps a second of the walk. `start` is the graph that the walk of the default method begins from. `--each` prints the
 errors of each seed with their signs.
 """
@@ -140,12 +141,14 @@ def errors(edges: Edges, graph: Edges, truth: dict[str, float]) -> list[float]:
         found["assortativity"] - truth["assortativity"],
         found["average_clustering"] / truth["average_clustering"] - 1,
         distance(edges, graph),
+        found["largest_degree"] / truth["largest_degree"] - 1,
     ]
 
 
 def shown(rows: list[list[float]]) -> str:
-    middle, worst = np.median(np.abs(rows), axis=0), np.abs(rows).max(axis=0)
-    return " ".join(f"{m:7.3f} ({w:.3f})" for m, w in zip(middle, worst, strict=True))
+    *others, largest = np.transpose(rows)
+    cells = [f"{np.median(np.abs(found)):7.3f} ({np.abs(found).max():.3f})" for found in others]
+    return " ".join([*cells, f"{largest.mean():+7.3f} ({np.abs(largest).mean():.3f})"])
 
 
 def main() -> None:
@@ -165,7 +168,8 @@ def main() -> None:
         facts = graph_statistics(graph)
         steps = args.steps or Settings().settled(len(graph)).total_steps
         print(f"\n{name}: {len(graph):,} edges, {steps:,} steps")
-        print(f"{'method':>10} {'eps':>4}  {'triangles':>15} {'assortativity':>15} {'clustering':>15} {'degrees':>15}")
+        columns = ("triangles", "assortativity", "clustering", "degrees", "largest")
+        print(f"{'method':>10} {'eps':>4} ", *(f"{column:>15}" for column in columns))
         for chosen in args.methods:
             method = find_method(chosen)
             outputs: dict[str, Weights] = {}

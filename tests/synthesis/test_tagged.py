@@ -86,6 +86,39 @@ def test_a_hub_far_above_all_other_degrees_is_found() -> None:
     assert np.median(np.abs(off)) < 0.1
 
 
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_largest_degree_is_not_drawn_out_where_tails_end_sooner_than_a_power_law(power: int) -> None:
+    """Numbers of nodes `d^-1 exp(-(d/scale)^power)`. A curve without cut-offs has it 8 and 13 % too high,
+    on average of these draws; its deviation from draw to draw is .09 and .02."""
+    degree, scale = np.arange(1, 400), (17.0, 44.0)[power - 1]
+    wanted = 3000 * np.exp(-((degree / scale) ** power)) / degree
+    above = np.floor(wanted[::-1].cumsum()[::-1] + 0.5).astype(np.int64)
+    degrees = np.repeat(degree, above - np.append(above[1:], 0))
+    limits, rng = fine_limits(512), np.random.default_rng(5)
+    off = []
+    for _ in range(12):
+        ccdf = np.array([(degrees > y).sum() for y in range(512)]) + rng.laplace(scale=16, size=512)
+        mass = tag_weights(limits, 512)[degrees].sum(axis=0) + rng.laplace(scale=12, size=len(limits) - 1)
+        off.append(estimate_degrees(ccdf, 16, mass, 12, limits)[-1] / degrees.max() - 1)
+    assert abs(np.mean(off)) < 0.06
+
+
+def test_a_tail_is_not_drawn_out_by_some_noise_on_two_tags() -> None:
+    """Noise of two scales on the tag of the largest degree, 108, and on the next. A search that does not begin anew
+    where it met the bound on cut-offs ends at 214 in the second of these draws."""
+    degree = np.arange(1, 400)
+    wanted = 3000 * np.exp(-((degree / 44.0) ** 2)) / degree
+    above = np.floor(wanted[::-1].cumsum()[::-1] + 0.5).astype(np.int64)
+    degrees = np.repeat(degree, above - np.append(above[1:], 0))
+    limits = fine_limits(512)
+    for seed in range(2, 5):
+        rng = np.random.default_rng(seed)
+        ccdf = np.array([(degrees > y).sum() for y in range(512)]) + rng.laplace(scale=16, size=512)
+        mass = tag_weights(limits, 512)[degrees].sum(axis=0) + rng.laplace(scale=12, size=len(limits) - 1)
+        mass[6:8] += 24
+        assert abs(estimate_degrees(ccdf, 16, mass, 12, limits)[-1] / degrees.max() - 1) < 0.2
+
+
 def test_degrees_lost_in_noise_are_refused() -> None:
     with pytest.raises(AnswersError, match="lost in their noise"):
         estimate_degrees(np.full(8, -50.0), 1.0, np.full(3, -50.0), 1.0, [0, 2, 4, 8])

@@ -29,6 +29,7 @@ from wpinq.graphs.synthesis.cliques import clique_graph
 from wpinq.graphs.synthesis.degree_trust import edges_interval, largest_degree_interval, nodes_interval
 from wpinq.graphs.synthesis.degrees import graphical
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
+from wpinq.graphs.synthesis.estimates.degree_curve import STANDS_OUT
 from wpinq.graphs.synthesis.estimates.mixing import joint_weights
 from wpinq.graphs.synthesis.estimates.threads import one_blas_thread
 from wpinq.graphs.synthesis.hopeless import spend_without
@@ -48,7 +49,7 @@ COUNT = "triangle_count"
 LARGEST = 2**13
 """Degrees beyond this public number are cut off in tags, unless a bound is given."""
 _PERCENT = {MASS: 8, CCDF: 12, CLOSED: 38, JOINT: 38, COUNT: 4}
-_STANDS_OUT, _LEAST_REACH = 5.0, 20.0
+_LEAST_REACH = 20.0
 _JOINT_PRICE = 0.5
 _TAGS_A_COPY = 4
 """Because the limits of coarse tags grow four-fold (see `closed_wedges_by_tag`)."""
@@ -155,7 +156,7 @@ class Tagged(Method):
             raise PlanError(f"{name} has its keys from its measurement")
         mass = answers[MASS]
         limits = fine_limits(2 ** len(mass))
-        seen = [limits[tag + 1] for tag, weight in mass.items() if weight > _STANDS_OUT * mass.scale]
+        seen = [limits[tag + 1] for tag, weight in mass.items() if weight > STANDS_OUT * mass.scale]
         reach = 2 * max([*seen, math.ceil(_LEAST_REACH * mass.scale)], default=1)
         return range(min(reach, limits[-1]))
 

@@ -12,6 +12,12 @@ from wpinq.graphs.limits import tag_weights
 from wpinq.graphs.synthesis.estimates.splines import curve_basis, most_likely
 
 _BEND, _ROUGHNESS = 3.0, 0.3
+_CUT_OFF = 20.0
+"""The standard deviation of the fall of the curve by a cut-off, at the highest degree whose mass stands out."""
+_FARTHEST = 8.0
+"""Times that degree: beyond, cut-offs fall no more, for they could as well rise."""
+STANDS_OUT = 5.0
+"""Scales of its noise that a mass is larger than, so that it is not taken for noise."""
 _WHOLE = 0.3
 """A deviation that rounding to whole numbers hides; less noise than that only makes the optimum hard to find."""
 _ITERATIONS = 500
@@ -24,11 +30,16 @@ def estimate_degrees(
 ) -> Integers:
     """The degrees that a noisy CCDF and noisy masses of degree make most likely.
 
-    The number of nodes of degree d is `exp(f(log2 d) + g(d))`: f a curve whose slope changes by about 3 over an octave,
-    g independent for each degree, Cauchy of scale 0.3. Spikes and cut-offs that the data insist on are followed;
-    where noise is larger than what is there, the curve tells. The deviations count as normal, of the variance of the
-    noise. The k-th degree from above is then the number of y with more than k − 1/2 nodes above y. Single nodes far
-    off the curve, hubs, are found first, one by one, as long as each makes the answers e³ times as likely.
+    The number of nodes of degree d is `exp(f(log2 d) − a·d/D − b·(d/D)² + g(d))`. f is a curve whose slope changes by
+    about 3 over an octave; a and b are the sizes of normal numbers of deviation 20, D the upper limit of the highest
+    tag whose mass stands out of noise, so that tails may end as an exponential or a normal one does and not as a power
+    law alone; g is independent for each degree, Cauchy of scale 0.3. Spikes and ends that the data insist on are
+    followed; where noise is larger than what is there, the curve tells. The deviations count as normal, of the variance
+    of the noise. (Were a and b of either sign, some noise on the highest tags would raise a hill there.)
+
+    The k-th degree from above is then the number of y with more than k − 1/2 nodes above y. The largest comes nearer to
+    `Σ_y min(1, nodes above y)`, which keeps the mass of the tail, the more of that stands out of noise. Single nodes
+    far off the curve, hubs, are found first, one by one, as long as each makes the answers e³ times as likely.
 
     Parameters
     ----------
@@ -68,8 +79,13 @@ def estimate_degrees(
     fitted = _Fitted(ccdf, ccdf_scale, mass, mass_scale, limits)
     while fitted.take_out_a_node():
         pass
-    counts = np.floor(fitted.above_each() + 0.5).astype(np.int64)
+    above = fitted.above_each()
+    counts = np.floor(above + 0.5).astype(np.int64)
     found = np.repeat(np.arange(1, len(ccdf) + 1), counts - np.append(counts[1:], 0))
+    if len(found):
+        missing = float(np.minimum(above, 1).sum()) - found[-1]
+        seen = (missing / 2) ** 2
+        found[-1] += max(0, round(missing * seen / (seen + 2 * mass_scale**2)))
     found = np.sort(np.concatenate([found, np.array(fitted.taken_out, dtype=np.int64)]))
     if len(found) < 2:
         raise AnswersError("the released degrees are lost in their noise: measure with a larger epsilon or share")
@@ -81,7 +97,11 @@ class _Fitted:
 
     def __init__(self, ccdf: Floats, ccdf_scale: float, mass: Floats, mass_scale: float, limits: Sequence[int]) -> None:
         self._ccdf, self._mass, largest = ccdf, mass, len(ccdf)
-        self._curve = curve_basis(np.log2(np.arange(1.0, largest + 1)), level=10.0, slope=3.0, bend=_BEND)
+        degree = np.arange(1.0, largest + 1)
+        curve = curve_basis(np.log2(degree), level=10.0, slope=3.0, bend=_BEND)
+        seen = [limit for limit, weight in zip(limits[1:], mass, strict=True) if weight > STANDS_OUT * mass_scale]
+        beyond = np.minimum(degree / max(seen, default=largest), _FARTHEST)
+        self._curve = np.column_stack([curve, _CUT_OFF * beyond, _CUT_OFF * beyond**2])
         self._tags = tag_weights(limits, largest)[1:]
         self._noise = np.hypot(np.sqrt(2) * ccdf_scale, _WHOLE)
         self._mass_noise = np.hypot(np.sqrt(2) * mass_scale, _WHOLE)
@@ -89,7 +109,9 @@ class _Fitted:
         self.taken_out: list[int] = []
         start = np.zeros(self._bends + largest)
         start[:2] = np.log(max(float(ccdf[0]), 2.0) / 2) / 10, -1 / 3
-        self._z = most_likely(self._negative, start, _ITERATIONS)
+        self._most = np.full(len(start), np.inf)
+        self._most[self._bends - 2 : self._bends] = 0.0
+        self._z = most_likely(self._negative, start, _ITERATIONS, self._most)
 
     def above_each(self) -> Floats:
         """How many nodes of the curve are of degree > y, y = 0, 1, …"""
@@ -114,7 +136,7 @@ class _Fitted:
             tried.append(degree)
             self._ccdf = ccdf - (np.arange(len(ccdf)) < degree)
             self._mass = mass - self._tags[degree - 1]
-            z = most_likely(self._negative, z, _ITERATIONS)
+            z = most_likely(self._negative, z, _ITERATIONS, self._most)
         if degree != tried[-1] or before - self._negative(z)[0] < _INSISTENCE:
             self._ccdf, self._mass = ccdf, mass
             return False

@@ -15,6 +15,10 @@ from wpinq.arrays import Floats
 
 SPACING = 0.5
 """Between knots, in octaves."""
+_OUT_OF_STEPS = 1
+"""What SciPy's L-BFGS-B says when it did all iterations it was given."""
+_GAIN = 0.01
+"""Of the logarithm of a likelihood; a search that gains less by beginning anew has ended."""
 
 
 def curve_basis(at: Floats, level: float, slope: float, bend: float) -> Floats:
@@ -51,12 +55,24 @@ def curve_basis(at: Floats, level: float, slope: float, bend: float) -> Floats:
     return np.asarray((1 - share) * curve[left] + share * curve[left + 1])
 
 
-def most_likely(negative: Callable[[Floats], tuple[float, Floats]], start: Floats, iterations: int) -> Floats:
-    """The point where a function, given with its gradient, is least, by L-BFGS."""
-    from scipy.optimize import minimize
+def most_likely(
+    negative: Callable[[Floats], tuple[float, Floats]], start: Floats, iterations: int, most: Floats | None = None
+) -> Floats:
+    """The point, nowhere above `most`, where a function, given with its gradient, is least, by L-BFGS.
+
+    A search that thinks it has ended begins anew where it stands, as long as that leads lower: one that met a bound
+    from a steep place takes steps too small to tell from an end.
+    """
+    from scipy.optimize import Bounds, minimize
 
     options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-9}
-    return np.asarray(minimize(negative, start, jac=True, method="L-BFGS-B", options=options).x)
+    bounds = None if most is None else Bounds(ub=most)
+    point, least = start, np.inf
+    while True:
+        found = minimize(negative, point, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        if found.status == _OUT_OF_STEPS or not found.fun < least - _GAIN:
+            return np.asarray(found.x)
+        point, least = found.x, found.fun
 
 
 def evidence_mean(estimates: Sequence[Floats], evidence: Sequence[float]) -> Floats:
