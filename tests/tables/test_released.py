@@ -105,7 +105,7 @@ def test_distinct_values_of_split_rows_are_no_count(people: Query) -> None:
     assert row["n"].estimate == pytest.approx(4, abs=0.01)
     assert row["d"].estimate == pytest.approx(2, abs=0.01)  # the values 1 and 3, and not twice as many
     one = people.agg(d=wp.count_distinct("age"), epsilon=1)
-    assert str(one.kind("d")) == "count: of different values of age"
+    assert str(one.kind("d")) == "count: of different values of age, of rows of people"
 
 
 def test_a_group_of_several_columns_is_asked_for_as_a_tuple(people: Query) -> None:

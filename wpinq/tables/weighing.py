@@ -18,7 +18,7 @@ from wpinq.expr.trace import Symbol, lift
 from wpinq.expr.types import FLOAT, Type
 from wpinq.measure.answers import Answers
 from wpinq.measure.clamped import average_elements, check_range, sum_elements
-from wpinq.measure.kinds import COUNT, RESCALED, WEIGHT, Kind
+from wpinq.measure.kinds import COUNT, RESCALED, WEIGHT, Kind, kind_of_weights
 from wpinq.measure.laws import half_width
 from wpinq.measure.measurement import Clamped, Measurement, NoisyAverage, NoisyCount, NoisySum
 from wpinq.plan.node import Node
@@ -103,7 +103,8 @@ class CountDistinct(OfColumn, Weighing):
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
         found = Weighing.kind(self, measurements)
         if found.name == COUNT:
-            return Kind(COUNT, f"of different values of {self.of}")
+            (shaved,) = measurements[0].plan.inputs
+            return Kind(COUNT, f"of different values of {self.of}, {kind_of_weights(shaved.inputs[0]).of}")
         if found.name == RESCALED:
             return Kind(WEIGHT, f"rows weigh {found.factor}, and a value adds their sum where that is less than 1")
         return found
