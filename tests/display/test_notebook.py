@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import nbclient
 import nbformat
+import numpy as np
 import pytest
 
 import wpinq as wp
 from wpinq import graphs, histograms
 from wpinq.display.plan_picture import MOST_STEPS, plan_picture
 from wpinq.markup import block, element, html
+from wpinq.measure.answers import Answers
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = {
@@ -98,6 +102,15 @@ def test_answers_beyond_the_first_are_counted_and_all_intervals_fit_the_bars() -
 
 def _boxes(picture: ElementTree.Element) -> int:
     return len(picture.findall("rect"))
+
+
+def test_a_bar_without_a_lower_end_leaves_the_others_their_scale() -> None:
+    """A weight just above the threshold of a listing may have no lower end, where weights may be negative."""
+    listed = wp.source("numbers", int).noisy_listing(1, range(3), above=3)
+    answers = Answers(replace(listed, domain=(0, 1, 2)), 1.0, np.array([3.01, 30.0, 90.0]))
+    assert [row.low == -math.inf for row in answers.rows(0.95)] == [True, False, False]
+    places = [float(circle.get("cx", "")) for circle in ElementTree.fromstring(answers._repr_html_()).iter("circle")]
+    assert places[0] < places[1] < places[2]
 
 
 def test_a_picture_has_a_box_for_each_step_and_an_arrow_for_each_input() -> None:

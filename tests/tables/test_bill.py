@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -94,3 +95,38 @@ def test_a_scale_is_that_of_the_share(people: Query) -> None:
     table = wp.simulate(asked, {"people": []}, seed=1)
     for held in table.answers.values():
         assert held[0].scale == pytest.approx(2, rel=1e-6)
+
+
+def test_a_batch_with_tables_is_scaled_to_a_budget() -> None:
+    asked = PEOPLE.by("city", keys=["a", "b"]).agg(epsilon=1, split={name: i + 1 for i, name in enumerate(ALL)}, **ALL)
+    table, count = wp.fit_to_budget([asked, PEOPLE.count(1)], {"people": "0.5"})
+    assert isinstance(table, wp.Tabulation)
+    cost = wp.bill([table, count])["people"]
+    assert Fraction(1, 2) - Fraction(1, 10**9) < cost <= Fraction(1, 2)
+    assert all(m.epsilon == table.epsilons[name] for name, held in table.lowered.items() for m in held)
+    with pytest.raises(wp.PlanError, match="give a list"):
+        wp.fit_to_budget(asked, {"people": 1})
+    assert table.epsilons["day"] == pytest.approx(6 * table.epsilons["n"])
+
+
+def test_how_exact_a_table_will_be_is_what_its_intervals_say() -> None:
+    """A sum of values to 60 is 60 times as inexact as the weight that it is read off."""
+    asked = PEOPLE.agg(epsilon=1, **ALL)
+    told = dict(zip(ALL, wp.accuracy(asked, 0.9, count=10**6), strict=True))
+    row = wp.simulate(asked, {"people": {("a", "f", 30): 10**6}}, seed=1).row(confidence=0.9)
+    for name in ("n", "total", "ages"):
+        assert told[name].half_width == pytest.approx((row[name].high - row[name].low) / 2, rel=0.02)
+    assert [row.kind.name for row in told.values()] == [asked.kind(name).name for name in ALL]
+    (alone,) = wp.accuracy(PEOPLE.noisy_average("1/6", "age", 0, 60), 0.9, count=10**6)
+    assert told["mean"].half_width == alone.half_width >= (row["mean"].high - row["mean"].low) / 2
+
+
+@pytest.mark.parametrize("aggregate", [wp.sum, wp.mean])
+def test_a_range_that_nothing_can_be_read_with_is_refused_before_it_is_paid_for(aggregate: Any) -> None:
+    with pytest.raises(wp.PlanError, match="between two floats of at most 1e\\+100"):
+        PEOPLE.agg(n=aggregate("age", -1e150, 1e150), epsilon=1)
+
+
+def test_a_choice_without_groups_is_refused() -> None:
+    with pytest.raises(wp.PlanError, match="there is no group"):
+        PEOPLE.by("city", keys=[]).agg(n=wp.median("age", range(3)), epsilon=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 from typing import Any
@@ -93,3 +94,24 @@ def test_groups_without_keys_cannot_be_run_from_the_command_line(
     program.write_text('source people(city: str);\nvar t = people.By("city").Agg(1, n: Count());\n', encoding="utf-8")
     assert main(["run", str(program), "--ledger", str(tmp_path / "ledger.db")]) != 0
     assert "t has no public keys" in capsys.readouterr().err
+
+
+def test_distinct_values_of_split_rows_are_no_count(people: Query) -> None:
+    """Lists share a row's weight out: a value may weigh less than 1, and half of a value is none."""
+    pairs = people.select_many(lambda r: [wp.where(r.sex == "f", 1, 2), 3])
+    asked = pairs.agg(n=wp.count(), d=wp.count_distinct(lambda x: x), epsilon=10**6)
+    assert [asked.kind(name).name for name in "nd"] == ["rescaled count", "weight, not a count"]
+    row = wp.simulate(asked, {"people": [("Oslo", "f", 3, 1, datetime.date(2024, 1, 1))] * 2}, seed=1).row()
+    assert row["n"].estimate == pytest.approx(4, abs=0.01)
+    assert row["d"].estimate == pytest.approx(2, abs=0.01)  # the values 1 and 3, and not twice as many
+    one = people.agg(d=wp.count_distinct("age"), epsilon=1)
+    assert str(one.kind("d")) == "count: of different values of age, of rows of people"
+
+
+def test_a_group_of_several_columns_is_asked_for_as_a_tuple(people: Query) -> None:
+    with wp.Session() as session:
+        session.protect(people, [("Oslo", "f", 3, 1, datetime.date(2024, 1, 1))], budget=1)
+        live = session.release(people.by("city", "sex").agg(n=wp.count(), epsilon=1))
+        with pytest.raises(wp.PlanError, match="a key of 2 columns is a tuple"):
+            live.at([None])
+        assert live.at([(None, "f")]).to_columns()["city"] == [None]

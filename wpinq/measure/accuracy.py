@@ -60,7 +60,7 @@ class Expected:
     name : str
         Its name in the batch, or its description.
     measurement : Measurement
-        What is meant.
+        What is meant; for an aggregate of a table, what stands for one of its numbers.
     kind : Kind
         What kind of number it is; the half-width is in its units. Of a choice it is in weight: how much lighter, or
         further off the quantile in weight, the chosen candidate may be than the best.
@@ -137,8 +137,9 @@ def accuracy(
     half_width : float, optional
         The half-width that is wanted, more than 0, in the units of each measurement's kind: counts, weights, sums.
     count : float, optional
-        How many rows, or groups, or whatever its query counts, an average is over; where that has weights that are no
-        counts, their total. A guess, or public knowledge: it depends on the data and is not looked up.
+        How many rows, or groups, or whatever its query counts, an average is over; in a table, how many in a group.
+        Where that has weights that are no counts, their total. A guess, or public knowledge: it depends on the data and
+        is not looked up.
     width : float, optional
         The width of the ladder of a count of subgraphs: the most common neighbours of two vertices; for stars the
         highest degree.
@@ -181,26 +182,28 @@ def accuracy(
     if half_width is not None and not (half_width > 0 and math.isfinite(half_width)):
         raise PlanError("half_width is what an answer may be off by: more than 0, and finite")
     stated = Stated(count, width)
-    rows = (_expected(name, measurement, confidence, half_width, stated) for name, measurement in _named(measurements))
+    rows = (_expected(*named, confidence, half_width, stated) for named in _named(measurements))
     return Accuracy(tuple(rows), confidence, half_width)
 
 
-def _named(measurements: Measurement | Asked) -> Iterator[tuple[str, Measurement]]:
-    """Each measurement with its title; of a table each aggregate."""
+def _named(measurements: Measurement | Asked) -> Iterator[tuple[str, Measurement, Kind]]:
+    """Each measurement with its title and kind; of a table what stands for each aggregate."""
     if isinstance(measurements, Mapping):
         titled = list(zip(measurements, several(measurements.values()), strict=True))
     else:
         titled = [("", asked) for asked in several(measurements)]
     for title, asked in titled:
         if isinstance(asked, Compound):
-            yield from ((f"{title}, {label}" if title else label, one) for label, one in asked.items.items())
+            yield from ((f"{title}, {label}" if title else label, *one) for label, one in asked.stand_ins.items())
         else:
-            yield title or asked.description, asked
+            yield title or asked.description, asked, asked.kind
 
 
-def _expected(name: str, measurement: Measurement, confidence: float, wanted: float | None, stated: Stated) -> Expected:
-    kind, cost = measurement.kind, bill(measurement)
-    spread, missing = _least_factor(measurement)
+def _expected(
+    name: str, measurement: Measurement, kind: Kind, confidence: float, wanted: float | None, stated: Stated
+) -> Expected:
+    cost = bill(measurement)
+    spread, missing = _least_factor(measurement, kind)
 
     def within(epsilon: Fraction) -> float:
         try:
@@ -220,9 +223,8 @@ def _expected(name: str, measurement: Measurement, confidence: float, wanted: fl
     return Expected(name, measurement, kind, within(measurement.epsilon), "", least, cost)
 
 
-def _least_factor(measurement: Measurement) -> tuple[Fraction, str]:
+def _least_factor(measurement: Measurement, kind: Kind) -> tuple[Fraction, str]:
     """What an answer is divided by, at least, or why that is not known."""
-    kind = measurement.kind
     if kind.form is None:
         return kind.factor, ""
     if measurement.domain is None:

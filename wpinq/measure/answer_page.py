@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import islice
 from xml.etree.ElementTree import Element
 
@@ -18,7 +19,8 @@ def answers_html(answers: AnswersLike, stamp: str) -> str:
     """Answers as HTML: fields of the keys, estimate, interval, kind."""
     found = list(islice(rows(answers, CONFIDENCE), SHOWN))
     fields, measurement = key_fields(answers), answers.measurement
-    ends = [end for row in found for end in (row.low, row.high) if end is not None]
+    # a listed weight may have no lower end: its bar goes to the edge, and the others keep their scale
+    ends = [end for row in found for end in (row.low, row.high) if end is not None and math.isfinite(end)]
     least, most = min([0.0, *ends]), max([0.0, *ends])
     drawn = [_cells(row, least, most) for row in found]
     names = [*fields, "estimate", f"{100 * CONFIDENCE:g} % interval", "", "kind"]

@@ -25,7 +25,7 @@ from wpinq.plan.operators.source import Source
 Asked = Sequence[Measurement | Compound] | Mapping[str, Measurement | Compound] | Compound
 """What is released together, as it is billed."""
 
-M = TypeVar("M", bound=Measurement)
+M = TypeVar("M", bound=Measurement | Compound)
 
 
 class Bill(Mapping[str, Fraction]):
@@ -219,14 +219,14 @@ def fit_to_budget(
 
     Parameters
     ----------
-    measurements : Measurements, in a sequence or by name
+    measurements : Measurements and Tabulations, in a sequence or by name
         What is to be released together; the ratios of their epsilons are kept.
     budgets : mapping
         Account, as in the bill, to the epsilon to spend there. Those without an entry do not bind.
 
     Returns
     -------
-    tuple of Measurement, or a dict where they have names
+    tuple of the same, or a dict where they have names
         The largest epsilons, to within one part in 10¹², whose bill exceeds no budget.
 
     Raises
@@ -246,6 +246,8 @@ def fit_to_budget(
         each = budgets if isinstance(budgets, Real) else 1  # what is no number may be data
         names = ", ".join(f'"{name}": {each}' for name in bill(measurements))
         raise EpsilonError(f"budgets say which account has how much: {{{names}}}")
+    if isinstance(measurements, (Measurement, Compound)):
+        raise PlanError("fit_to_budget scales a batch: give a list, also of one, or a mapping from names")
     cost = bill(measurements)
     # budgets are kept in whole nano-epsilon, rounded down
     held = {name: Fraction(math.floor(parse_epsilon(budgets[name]) * NANO), NANO) for name in cost if name in budgets}
@@ -255,13 +257,14 @@ def fit_to_budget(
             f"no budget names an account of these measurements; they use {', '.join(cost)}, so write "
             + json.dumps(dict.fromkeys(cost, 1))
         )
-    factor = min(factors)
-    grain = 10**12
-    scaled = []
-    for measurement in measurements.values() if isinstance(measurements, Mapping) else measurements:
-        exact = measurement.epsilon * factor
-        epsilon = Fraction(exact.numerator * grain // exact.denominator, grain)
-        if epsilon <= 0:
+    factor, grain = min(factors), 10**12
+
+    def fitted(epsilon: Fraction) -> Fraction:
+        left = Fraction(math.floor(epsilon * factor * grain), grain)
+        if left <= 0:
             raise EpsilonError("the budget leaves some measurement less than 1e-12; drop measurements or raise it")
-        scaled.append(replace(measurement, epsilon=epsilon))
+        return left
+
+    asked = measurements.values() if isinstance(measurements, Mapping) else measurements
+    scaled = [m.scaled(fitted) if isinstance(m, Compound) else replace(m, epsilon=fitted(m.epsilon)) for m in asked]
     return dict(zip(measurements, scaled, strict=True)) if isinstance(measurements, Mapping) else tuple(scaled)

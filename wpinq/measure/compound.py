@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Self
 
+from wpinq.measure.kinds import Kind
 from wpinq.measure.measurement import Measurement
 
 
@@ -23,6 +25,15 @@ class Compound(ABC):
     @abstractmethod
     def items(self) -> Mapping[str, Measurement]:
         """What a bill lists, by its title: of measurements that are alike but for the part of a partition, one."""
+
+    @property
+    @abstractmethod
+    def stand_ins(self) -> Mapping[str, tuple[Measurement, Kind]]:
+        """For each item a measurement that is as exact as a number that is read off it, and its kind."""
+
+    @abstractmethod
+    def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Self:
+        """The same with other epsilons, as a function gives them from those that there are."""
 
     @abstractmethod
     def read(self, released: Sequence[Any]) -> Any:

@@ -68,6 +68,10 @@ class Aggregate(ABC):
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:
         """What was released of a group, by its place among the keys."""
 
+    def stand_in(self, measurement: Measurement) -> Measurement:
+        """A measurement as exact as a number that is read off this one of its own."""
+        return measurement
+
     @property
     @abstractmethod
     def description(self) -> str:

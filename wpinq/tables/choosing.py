@@ -59,6 +59,8 @@ class Choosing(OfColumn):
             raise PlanError(
                 f"{self.name} is a choice for each group by itself, so the groups must be known: by(..., keys=[...])"
             )
+        if not groups.keys:
+            raise PlanError(f"{self.name} is a choice for each group, and there is no group: by(..., keys=[...])")
         if not groups.columns:
             plans = [extended(groups.plan, Select, function=self.value)]
         else:

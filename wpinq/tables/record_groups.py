@@ -105,6 +105,10 @@ class Groups:
             return tuple(parts)
         return tuple(keys) if len(parts) == 1 else tuple((key, part) for key in keys for part in parts)
 
+    def checked(self, keys: Iterable[object]) -> tuple[Value, ...]:
+        """Keys of groups in canonical form, each once."""
+        return _checked(keys, self.type, self.columns)
+
     def shown(self, keys: Sequence[Value]) -> tuple[Value, ...]:
         """GroupKeys as Python has them."""
         return tuple(map(presenter(self.type), keys)) if self.columns else tuple(keys)

@@ -305,7 +305,7 @@ class OpenTable:
         Privacy cost: none beyond what the release cost.
         """
         groups = self.tabulation.groups
-        canonical = check_domain(keys, groups.type)
+        canonical = groups.checked(keys)
         shown = groups.shown(canonical)
         answers = {}
         for name, (release,) in self._held.items():

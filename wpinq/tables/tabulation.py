@@ -88,6 +88,19 @@ class Tabulation(Compound):
             found[f"{name} ({self.aggregates[name].name}{each})"] = first
         return found
 
+    @property
+    def stand_ins(self) -> Mapping[str, tuple[Measurement, Kind]]:
+        titled = zip(self.items.items(), self.aggregates.items(), strict=True)
+        return {title: (asked.stand_in(first), self.kind(name)) for (title, first), (name, asked) in titled}
+
+    def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Tabulation:
+        epsilons = {name: epsilon(share) for name, share in self.epsilons.items()}
+        lowered = {
+            name: tuple(replace(measurement, epsilon=epsilons[name]) for measurement in held)
+            for name, held in self.lowered.items()
+        }
+        return replace(self, epsilons=epsilons, lowered=lowered)
+
     def over(self, redeclared: Callable[[Node], Node]) -> Tabulation:
         """The same over the sources of other plans."""
         lowered = {

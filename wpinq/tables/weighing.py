@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -18,9 +18,9 @@ from wpinq.expr.trace import Symbol, lift
 from wpinq.expr.types import FLOAT, Type
 from wpinq.measure.answers import Answers
 from wpinq.measure.clamped import average_elements, check_range, sum_elements
-from wpinq.measure.kinds import Kind
+from wpinq.measure.kinds import COUNT, RESCALED, WEIGHT, Kind, kind_of_weights
 from wpinq.measure.laws import half_width
-from wpinq.measure.measurement import Measurement, NoisyAverage, NoisyCount, NoisySum
+from wpinq.measure.measurement import Clamped, Measurement, NoisyAverage, NoisyCount, NoisySum
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Select, SelectMany, Shave, Where
 from wpinq.tables.aggregates import Aggregate, Estimate, OfColumn, ParameterKind, extended
@@ -51,13 +51,15 @@ class Weighing(Aggregate):
     def estimate(self, numbers: Mapping[str, float], weights: Answers, confidence: float) -> Estimate:
         """The number that the noisy weights of the parts come down to: a count, where the plan tells how they count."""
         (number,) = numbers.values()
-        factor = float(weights.kind.factor)
+        factor = float(self.kind((weights.measurement,)).factor)
         low, high = weights.measurement.ends(number, weights.scale, confidence)
         return Estimate(number / factor, low / factor, high / factor)
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
         (measurement,) = measurements
-        return measurement.kind
+        kind = measurement.kind
+        # a weight that is divided by another number at each key: a group's has no key to tell by
+        return kind if kind.form is None else Kind(WEIGHT, f"{kind.of}, which weigh {kind.form.formula} each")
 
     def estimate_type(self) -> Type:
         return FLOAT
@@ -100,6 +102,15 @@ class CountDistinct(OfColumn, Weighing):
         present = extended(extended(groups.plan, Select, function=pair), Where, predicate=is_there)
         return extended(extended(present, Shave, widths=1.0, limit=1), Select, function=lambda piece: piece.record[0])
 
+    def kind(self, measurements: Sequence[Measurement]) -> Kind:
+        found = Weighing.kind(self, measurements)
+        if found.name == COUNT:
+            (shaved,) = measurements[0].plan.inputs
+            return Kind(COUNT, f"of different values of {self.of}, {kind_of_weights(shaved.inputs[0]).of}")
+        if found.name == RESCALED:
+            return Kind(WEIGHT, f"rows weigh {found.factor}, and a value adds their sum where that is less than 1")
+        return found
+
     @property
     def description(self) -> str:
         return f"count of distinct {self.of}"
@@ -121,6 +132,14 @@ class Clamping(OfColumn, Weighing):
         low, high = check_range(self.lower, self.upper)
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
+        self.sink()  # what it cannot be read with is refused before it is paid for
+
+    @abstractmethod
+    def sink(self) -> Clamped:
+        """How the number of one group is read off its weights."""
+
+    def stand_in(self, measurement: Measurement) -> Measurement:
+        return replace(measurement, sink=self.sink())
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
         return self.statistic
@@ -138,6 +157,9 @@ class Sum(Clamping):
     name: ClassVar[str] = "Sum"
     parts: ClassVar[tuple[str, ...]] = ("sum",)
 
+    def sink(self) -> NoisySum:
+        return NoisySum(self.lower, self.upper)
+
     def plan(self, groups: Groups) -> Node:
         function = sum_elements(
             self.value, self.lower, self.upper, lambda record, part: groups.label(record, part, alone=True)
@@ -145,7 +167,7 @@ class Sum(Clamping):
         return extended(groups.plan, SelectMany, function=function)
 
     def estimate(self, numbers: Mapping[str, float], weights: Answers, confidence: float) -> Estimate:
-        factor = float(NoisySum(self.lower, self.upper).factor)
+        factor = float(self.sink().factor)
         half = half_width(weights.scale * factor, confidence)
         total = numbers["sum"] * factor
         return Estimate(total, total - half, total + half)
@@ -167,13 +189,16 @@ class Mean(Clamping):
         if self.lower == self.upper:
             raise PlanError("a mean needs lower < upper")
 
+    def sink(self) -> NoisyAverage:
+        return NoisyAverage(self.lower, self.upper)
+
     def plan(self, groups: Groups) -> Node:
         return extended(
             groups.plan, SelectMany, function=average_elements(self.value, self.lower, self.upper, groups.label)
         )
 
     def estimate(self, numbers: Mapping[str, float], weights: Answers, confidence: float) -> Estimate:
-        sink, held = NoisyAverage(self.lower, self.upper), dict(numbers)
+        sink, held = self.sink(), dict(numbers)
         return Estimate(sink.value(held), *sink.value_interval(held, weights.scale, confidence))
 
     @property
