@@ -255,7 +255,13 @@ def key_domain(given: KeyDomain | Iterable[object]) -> KeyDomain:
         raise PlanError(
             f"{given!r} is no domain of keys: give integers(0, 99_999), digits(5), product(…) of such, or a list"
         )
-    return GivenKeys(tuple(map(_hashable, given)))
+    keys = tuple(map(_hashable, given))
+    try:
+        return GivenKeys(keys)
+    except TypeError:  # what has no hash is no value of a record
+        raise PlanError(
+            "a key of a domain is a value or a record of values: a number, a text, a tuple of such"
+        ) from None
 
 
 def _hashable(key: object) -> Value:
