@@ -20,9 +20,9 @@ def domains(draw: st.DrawFn, depth: int = 2) -> tuple[KeyDomain, Type]:
     kind = draw(st.sampled_from(["integers", "digits", "given", "product"][: 4 if depth else 3]))
     if kind == "integers":
         first = draw(st.integers(-(2**63), 2**63 - 6))
-        return wp.integers(first, first + draw(st.integers(0, 5))), INT
+        return wp.integers(first, first + draw(st.integers(0, 5))), INT.with_nullable(draw(st.booleans()))
     if kind == "digits":
-        return wp.digits(1), STR
+        return wp.digits(1), STR.with_nullable(draw(st.booleans()))
     if kind == "given":
         type_ = draw(st.sampled_from([STR.with_nullable(), BOOL, ListOf(INT)]))
         values = {"bool": st.booleans(), "str": st.none() | st.text(max_size=3)}

@@ -147,6 +147,8 @@ def test_several_columns_by_the_domain_of_each(session: wp.Session) -> None:
     assert asked.listing.domain.size == 100_000 * 12 * 2
     table = session.release(asked)
     assert table.keys == (("10115", 3, True),)  # a null month is in no range
+    whole = SHOPS.by("month", keys=range(1, 13), above=200).agg(n=wp.count(), epsilon=1)
+    assert session.release(whole).keys == (3,)
     months = SHOPS.by("month", keys=[None, 3], above=200).agg(n=wp.count(), epsilon=1)
     assert sorted(map(str, session.release(months).keys)) == ["3", "None"]
 

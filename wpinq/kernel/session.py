@@ -408,9 +408,9 @@ class Session:
                 for order in orders:
                     released.append(self._release(order, order.digest in new))
                     new.discard(order.digest)
+            return regrouped(measurements, asked, released)  # a table asks at the keys that it listed
         finally:
             self._steps.done()
-        return regrouped(measurements, asked, released)
 
     def bill(self, measurements: Together) -> Bill:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
