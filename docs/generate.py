@@ -148,8 +148,8 @@ def text_form(operator: type[Operator]) -> str:
 def fluent_form(operator: type[Operator]) -> str:
     """How a chain calls it: the signature of the method, without types."""
     parameters = list(inspect.signature(getattr(Query, operator.method)).parameters.values())[1:]
-    inside = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
-    return f"{operator.method}({inside})"
+    shown = [str(p.replace(annotation=p.empty)) for p in parameters]
+    return f"{operator.method}({', '.join(shown)})"
 
 
 def _index(operators: list[type[Operator]]) -> str:

@@ -22,6 +22,8 @@ from wpinq.errors import SessionError as SessionError
 from wpinq.errors import SourceRejected as SourceRejected
 from wpinq.errors import WpinqError as WpinqError
 from wpinq.errors import WpinqWarning as WpinqWarning
+from wpinq.expr.column import Column as Column
+from wpinq.expr.column import col as col
 from wpinq.expr.library import *  # noqa: F403 - the functions of lambdas
 from wpinq.expr.types import category as category
 from wpinq.expr.types import decimal as decimal
@@ -46,8 +48,19 @@ from wpinq.measure.statement import Event as Event
 from wpinq.public import evaluate as evaluate
 from wpinq.public import simulate as simulate
 from wpinq.query import Query as Query
-from wpinq.query import rows_a_person as rows_a_person
-from wpinq.query import source as source
+from wpinq.sources import rows_a_person as rows_a_person
+from wpinq.sources import source as source
+from wpinq.tables.aggregate_functions import count as count
+from wpinq.tables.aggregate_functions import count_distinct as count_distinct
+from wpinq.tables.aggregate_functions import mean as mean
+from wpinq.tables.aggregate_functions import median as median
+from wpinq.tables.aggregate_functions import most_common as most_common
+from wpinq.tables.aggregate_functions import quantile as quantile
+from wpinq.tables.aggregate_functions import sum as sum
+from wpinq.tables.released_table import Estimate as Estimate
+from wpinq.tables.released_table import OpenTable as OpenTable
+from wpinq.tables.released_table import Table as Table
+from wpinq.tables.tabulation import Tabulation as Tabulation
 
 if typing.TYPE_CHECKING:
     from wpinq import graphs as graphs

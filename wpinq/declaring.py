@@ -14,7 +14,8 @@ from wpinq.expr.printing import RESERVED
 from wpinq.expr.types import DATE, DURATION, TIME, TIMESTAMP, ListOf, Logical, TupleOf, Type, check_field_name
 from wpinq.ingest.offered_fields import offered_record
 from wpinq.language.unparse import write_source
-from wpinq.query import Query, source
+from wpinq.query import Query
+from wpinq.sources import source
 
 _LINE = 100
 _PYTHON: dict[Type, str] = {

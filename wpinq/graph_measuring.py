@@ -9,6 +9,7 @@ from typing import Any
 
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.expr.values import Value
+from wpinq.graphs.synthesis.hopeless import refuse_hopeless
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Method
 from wpinq.ingest import EdgeList
 from wpinq.kernel.release import Release
@@ -79,7 +80,8 @@ def measure_graph(
     Raises
     ------
     PlanError, EpsilonError
-        When method, epsilon, shares and bounds do not fit each other. Nothing is spent.
+        When method, epsilon, shares and bounds do not fit each other, or the bounds show that a question is hopeless
+        (`graphs.synthesis.hopeless`). Nothing is spent.
     SourceRejected
         When the graph is no sound edge list. Nothing is spent.
     BudgetExceeded
@@ -103,6 +105,7 @@ def measure_graph(
     """
     source = method.source(node)
     measurements = method.measurements(source, epsilon, split, bounds)
+    refuse_hopeless(measurements, bounds)
     if on_bill is not None:
         on_bill(Bill(measurements))
     with Session(ledger, engine=engine, on_step=on_step) as session:

@@ -69,13 +69,17 @@ def methods_told(calls: Mapping[str, str]) -> Callable[[type[T]], type[T]]:
 
 
 QUERY_CALLS = {
-    "select": "select(lambda r: r.city)",
+    "select": 'select("city"), select("city", "age"), select(lambda r: r.city)',
+    "with_columns": 'with_columns(old=wp.col("age") > 60)',
+    "by": 'by("city", keys=["Ulm", "York"]).agg(rows=wp.count(), epsilon=0.1)',
+    "agg": "agg(rows=wp.count(), epsilon=0.1)",
+    "count": "count(epsilon=0.1)",
     "where": "where(lambda r: r.age > 30)",
     "filter": "filter(lambda r: r.age > 30)",
     "select_many": "select_many(lambda r: wp.split(r.words), limit=10)",
     "group_by": "group_by(lambda r: r.city, lambda group: wp.count(group))",
     "shave": "shave(1.0)",
-    "join": "join(other, lambda left: left.key, lambda right: right.key)",
+    "join": 'join(other, on="key"), or join(other, lambda left: left.key, lambda right: right.key)',
     "partition": 'partition(lambda r: r.city, ["Ulm", "York"])',
     "noisy_count": 'noisy_count(epsilon=0.1, over=["Ulm", "York"])',
     "geometric_count": 'geometric_count(epsilon=0.1, over=["Ulm", "York"])',
@@ -100,11 +104,9 @@ SESSION_CALLS = {
 
 _COUNT = 'noisy_count(epsilon=0.1, over=["Ulm", "York"])'
 _INSTEAD = {
-    "groupby": "group_by(lambda r: r.city, lambda group: wp.count(group))",
-    "agg": "group_by(lambda r: r.city, lambda group: wp.count(group)), whose second argument reduces a group",
-    "merge": "join(other, lambda left: left.key, lambda right: right.key)",
-    "with_columns": "select(lambda r: wp.record(city=r.city, old=r.age > 60)), which names all fields that stay",
-    "assign": "select(lambda r: wp.record(city=r.city, old=r.age > 60)), which names all fields that stay",
+    "groupby": 'by("city", keys=["Ulm", "York"]).agg(rows=wp.count(), epsilon=0.1)',
+    "merge": 'join(other, on="key")',
+    "assign": 'with_columns(old=wp.col("age") > 60)',
     "map": "select(lambda r: r.city)",
     "apply": "select(lambda r: r.city)",
     "append": "concat(other), which adds weights",
@@ -115,7 +117,8 @@ _INSTEAD = {
     "max": "quantile(epsilon=0.1, q=0.99, candidates=range(100))",
     "min": "quantile(epsilon=0.1, q=0.01, candidates=range(100))",
     "mode": 'most_common(epsilon=0.1, candidates=["Ulm", "York"])',
-    **dict.fromkeys(("count", "size", "value_counts", "len", "shape"), _COUNT),
+    **dict.fromkeys(("size", "len", "shape"), "count(epsilon=0.1)"),
+    "value_counts": _COUNT,
 }
 """A method of other libraries -> what is written here."""
 
@@ -133,7 +136,7 @@ class NoTable:
         if name in _INSTEAD:
             raise UnknownMethod(f"a query has no .{name}: write .{_INSTEAD[name]}")
         if name in _fields(self):
-            raise UnknownMethod(f"a query has no columns at hand: write .select(lambda r: r.{name})")
+            raise UnknownMethod(f'a query has no columns at hand: write .select("{name}")')
         raise UnknownMethod(
             f"a query has no .{name}, and shows no records: {_MEASURE}. help(wp.Query) lists what it has"
         )

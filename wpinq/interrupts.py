@@ -24,17 +24,18 @@ def interruptible(work: Callable[[], T]) -> T:
     """
     handler = signal.getsignal(signal.SIGINT)
     main = threading.current_thread() is threading.main_thread()
-    if not main or not callable(handler) or isinstance(handler, _Noting):  # what is around this one notes it
-        return work()
+    if not main or not callable(handler) or (isinstance(handler, _Noting) and handler.at_work):
+        return work()  # what is around this one notes it
     noting = _Noting(handler)
     output: list[T] = []
-    signal.signal(signal.SIGINT, noting)
     try:
+        signal.signal(signal.SIGINT, noting)
         output.append(work())
     except BaseException:
         if not noting.interrupted:
             raise
     finally:
+        noting.at_work = False  # first: Ctrl-C again may leave it in its place, with nothing around what comes then
         signal.signal(signal.SIGINT, handler)
     if noting.interrupted:  # outside of the handler, so that no other error hangs on to this one
         output.clear()  # nor do its frames hold what came out all the same, which nobody is to see
@@ -48,6 +49,7 @@ class _Noting:
     def __init__(self, handler: Callable[[int, FrameType | None], object]) -> None:
         self._handler = handler
         self.interrupted = False
+        self.at_work = True
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         try:

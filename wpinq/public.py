@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -25,9 +25,10 @@ from wpinq.kernel.ladder import as_float, draw_count
 from wpinq.kernel.listed_keys import draw_listing
 from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.answers import Answers
+from wpinq.measure.compound import Compound, waits_for_keys
 from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.laws import DoubleGeometric
-from wpinq.measure.measurement import Choose, GeometricCount, Measurement, NoisyCount
+from wpinq.measure.measurement import Choose, GeometricCount, Measurement, NoisyCount, check_domain
 from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
 from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights
@@ -90,16 +91,28 @@ def evaluate(
 
 def _weights(plan: Node, data: Mapping[str, Any], engine: str | None, arithmetic: Arithmetic) -> Weights:
     """The output by records in canonical form."""
+    (found,) = _weights_of([plan], data, engine, arithmetic)
+    return found
+
+
+def _weights_of(
+    plans: Sequence[Node], data: Mapping[str, Any], engine: str | None, arithmetic: Arithmetic
+) -> list[Weights]:
+    """The outputs of some plans over the same data, which are read once."""
     chosen = find_engine(engine or ("reference" if arithmetic.name == EXACT.name else DEFAULT_ENGINE))
     datasets = {}
-    for name, declaration in sources([plan]).items():
+    for name, declaration in sources(plans).items():
         if name not in data:
             raise PlanError(f'no data for the source {name!r}: give them by name, {{"{name}": rows}}')
         datasets[name] = _read(data[name], declaration)
     try:
-        return chosen.once(plan, datasets, arithmetic)
+        if len(plans) == 1:
+            return [chosen.once(plans[0], datasets, arithmetic)]
+        with chosen() as held, held.together(plans):
+            return [held.evaluate(plan, datasets, arithmetic) for plan in plans]
     except EvaluationFailed:
-        chosen.check(plan)  # where the plan alone is why, that says so; a session asks it before the debit
+        for plan in plans:
+            chosen.check(plan)  # where the plan alone is why, that says so; a session asks it before the debit
         raise
 
 
@@ -141,12 +154,22 @@ _KEEPS: dict[str, Callable[[Mapping[Value, Fraction]], bool]] = {
 """Whether public weights, which are exact, keep a fact: engines rely on it."""
 
 
-def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engine: str = DEFAULT_ENGINE) -> Answers:
+@overload
+def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engine: str = DEFAULT_ENGINE) -> Answers: ...
+
+
+@overload
+def simulate(measurement: Compound, data: Mapping[str, Any], seed: int, engine: str = DEFAULT_ENGINE) -> Any: ...
+
+
+def simulate(
+    measurement: Measurement | Compound, data: Mapping[str, Any], seed: int, engine: str = DEFAULT_ENGINE
+) -> Any:
     """What a session would answer, drawn with a seed over PUBLIC data, for experiments. Protects nothing.
 
     Parameters
     ----------
-    measurement : Measurement
+    measurement : Measurement or Tabulation
         With a domain, or a listing.
     data : mapping
         As for `evaluate`.
@@ -157,7 +180,7 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
 
     Returns
     -------
-    Answers
+    Answers or Table
         Stamped as simulated.
 
     Raises
@@ -176,11 +199,42 @@ def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engin
     >>> wp.simulate(bits.noisy_count(epsilon=1), {"bits": [True, True, False]}, seed=1).simulated
     True
     """
+    if isinstance(measurement, Compound):
+        asked = measurement.measurements
+        if waits_for_keys(measurement):
+            raise PlanError("simulate needs the groups of a table: by(..., keys=[...])")
+        found = _weights_of([one.plan for one in asked], data, engine, FLOAT)
+        seeds = np.random.default_rng(seed).integers(2**63, size=len(asked)).tolist()
+        drawn = zip(asked, found, seeds, strict=True)
+        return measurement.read([_released(one, WeightedDataset(weights), own) for one, weights, own in drawn])
     if not isinstance(measurement, Measurement):
         raise PlanError("simulate takes a measurement: end the query with .noisy_count(epsilon=..., over=...)")
-    if measurement.domain is None and measurement.listing is None:
+    if waits_for_keys(measurement):
         raise PlanError("simulate needs a measurement with public keys: noisy_count(epsilon, over=...)")
-    weights = WeightedDataset(_weights(measurement.plan, data, engine, FLOAT))
+    return _simulate(measurement, WeightedDataset(_weights(measurement.plan, data, engine, FLOAT)), seed)
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """What stands for a Release where the keys are those that another measurement of the table lists."""
+
+    measurement: Measurement
+    weights: WeightedDataset
+    seed: int
+
+    def at(self, keys: Iterable[object]) -> Answers:
+        """The answers for keys."""
+        domain = check_domain(keys, self.measurement.key_type)
+        return _simulate(replace(self.measurement, domain=domain), self.weights, self.seed)
+
+
+def _released(measurement: Measurement, weights: WeightedDataset, seed: int) -> Answers | _Waiting:
+    waits = waits_for_keys(measurement)
+    return _Waiting(measurement, weights, seed) if waits else _simulate(measurement, weights, seed)
+
+
+def _simulate(measurement: Measurement, weights: WeightedDataset, seed: int) -> Answers:
+    """The answers over a query's output."""
     sink, certificate = measurement.sink, certify(measurement.plan)
     if measurement.listing is not None:
         return _simulate_listing(measurement, weights, seed)

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import pandas
 import pytest
 
 import wpinq as wp
@@ -203,3 +204,40 @@ def test_no_record_makes_an_evaluation_fail() -> None:
         session.protect(source, data, budget=1000)
         for query in queries:
             assert len(session.release(query.noisy_count(1, over=[None]))) == 1
+
+
+COLUMN = pandas.Series([98765.4321, 98765.4321], name="salary")
+HELD = {"Rumpelstilzchen": 98765.4321}
+PEOPLE = wp.source("people", city=str, salary=float, facts=["unit_weights"])
+
+
+@pytest.mark.parametrize(
+    "data", [COLUMN, COLUMN.to_frame(), COLUMN.tolist(), HELD], ids=["series", "frame", "list", "dict"]
+)
+@pytest.mark.parametrize(
+    "mistaken",
+    [
+        lambda data: PEOPLE.noisy_sum(1, data, 0, 10),
+        lambda data: PEOPLE.noisy_average(1, data, 0, 10),
+        lambda data: PEOPLE.noisy_sum(1, lambda p: p.salary, 0, data),
+        lambda data: PEOPLE.select(data),
+        lambda data: PEOPLE.where(data),
+        lambda data: PEOPLE.concat(data),
+        lambda data: wp.source("people", data),
+        lambda data: wp.source("people", salary=data),
+        lambda data: wp.fit_to_budget([PEOPLE.noisy_count(1)], [data]),
+        lambda data: wp.accuracy([data]),
+        lambda data: wp.bill([data]),
+        lambda data: wp.Session().bill([data]),
+        lambda data: wp.Session().release([data]),
+        lambda data: wp.Session().release(PEOPLE.noisy_count(1), label=data),
+        lambda data: wp.Session().protect(data, PEOPLE, budget=1),
+        lambda data: wp.Session().protect(PEOPLE, data),
+    ],
+)
+def test_data_in_the_wrong_place_are_not_shown(mistaken: Callable[[Any], object], data: Any) -> None:
+    """A column of a frame where a function, a type or a measurement belongs: its kind is told, and no more."""
+    with pytest.raises(wp.WpinqError) as refused:
+        mistaken(data)
+    assert "98765" not in str(refused.value)
+    assert "Rumpel" not in str(refused.value)

@@ -5,7 +5,8 @@ The blocks of one page run in order, in one namespace and one working directory:
 - `python`: with `>>>` as doctests (ELLIPSIS is on, for noise), otherwise as plain code that must not raise;
 - `console`: each `$ wpinq ...` runs, and what it prints is compared like a doctest; a last line `exit code N`
   stands for a code other than 0;
-- a block whose info string names a file, such as `wpq degrees.wpq`, is written there.
+- a block whose info string names a file, such as `wpq degrees.wpq`, is written there;
+- a directive, such as `{code-cell}`, is run where the site is built (`test_site.py`).
 
 Nothing can be skipped.
 """
@@ -29,6 +30,7 @@ PAGES = sorted(path for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.m
 NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
 FLAGS = doctest.ELLIPSIS
 LANGUAGES = {"", "python", "console", "sh", "json", "text", "wpq", "toml"}
+DIRECTIVES = {"{code-cell}", "{eval-rst}"}
 
 _FENCE = re.compile(r"^(`{3,})(.*)$")
 _LINK = re.compile(r"(?<!!)\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(([^()\s]+)\)")
@@ -108,6 +110,8 @@ def run_console(block: Block, page: str) -> None:
 def run_page(text: str, page: str) -> None:
     namespace: dict[str, Any] = {"__name__": "__page__"}
     for block in blocks(text):
+        if block.language in DIRECTIVES:
+            continue
         if block.file:
             Path(block.file).write_text(block.code, encoding="utf-8")
         elif block.language == "python":
@@ -134,7 +138,7 @@ def test_nothing_is_skipped(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "+SKIP" not in text
     for block in blocks(text):
-        assert block.language in LANGUAGES, f"line {block.line}: a block in {block.language!r} is not checked"
+        assert block.language in LANGUAGES | DIRECTIVES, f"line {block.line}: {block.language!r} is not checked"
         if ">>> " in block.code:
             assert block.language == "python", f"line {block.line}: Python that is not marked as such is not run"
         if block.code.startswith("$ wpinq"):

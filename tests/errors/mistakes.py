@@ -8,7 +8,7 @@ from __future__ import annotations
 # who makes it, the mistake, what of the message mends it
 MISTAKES: list[tuple[str, str, str]] = [
     # --- pandas: columns by string, methods by habit, len and truth
-    ("pandas", 'people.select("city")', "lambda"),
+    ("pandas", 'people.select("cty")', "city"),
     ("pandas", 'people.where("age > 30")', "lambda"),
     ("pandas", "people.where(lambda p: p.age > 30 and p.age < 60)", "&"),
     ("pandas", "people.where(lambda p: not p.age > 30)", "~"),
@@ -16,14 +16,14 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("pandas", "people.where(lambda p: p.city in ['Ulm', 'York'])", "(x == a) | (x == b)"),
     ("pandas", "people.select(lambda p: 1 if p.age > 30 else 0)", "wp.where"),
     ("pandas", "people['city']", ".select(lambda"),
-    ("pandas", "people.city", ".select(lambda"),
+    ("pandas", "people.city", '.select("city")'),
     ("pandas", "len(people)", "noisy_count"),
     ("pandas", "list(people)", "noisy_count"),
     ("pandas", "people.head()", "noisy_count"),
-    ("pandas", "people.groupby('city')", "group_by"),
-    ("pandas", "people.group_by('city')", "lambda"),
+    ("pandas", "people.groupby('city')", ".agg("),
+    ("pandas", "people.group_by('cty')", "city"),
     ("pandas", "people.merge(people, on='city')", "join"),
-    ("pandas", "people.join(people, on='city')", "lambda"),
+    ("pandas", "people.join(people, on='cty')", "city"),
     ("pandas", "people.select(lambda p: p.cty)", "city"),
     ("pandas", "people.select(lambda p: p['cty'])", "city"),
     ("pandas", "people.select(lambda p: hasattr(p, 'cty'))", "city"),
@@ -52,9 +52,9 @@ MISTAKES: list[tuple[str, str, str]] = [
     # --- polars
     ("polars", "people.filter(pl.col('age') > 30)", "lambda"),
     ("polars", "people.select(pl.col('city'))", "lambda"),
-    ("polars", "people.with_columns(age=1)", "select"),
+    ("polars", "people.with_columns(wp.col('age') + 1)", "with_columns(decade="),
     ("polars", "people.collect()", "release"),
-    ("polars", "people.group_by(lambda p: p.city).agg(lambda g: wp.count(g))", "group_by"),
+    ("polars", "people.group_by(lambda p: p.city).agg(lambda g: wp.count(g))", "agg(rows=wp.count()"),
     # --- declarations
     ("SQL", "wp.source('people', city='str', age='int')", "write str, without quotes"),
     ("SQL", "wp.source('people', city=str, facts='unit_weights')", 'facts=["unit_weights"]'),
@@ -79,7 +79,7 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("pandas", "ages.quantile(epsilon=1, q=90, candidates=range(99))", "0.9"),
     ("pandas", "ages.median(1)", "candidates="),
     ("pandas", "ages.median(1, candidates=[])", "at least one"),
-    ("pandas", "people.noisy_sum(0.1, 'salary', 0, 1e5)", "lambda"),
+    ("pandas", "people.noisy_sum(0.1, 'salry', 0, 1e5)", "salary"),
     ("pandas", "people.noisy_sum(0.1, lambda p: p.salary)", "upper="),
     ("pandas", "people.noisy_sum(0.1, lambda p: p.salary, 100, 0)", "lower"),
     ("pandas", "people.noisy_average(0.1, lambda p: p.city, 0, 1)", ""),

@@ -86,6 +86,37 @@ def test_an_average_of_a_stated_count_is_never_further_off() -> None:
         assert worst >= 0.9 * row.half_width
 
 
+@pytest.mark.parametrize(
+    ("query", "factor"),
+    [
+        (ROWS, 1.0),
+        (ROWS.group_by(lambda r: r.a).select(lambda g: (g.key, 0)), 0.5),
+        (ROWS.shave(0.25).select(lambda p: (p.record.a, p.index)), 0.25),
+        (graphs.paths(EDGES).select(lambda p: (p.a, p.b)), 1.0),  # no counts: what is stated is their weight
+    ],
+)
+def test_an_average_over_things_of_less_weight_is_further_off(query: wp.Query, factor: float) -> None:
+    asked = query.noisy_average(1, lambda r: r[0], lower=-10, upper=30)
+    (row,) = wp.accuracy(asked, count=1000)
+    off = half_width(wp.simulate(asked, DATA, seed=1).scale, 0.975)
+    assert row.half_width == pytest.approx(2 * 40 * off / (1000 * factor), rel=1e-9)
+
+
+def test_of_listed_keys_nothing_is_promised_beforehand() -> None:
+    """Absent keys that noise lists are off by all of their value, whatever the confidence."""
+    (row,) = wp.accuracy(ROWS.select(lambda r: r.a).noisy_listing(1, range(1000), above=5), half_width=2)
+    assert (row.half_width, row.epsilon_for) == (None, None)
+    assert "interval" in row.missing
+
+
+def test_it_is_of_measurements() -> None:
+    for given in (ROWS, [ROWS], {"rows": ROWS}, [7]):
+        with pytest.raises(wp.PlanError, match="measurements"):
+            wp.accuracy(given)  # type: ignore[arg-type]
+        with wp.Session() as session, pytest.raises(wp.WpinqError, match="measurements"):
+            session.affords(given)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("asked", ["common", "median"])
 def test_a_choice_is_as_far_off_as_told_about_as_often(asked: str) -> None:
     """The worst case for the union bound is all candidates at that gap; 3,000 draws, false alarm below 1e-9."""

@@ -125,6 +125,34 @@ def test_what_comes_out_all_the_same_is_not_given() -> None:
     assert "4711" not in "".join(held)
 
 
+def test_what_comes_after_a_handler_that_was_left_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C again, at the very moment at which the handler from before is to come back."""
+    before, given, put = signal.getsignal(signal.SIGINT), [], signal.signal
+
+    def failing(number: int, handler: Any) -> Any:
+        given.append(handler)
+        if len(given) == 2:
+            raise KeyboardInterrupt
+        return put(number, handler)
+
+    def work() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise duckdb.InterruptException("Rumpelstilzchen")  # noqa: B904 - as a database does, context and all
+
+    try:
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(signal, "signal", failing)
+            interruptible(lambda: 7)
+        assert signal.getsignal(signal.SIGINT) is not before
+        with pytest.raises(KeyboardInterrupt) as interrupted:
+            interruptible(work)
+        assert shown(interrupted.value) == "KeyboardInterrupt()"
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_nothing_else_is_changed() -> None:
     handler = signal.getsignal(signal.SIGINT)
     assert interruptible(lambda: 7) == 7

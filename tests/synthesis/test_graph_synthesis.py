@@ -28,6 +28,7 @@ from wpinq.graphs.synthesis import (
 )
 from wpinq.graphs.synthesis.degrees import fit_degrees, graphical, random_graph
 from wpinq.graphs.synthesis.report import report
+from wpinq.graphs.synthesis.structure import graph_structure
 from wpinq.kernel.charge import budget_to_nano, to_nano
 from wpinq.measure.answers import Answers
 from wpinq.synthesis import STEPS_AN_EDGE, CheckpointError, Settings, Update
@@ -306,9 +307,9 @@ def test_a_report_says_what_was_paid_and_nothing_exact_of_the_secret() -> None:
     assert made["simulated"] is True
     assert set(made) == {
         *("format", "version", "method", "bill", "bill_text", "measurements", "simulated", "settings"),
-        *("steps_an_edge", "chains", "best_chain", "noise_level", "r_hat", "graph"),
+        *("steps_an_edge", "chains", "best_chain", "noise_level", "r_hat", "graph", "trust"),
     }
-    assert made["graph"] == pytest.approx(graph_statistics(graph.edges))
+    assert made["graph"] == pytest.approx(graph_statistics(graph.edges) | graph_structure(graph.edges))
     numbers = set()
 
     def gather(value: Any) -> None:

@@ -40,8 +40,9 @@ def test_from_file_to_edge_list_and_report(tmp_path: Path, capsys: pytest.Captur
     assert code == 0
     assert printed.startswith("The bill:\nedges: 4\n  protects one undirected edge, of weight 2\n")
     assert printed.index("The bill") < printed.index("Measured; the graph is closed") < printed.index("triangles:")
-    assert "steps/s" in progress
-    assert "kept, score" in progress
+    assert "chain 0: 100%" in progress
+    assert "chain 1: 100%" in progress
+    assert "score" not in progress, "steps and time only"
     edges = read_edges(out)
     report = json.loads((tmp_path / "graph.txt.json").read_text())
     assert report["bill"] == {"edges": "4"}
@@ -68,7 +69,7 @@ def test_without_a_ledger_it_says_that_nothing_is_recorded(tmp_path: Path, capsy
         (["--epsilon", "1", "--resume", "--chains", "1"], "leave out FILE, --epsilon, --query, --chains"),
         (["--epsilon", "1", "--query", "tags", "--stop-at-noise"], "tags cannot stop at the noise level"),
         (["--epsilon", "1", "--out", "no/such/g.txt"], "cannot write no/such/g.txt"),
-        (["--epsilon", "1", "--out", "g.txt", "--report", "g.txt"], "name one file twice"),
+        (["--epsilon", "1", "--out", "g.txt", "--report", "g.txt"], "write to another"),
         (["--epsilon", "1", "--ledger", "empty.db", "--budget", "1"], "is empty, and no ledger"),
         (["--epsilon", "1e-10"], "at least 1e-9"),
         (["--epsilon", "1", "--share", "tbi=1"], "give a share for each of"),
@@ -117,7 +118,7 @@ def test_the_graph_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFix
     graph = tmp_path / "graph.txt"
     graph.write_bytes(GRAPH.read_bytes())
     assert command("--epsilon", 4, "--out", graph, graph=graph) == 2
-    assert "name one file twice" in capsys.readouterr().err
+    assert "write to another" in capsys.readouterr().err
     assert graph.read_bytes() == GRAPH.read_bytes()
 
 
@@ -128,7 +129,7 @@ def test_without_steps_there_are_150_for_each_edge(tmp_path: Path, capsys: pytes
     steps = 150 * len(read_edges(out))
     assert "Then one chain of 150 steps for each edge of the seed graph, at most 5,000,000." in printed
     assert f"steps of a chain: {steps:,}, 150 an edge" in printed
-    assert f"100% of {steps:,} steps" in progress
+    assert "100%" in progress
     assert json.loads((tmp_path / "g.txt.json").read_text())["settings"]["steps"] == steps
     first = out.read_bytes()
     (tmp_path / "g.txt.run" / "chain-0.npz").unlink()

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from wpinq.columns.flat import column_names, column_types
 from wpinq.columns.merging import merge
+from wpinq.columns.progress_bar import stop_progress_bar
 from wpinq.columns.python_rows import fetch
 from wpinq.errors import SessionError
 from wpinq.expr.types import Type
@@ -111,7 +112,7 @@ def opened() -> Iterator[Any]:
 
     connection = duckdb.connect(":memory:", config=dict(_SETTINGS))
     try:
-        connection.execute("SET enable_progress_bar = false")
+        stop_progress_bar(connection)
         yield connection
     finally:
         connection.close()

@@ -35,12 +35,15 @@ def run(options: argparse.Namespace) -> None:
     program = load_program(options)
     for name, measurement in program.measurements.items():
         print(f"== {name}: {measurement.description}\n")
-        sink = measurement.sink
-        print(explain_plan(measurement.plan, measurement.epsilon, measurement.reading, options.engine, sink))
+        released = measurement.plan, measurement.epsilon, measurement.reading
+        print(explain_plan(*released, options.engine, measurement.sink, measurement.listing))
         print()
-    if program.measurements:
-        print(f"The bill of all, released together:\n{Bill(program.measurements)}")
-        if options.accuracy or (options.half_width, options.count, options.width) != (None, None, None):
+    for name, table in program.tables.items():
+        print(f"== {name}: {table}\n")
+    if program.releases:
+        print(f"The bill of all, released together:\n{Bill(program.releases)}")
+        asked = options.accuracy or (options.half_width, options.count, options.width) != (None, None, None)
+        if asked and program.measurements:
             stated = {"half_width": options.half_width, "count": options.count, "width": options.width}
             print(f"\nHow exact:\n{accuracy(program.measurements, options.confidence, **stated)}")
         return

@@ -27,7 +27,7 @@ from wpinq.measure.bill import Bill
 from wpinq.synthesis.checkpoint import CheckpointError
 from wpinq.synthesis.settings import MOST_STEPS, STEPS_AN_EDGE, Settings
 
-FORMAT, FORMAT_VERSION = "wpinq synthesis measuring", 2
+FORMAT, FORMAT_VERSION = "wpinq synthesis measuring", 3
 """The version rises when methods come to measure something else for the same words: what a ledger holds of the former
 would not replay, and going on would pay anew."""
 _NOTE = "measuring.json"
@@ -120,8 +120,13 @@ def go_on_measuring(folder: Path) -> tuple[FittingOptions, dict[str, Answers]]:
 def _measure(
     measuring: MeasuringOptions, fitting: FittingOptions, folder: Path, paid: set[str], notice: str
 ) -> dict[str, Answers]:
+    method = fitting.find()
+
     def on_bill(bill: Bill) -> None:
         print(f"The bill:\n{bill}\n\n{_plan(fitting.settings)}\n", flush=True)
+        asked = {label.partition(":")[0] for label, _ in bill.listed}
+        for name in () if measuring.split else [name for name in method.shares if name not in asked]:
+            print(f"Not asked: {name}, which no graph of so few nodes has enough of to stand out of the noise.\n")
         if notice:
             tell(notice)
 
@@ -131,7 +136,7 @@ def _measure(
 
     answers = measure_graph(
         EdgeList(measuring.graph, columns=measuring.columns),
-        fitting.find(),
+        method,
         measuring.epsilon,
         node=_NODES[measuring.node],
         split=measuring.split,

@@ -1,4 +1,4 @@
-"""Answers in a file of rows, csv or parquet: the fields of the keys, estimate, low, high, kind."""
+"""Answers or a table in a file of rows, csv or parquet: the fields of the keys, estimate, low, high, kind."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from wpinq.installing import install
 from wpinq.measure.answer_rows import CONFIDENCE, columns
 from wpinq.measure.answers import Answers
 from wpinq.synthesis.checkpoint import CheckpointError, write_atomically
+from wpinq.tables.released_table import Table
 
 
 def output_files(given: Sequence[str], releases: Collection[str]) -> dict[str, Path]:
@@ -46,7 +47,7 @@ def _checked(path: Path) -> Path:
     return path
 
 
-def write_answers(answers: Answers, path: Path) -> None:
+def write_answers(answers: Answers | Table, path: Path) -> None:
     """Write the rows of answers; whoever reads the file finds all of them, or what was there before.
 
     Raises
@@ -60,7 +61,7 @@ def write_answers(answers: Answers, path: Path) -> None:
 
         pyarrow.parquet.write_table(answers.to_arrow(), content)
     else:
-        held = columns(answers, CONFIDENCE)
+        held = answers.to_columns() if isinstance(answers, Table) else columns(answers, CONFIDENCE)
         text = io.StringIO(newline="")
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(held)

@@ -12,9 +12,17 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from wpinq.commands.arguments import add_engine, add_parameters, column_names, is_new, load_program, pairs
+from wpinq.commands.arguments import (
+    add_engine,
+    add_parameters,
+    check_distinct,
+    column_names,
+    is_new,
+    load_program,
+    pairs,
+)
 from wpinq.commands.exits import NotSaved, UsageError, check_stdout, tell, unwritten
 from wpinq.commands.output import output_files, write_answers
 from wpinq.display.table import answers_table
@@ -26,10 +34,11 @@ from wpinq.kernel.charge import budget_to_nano
 from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
+from wpinq.measure.compound import waits_for_keys
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.labels import check_label
-from wpinq.measure.measurement import ListedMeasurement, Measurement
 from wpinq.plan.node import sources
+from wpinq.tables.released_table import Table
 
 _EDGE_OPTIONS: dict[str, dict[str, Any]] = {
     "directed": {"directed": True},
@@ -79,11 +88,11 @@ def run(options: argparse.Namespace) -> None:
     if options.rows < 0:
         raise UsageError("--rows is at least 0, which prints all")
     program = load_program(options)
-    measurements = program.measurements
-    if not measurements:
+    asked = program.releases
+    if not asked:
         raise UsageError("the program releases nothing; end a query with NoisyCount(epsilon, over: ...)")
-    for name, measurement in measurements.items():
-        if measurement.domain is None and measurement.listing is None:
+    for name, one in asked.items():
+        if waits_for_keys(one):
             raise UsageError(f"{name} has no public keys; write NoisyCount(epsilon, over: range(0, 100)) or the like")
     files, budgets = pairs(options.source, "--source"), pairs(options.budget, "--budget")
     edge_lists, versions = pairs(options.edge_list, "--edge-list"), pairs(options.data_version, "--data-version")
@@ -98,7 +107,7 @@ def run(options: argparse.Namespace) -> None:
             if name not in known:
                 what = "account" if given is budgets and name in program.sources else "source"
                 raise UsageError(f"the program has no {what} {name!r}; it has {', '.join(known) or 'none'}")
-    for name, source in Bill(measurements).sources.items():
+    for name, source in Bill(asked).sources.items():
         if name not in files or source.account not in budgets:
             raise UsageError(
                 f"the program uses {name}: give --source {name}=FILE and --budget {source.account}=EPSILON"
@@ -106,11 +115,13 @@ def run(options: argparse.Namespace) -> None:
         budget_to_nano(parse_epsilon(budgets[source.account]))
         data[name] = _data(name, files[name], edge_lists.get(name), columns.get(name))
     program = program.promising({name: given.facts for name, given in data.items() if isinstance(given, EdgeList)})
-    measurements = program.measurements
-    bill = Bill(measurements)
-    for measurement in measurements.values():
+    asked = program.releases
+    bill = Bill(asked)
+    for measurement in bill.measurements:
         find_engine(options.engine).check(measurement.plan)
-    outputs = output_files(options.output, measurements)
+    outputs = output_files(options.output, asked)
+    saved = {} if options.save is None else {name: options.save / f"{name}.json" for name in asked}
+    check_distinct([*saved.values(), *outputs.values()], [options.program, options.ledger, *map(Path, files.values())])
     new = is_new(options.ledger)
     if options.save is not None:
         _prepare_folder(options.save)
@@ -125,7 +136,7 @@ def run(options: argparse.Namespace) -> None:
             budget = budgets[source.account]
             session.protect(program.sources[name], data[name], budget=budget, version=versions.get(name))
         try:
-            answers = session.release({name: _listed(each) for name, each in measurements.items()}, label=label)
+            answers: dict[str, Any] = session.release(asked, label=label)  # all have public keys: it was checked
             remaining = {name: session.remaining(name) for name in bill}
         except (WpinqError, KeyboardInterrupt):
             if spent := _spent(session.debited):
@@ -133,8 +144,10 @@ def run(options: argparse.Namespace) -> None:
             raise
         spent = _spent(session.debited) or "nothing"
     replayed = all(name in versions for name in bill.sources)
-    unwritten_files = _write_files(answers, options.save, outputs)
+    folder = None
     try:
+        unwritten_files = _write_files(answers, saved, outputs)
+        folder = None if unwritten_files else options.save
         if options.json:
             tables = {name: table.to_json() for name, table in answers.items()}
             costs, left = ({name: str(cost) for name, cost in costs.items()} for costs in (bill, remaining))
@@ -142,7 +155,6 @@ def run(options: argparse.Namespace) -> None:
         else:
             _print_answers(answers, remaining, budgets, options.rows)
     except (OSError, KeyboardInterrupt) as error:  # paid for, so they are kept, whatever became of the output
-        folder = None if unwritten_files else options.save
         consequence = f"this run spent {spent}. {_kept(answers, folder, options.ledger, replayed)}"
         if isinstance(error, OSError):
             raise unwritten(error, consequence) from None
@@ -156,15 +168,11 @@ def run(options: argparse.Namespace) -> None:
 _AGAIN = "The same command gives the same answers again, for nothing"
 
 
-def _listed(measurement: Measurement) -> ListedMeasurement:
-    return cast("ListedMeasurement", measurement)  # all have public keys: it was checked
-
-
 def _spent(debited: Mapping[str, Fraction]) -> str:
     return ", ".join(f"{format_epsilon(epsilon)} of {name}" for name, epsilon in debited.items() if epsilon)
 
 
-def _kept(answers: Mapping[str, Answers], folder: Path | None, ledger: Path, replayed: bool) -> str:
+def _kept(answers: Mapping[str, Answers | Table], folder: Path | None, ledger: Path, replayed: bool) -> str:
     """How to have answers that could not be printed: from the folder of `--save`, the ledger, or a folder beside it."""
     if folder is not None:
         return f"The answers are saved in {folder}"
@@ -178,7 +186,7 @@ def _kept(answers: Mapping[str, Answers], folder: Path | None, ledger: Path, rep
             continue
         except OSError:
             break
-        if not _write_files(answers, folder, {}):
+        if not _write_files(answers, {name: folder / f"{name}.json" for name in answers}, {}):
             return f"The answers are saved in {folder}"
         break
     return (
@@ -197,18 +205,20 @@ def _prepare_folder(folder: Path) -> None:
 
 
 def _print_answers(
-    answers: Mapping[str, Answers], remaining: Mapping[str, Fraction], budgets: Mapping[str, str], rows: int
+    answers: Mapping[str, Answers | Table], remaining: Mapping[str, Fraction], budgets: Mapping[str, str], rows: int
 ) -> None:
     for name, table in answers.items():
-        print(answers_table(name, table, rows))
+        print(f"{name}:\n{table.to_text(rows)}" if isinstance(table, Table) else answers_table(name, table, rows))
         print()
     for name, left in remaining.items():
         print(f"Remaining budget of {name}: {format_epsilon(left)} of {budgets[name]}", flush=True)
 
 
-def _write_files(answers: Mapping[str, Answers], folder: Path | None, outputs: Mapping[str, Path]) -> list[str]:
-    """Write answers to the folder of `--save` and the files of `--output`; the files that could not be written."""
-    files = [(table.save, folder / f"{name}.json") for name, table in answers.items() if folder is not None]
+def _write_files(
+    answers: Mapping[str, Answers | Table], saved: Mapping[str, Path], outputs: Mapping[str, Path]
+) -> list[str]:
+    """Write answers to the files of `--save` and of `--output`; the files that could not be written."""
+    files = [(answers[name].save, path) for name, path in saved.items()]
     files += [(partial(write_answers, answers[name]), path) for name, path in outputs.items()]
     unwritten_files = []
     for write, path in files:

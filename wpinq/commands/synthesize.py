@@ -13,21 +13,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wpinq.commands.arguments import column_names, is_new, pairs
+from wpinq.commands.arguments import check_distinct, column_names, is_new, pairs
 from wpinq.commands.exits import Interrupted, NotSaved, UsageError, check_stdout, unwritten
 from wpinq.commands.measuring import MeasuringOptions, go_on_measuring, is_measuring, measure
-from wpinq.commands.progress import ProgressLine
 from wpinq.display.plots import axes_or_new
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import SourceRejected
 from wpinq.graphs.synthesis.degrees import import_igraph
 from wpinq.graphs.synthesis.estimates.threads import import_threadpoolctl
-from wpinq.graphs.synthesis.folder import FittingOptions, holds_run, load_run
+from wpinq.graphs.synthesis.folder import FittingOptions, holds_run, load_run, save_trust
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, method_names
 from wpinq.graphs.synthesis.report import report
+from wpinq.graphs.synthesis.structure import ALL_STATISTICS
+from wpinq.graphs.synthesis.trust import Interval, phrase, warning
 from wpinq.graphs.synthesis.workflow import SyntheticGraph, synthesize, traced_statistics
 from wpinq.ingest.files import format_of
 from wpinq.measure.answers import Answers
+from wpinq.synthesis.progress_bars import ChainBars
 from wpinq.synthesis.schedule import ConstantSchedule, GeometricSchedule, LinearSchedule, Schedule
 from wpinq.synthesis.settings import MOST_STEPS, POWER, STEPS_AN_EDGE, Settings
 
@@ -109,7 +111,8 @@ def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) ->
             outside=fitting.outside,
             statistics=traced_statistics if fitting.trace_statistics else None,
             checkpoints=folder,
-            on_update=None if options.quiet else ProgressLine(fitting.settings.chains),
+            on_update=None if options.quiet else ChainBars(),
+            on_trust=partial(_told, folder),
         )
     except KeyboardInterrupt:
         if not holds_run(folder) and not (is_measuring(folder) and (options.resume or options.data_version)):
@@ -146,11 +149,9 @@ def _check_places(options: argparse.Namespace, report_file: Path) -> None:
     for place in (options.out, report_file):
         if not os.access(place.parent, os.W_OK) or place.is_dir() or (place.exists() and not os.access(place, os.W_OK)):
             raise UsageError(f"cannot write {place}: name a file in a folder that can be written to")
-    places = [
-        place.resolve() for place in (options.out, report_file, options.graph, options.ledger) if place is not None
-    ]
-    if len(set(places)) < len(places):
-        raise UsageError("FILE, --out, --report and --ledger name one file twice: what is written must not replace it")
+    check_distinct(
+        [options.out, report_file], [place for place in (options.graph, options.ledger) if place is not None]
+    )
 
 
 def _gone_on(
@@ -238,14 +239,30 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
             save_plots(graph, options.plots)
     except (OSError, SourceRejected):
         raise NotSaved("the graph could not be written; its run is kept: --resume with another --out") from None
+    print("The synthetic graph; intervals are for the secret one:")
     for name, value in made["graph"].items():
-        print(f"{name.replace('_', ' ')}: {'none' if value is None else f'{value:.6g}'}")
+        words = made["trust"]["statistics"][name]["words"]
+        print(f"{name.replace('_', ' ')}: {'none' if value is None else f'{value:.6g}'} ({words})")
     print(f"steps of a chain: {graph.settings.total_steps:,}, {made['steps_an_edge']:.4g} an edge")
     noise = f", noise alone: {graph.samples.noise:.6g}" if math.isfinite(graph.samples.noise) else ""
     print(f"score: {graph.samples.traces[graph.samples.best].score[-1]:.6g}{noise}")
-    for name, value in made["r_hat"].items():
-        print(f"split R-hat of {name.replace('_', ' ')}: {'none' if value is None else f'{value:.4g}'}")
+    worst = max((value for value in made["r_hat"].values() if value is not None), default=None)
+    if worst is not None:
+        print(f"split R-hat at most {worst:.4g}: of chains that drift or differ, not of how near the secret graph is")
+    if warned := warning(graph.trust):
+        print(warned)
     print(f"Wrote {options.out} and {report_file}", flush=True)
+
+
+def _told(folder: Path, trust: Mapping[str, Interval]) -> None:
+    """What the answers tell, before there is a graph that could be used."""
+    save_trust(folder, trust)
+    print("What the answers tell of the secret graph:")
+    for name in ALL_STATISTICS:
+        print(f"  {name.replace('_', ' ')}: {phrase(trust.get(name))}")
+    if warned := warning(trust):
+        print(warned)
+    print(flush=True)
 
 
 def _beside(path: Path, ending: str) -> Path:

@@ -6,6 +6,8 @@ matplotlib is an optional extra, `pip install 'wpinq[plots]'`, and is imported w
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import lru_cache
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +16,13 @@ from wpinq.errors import AnswersError
 from wpinq.expr.printing import write_value
 from wpinq.expr.types import TupleOf
 from wpinq.installing import install
-from wpinq.measure.answers import Answers
+from wpinq.measure.answers import STAMP, Answers
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import Choose
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-STAMP = "SIMULATED: protects nothing"
 _LONGEST_LABEL = 24
 _MOST_LABELS = 20
 _MOST_CHARACTERS = 60
@@ -122,10 +123,27 @@ def axes_or_new(axes: Any) -> Axes:
             f"plots need matplotlib, and the module {reason.name} is not installed: {install('plots')}"
         ) from None
     if axes is None:
-        return Figure(figsize=(7.0, 4.0), layout="constrained").add_subplot()
+        return Figure(figsize=(7.0, 4.0), layout="constrained").add_subplot(axes_class=_shown_axes())
     if not isinstance(axes, Axes):
         raise AnswersError(f"axes are matplotlib Axes, such as fig.add_subplot() gives, not a {type(axes).__name__}")
     return axes
+
+
+@lru_cache(maxsize=1)
+def _shown_axes() -> type[Axes]:
+    from matplotlib.axes import Axes
+
+    class ShownAxes(Axes):
+        """Axes that a notebook shows where a cell ends with them, as pyplot's would be."""
+
+        def _repr_png_(self) -> bytes:
+            written = BytesIO()
+            figure = self.get_figure(root=True)
+            assert figure is not None
+            figure.savefig(written, format="png", dpi=110)
+            return written.getvalue()
+
+    return ShownAxes
 
 
 def provenance(axes: Axes, answers: Answers | None) -> None:
@@ -137,12 +155,10 @@ def provenance(axes: Axes, answers: Answers | None) -> None:
     measurement = answers.measurement
     axes.set_title(f"{measurement.sink.name}({format_epsilon(answers.epsilon)})")
     if answers.simulated:
-        from matplotlib.patheffects import withStroke
-
-        # inside of the plot: a title can be cropped or replaced
+        # inside of the plot, for a title can be cropped or replaced, and so faint that the data are seen through it
         axes.text(
-            0.5, 0.5, STAMP, transform=axes.transAxes, color="tab:red", alpha=0.6, fontsize=18, rotation=15,
-            ha="center", va="center", zorder=10, path_effects=[withStroke(linewidth=2, foreground="white")],
+            0.5, 0.5, STAMP, transform=axes.transAxes, color="tab:red", alpha=0.28, fontsize=22, rotation=15,
+            ha="center", va="center", zorder=10,
         )  # fmt: skip
 
 

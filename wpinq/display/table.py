@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from wpinq.display.plots import STAMP
 from wpinq.expr.printing import write_value
 from wpinq.measure.answer_rows import CONFIDENCE, Row
-from wpinq.measure.answers import Answers
+from wpinq.measure.answers import STAMP, Answers
 
 
 def answers_table(name: str, answers: Answers, rows: int = 20) -> str:

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from wpinq.errors import ExpressionError
 from wpinq.expr.definition import Attributes, Mistyped, list_type, primitive_named, typed
+from wpinq.expr.near_names import nearest
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda
 from wpinq.expr.printing import show
 from wpinq.expr.types import (
@@ -177,15 +178,18 @@ def field(value: Expr, index: int) -> Expr:
 
 
 def field_named(value: Expr, name: str) -> Expr:
-    """The field of this name; the error lists the fields there are."""
+    """The field of this name; the error lists the fields there are, and says which may be meant."""
     if not isinstance(value.type, TupleOf):
         raise ExpressionError(
             f"`{show(value)}` is of type {value.type}, which has no field {name!r}: its functions are those of wp, "
             "such as wp.lower(text) and wp.cast(value, str)"
         )
     if name not in value.type.names:
-        there = ", ".join(n for n in value.type.names if n is not None) or "only unnamed fields: use [0], [1], …"
-        raise ExpressionError(f"`{show(value)}` has no field {name!r}; it has {there}")
+        named = [n for n in value.type.names if n is not None]
+        there = ", ".join(named) or "only unnamed fields: use [0], [1], …"
+        near = nearest(name, named)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ExpressionError(f"`{show(value)}` has no field {name!r}; it has {there}{hint}")
     return field(value, value.type.names.index(name))
 
 

@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, Protocol
 from wpinq.errors import ExpressionError
 from wpinq.expr import build
 from wpinq.expr.catalogue import FUNCTIONS, Function, apply
+from wpinq.expr.column import Column, applied
 from wpinq.expr.definition import Meaning, TypingRule, WorkRule, define
 from wpinq.expr.nodes import Expr
 from wpinq.expr.trace import Symbol, UserFunction, lift, trace
@@ -115,6 +116,8 @@ def _symbolic(declared: Callable[P, Any], name: str, takes_function: bool, varia
         except TypeError as reason:
             raise TypeError(f"{name}() {reason}") from None
         values = [*bound.args, *bound.kwargs.values()]
+        if any(isinstance(value, Column) for value in values):
+            return applied(symbolic, *values)
         if takes_function and len(values) == 2 and (not variadic or _is_function(values[1])):
             return Symbol(apply(name, *_over_elements(name, *values)))
         return Symbol(apply(name, *map(lift, values)))

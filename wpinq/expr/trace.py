@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
@@ -23,6 +23,9 @@ from wpinq.expr.types import STR, TYPE_DEPTH_LIMIT, TupleOf, Type
 
 UserFunction = Callable[..., Any]
 """A lambda of a query as its writer gives it: called once, with symbols."""
+
+RecordFunction = UserFunction | str | Sequence[UserFunction | str]
+"""What stands for a function of a record: a lambda, the name of a column, or several of these for a record of them."""
 
 _level: ContextVar[int] = ContextVar("level", default=0)
 
@@ -68,7 +71,7 @@ def _reflected(name: str) -> Callable[[object, object], Symbol]:
     return lambda self, other: Symbol(catalogue.apply(name, lift(other), lift(self)))
 
 
-_OPERATORS = {
+OPERATORS = {
     "neg": "negate",
     "invert": "not",
     "eq": "equal",
@@ -78,7 +81,7 @@ _OPERATORS = {
     "le": "less_equal",
     "ge": "greater_equal",
 }
-_REFLECTED_TOO = {
+REFLECTED_TOO = {
     "add": "add",
     "sub": "subtract",
     "mul": "multiply",
@@ -90,12 +93,12 @@ _REFLECTED_TOO = {
 }
 """Python's name for an operator -> ours."""
 
-for _python, _name in (_OPERATORS | _REFLECTED_TOO).items():
+for _python, _name in (OPERATORS | REFLECTED_TOO).items():
     setattr(Symbol, f"__{_python}__", _operator(_name))
-for _python, _name in _REFLECTED_TOO.items():
+for _python, _name in REFLECTED_TOO.items():
     setattr(Symbol, f"__r{_python}__", _reflected(_name))
 
-_REFUSED = {
+REFUSED = {
     "setattr delattr setitem": ("cannot be changed", "build a record with wp.record(...)"),
     "call": ("is not a function", "the functions of a query are those of wp, such as wp.lower(text)"),
     "bool": (
@@ -135,7 +138,7 @@ def _refusal(what: str, fix: str) -> Callable[..., NoReturn]:
     return refuse
 
 
-for _names, _said in _REFUSED.items():
+for _names, _said in REFUSED.items():
     for _python in _names.split():
         setattr(Symbol, f"__{_python}__", _refusal(*_said))
 
@@ -187,10 +190,47 @@ def _lift_parts(value: tuple[Any, ...] | list[Any] | dict[Any, Any], depth: int,
     return build.record(tuple(value), tuple(_lift(item, depth + 1, lifted) for item in value.values()))
 
 
-def trace(function: UserFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
+def described(value: object) -> str:
+    """What was written in place of a function: a name or a number as it is, else its kind, for it may be data."""
+    return reprlib.repr(value) if isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
+
+
+def as_function(given: object) -> UserFunction:
+    """What stands for a function of a record: itself, the name of a column, or several, for a record of these.
+
+    Raises
+    ------
+    ExpressionError
+        When it is none of these.
+    """
+    if isinstance(given, str):
+        if not given.isidentifier():
+            raise ExpressionError(
+                f"{reprlib.repr(given)} names no column: what is more than a name is written `lambda r: r.age > 30`, "
+                'or `wp.col("age") > 30`'
+            )
+        return lambda record: _column(record, given)
+    if isinstance(given, (list, tuple)) and given and all(isinstance(part, str) or callable(part) for part in given):
+        parts = [as_function(part) for part in given]
+        names = tuple(part if isinstance(part, str) else getattr(part, "column_name", None) for part in given)
+        return lambda record: Symbol(build.record(names, tuple(lift(part(record)) for part in parts)))
+    if callable(given):  # a Column compares with whatever it is looked at beside: a function does not
+        return (lambda record: given(record)) if hasattr(given, "column_name") else given
+    raise ExpressionError(
+        'expected a function of a record, such as `lambda e: e.src`, or the name of a column, such as "src", '
+        f"not {described(given)}"
+    )
+
+
+def _column(record: Symbol, name: str) -> Symbol:
+    return Symbol(build.field_named(expr_of(record), name))
+
+
+def trace(function: RecordFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
     """Call a lambda once with symbols of these types; the Lambda node of what it returns.
 
-    A lambda of several parameters over one record takes the record's fields, in order.
+    A lambda of several parameters over one record takes the record's fields, in order. The name of a column stands for
+    the function that gives it.
 
     Raises
     ------
@@ -205,11 +245,7 @@ def trace(function: UserFunction | Lambda, types: tuple[Type, ...]) -> Lambda:
     """
     if isinstance(function, Lambda):
         return function
-    if not callable(function):
-        known = isinstance(function, (str, int, float))
-        such = f"lambda r: r.{function}" if isinstance(function, str) and function.isidentifier() else "lambda e: e.src"
-        what = reprlib.repr(function) if known else f"a {type(function).__name__}"
-        raise ExpressionError(f"expected a function of a record, such as `{such}`, not {what}")
+    function = as_function(function)
     warn_about(function)
     names = _parameter_names(function)
     level = _level.get()

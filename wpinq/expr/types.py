@@ -224,8 +224,10 @@ def type_from_annotation(annotation: object) -> Type:
     quoted = annotation if isinstance(annotation, str) and annotation in ("int", "float", "bool", "str") else None
     if quoted is not None:
         raise ExpressionError(f"{annotation!r} is not a record type: write {quoted}, without quotes")
+    declares = origin is not None or isinstance(annotation, (type, Type))
+    what = repr(annotation) if declares else f"a {type(annotation).__name__}"  # whose repr may hold data
     raise ExpressionError(
-        f"{annotation!r} is not a record type: use int, float, bool, str, datetime.date, datetime.datetime, "
+        f"{what} is not a record type: use int, float, bool, str, datetime.date, datetime.datetime, "
         "datetime.time, datetime.timedelta, wp.decimal(2), wp.category('a', 'b'), list[T], tuple[T, U], "
         'T | None, or a mapping {"field": T}'
     )

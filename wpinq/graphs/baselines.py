@@ -63,10 +63,10 @@ def sala_joint_degrees(edges: Any, epsilon: float, max_degree: int, seed: int) -
     Notes
     -----
     Costs no privacy because the graph is public. That the mechanism is ε-differentially private is shown by
-    Σ |change of count(i, j)| / (4·max(i, j)) <= 1 when one edge {a, b} comes or goes. Let p and q be the degrees
+    `Σ |change of count(i, j)| / (4·max(i, j)) <= 1` when one edge {a, b} comes or goes. Let p and q be the degrees
     of a and b with the edge. The edge itself changes count(p, q) by 1. Each of the p − 1 other edges of a, to a
     node of degree k, moves from the pair of (p − 1, k) to that of (p, k), and changes either by 1. So the sum of
-    |change| / max(i, j) is at most
+    `|change| / max(i, j)` is at most::
 
         1/max(p, q) + (p − 1)·(1/(p − 1) + 1/p) + (q − 1)·(1/(q − 1) + 1/q)
         <= 1/max(p, q) + (2 − 1/p) + (2 − 1/q) = 4 − 1/min(p, q) < 4

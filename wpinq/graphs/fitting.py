@@ -25,7 +25,7 @@ def fit_degree_sequence(sequence: Any, ccdf: Any, sequence_scale: float = 1.0, c
     """The degree sequence that agrees best with a noisy degree sequence and a noisy CCDF together.
 
     Minimises, over all staircases from (0, m) to (n, 0) that step right or down only, with v the n released values
-    of the sequence and h the m released values of the CCDF,
+    of the sequence and h the m released values of the CCDF::
 
         Σ_{x < n} |v[x] − d[x]| / sequence_scale  +  Σ_{y < m} |h[y] − c[y]| / ccdf_scale
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from wpinq.errors import PlanError
 from wpinq.histograms.composite import Kronecker, Stacked
@@ -18,6 +19,7 @@ from wpinq.histograms.strategies.optimised import optimise
 from wpinq.histograms.strategies.product import Product
 from wpinq.histograms.strategies.wavelet import Wavelet
 from wpinq.histograms.workload import Matrix, Workload, as_workload, check_domain_size
+from wpinq.markup import block, share_bar, table, title
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.query import Query
 
@@ -70,6 +72,18 @@ class Ranking:
         least = self.choices[0].error
         lines = [f"{c.error / least:8.2f} × the least   {c.strategy!r}: {c.reason}" for c in self.choices]
         return "\n".join([f"expected squared error, {self.basis}:", *lines])
+
+    def __repr__(self) -> str:
+        return f"<Ranking of {len(self.choices)}, the best {self.best!r}>"
+
+    def _repr_html_(self) -> str:
+        least, most = self.choices[0].error, self.choices[-1].error
+        rows: list[list[str | Element]] = [
+            [repr(c.strategy), f"{c.error / least:.2f} ×", share_bar(c.error / most, ""), f"{c.mean:.4g}", c.reason]
+            for c in self.choices
+        ]
+        names = ["strategy", "of the least", "", "a query", "made of"]
+        return block(title("Expected squared error", self.basis), table(names, rows, numbers={1, 3}))
 
 
 def choose(

@@ -29,7 +29,7 @@ _PIECE = 100_000
 
 
 @dataclass(slots=True)
-class _Table:
+class _OfferedTable:
     """A table with the columns of a layout, in its order.
 
     Attributes
@@ -102,7 +102,7 @@ def table_scan(connection: Any, data: Any, library: str, type_: Type, stack: con
     return columns_scan(connection, ((piece, {}) for piece in pieces), type_, table.what, table.notes)
 
 
-def _native(connection: Any, table: _Table, layout: Layout, stack: contextlib.ExitStack) -> Scan:
+def _native(connection: Any, table: _OfferedTable, layout: Layout, stack: contextlib.ExitStack) -> Scan:
     connection.register(_OFFERED, table.offered() if callable(table.offered) else table.offered)
     stack.callback(_unregister, connection)
     names = [f"g{i}" for i in range(len(layout.types))]
@@ -143,7 +143,7 @@ def _unsupported(data: object) -> SourceRejected:
     )
 
 
-def _numpy(data: Any, layout: Layout) -> _Table:
+def _numpy(data: Any, layout: Layout) -> _OfferedTable:
     import numpy
 
     what = "the array"
@@ -167,7 +167,7 @@ def _numpy(data: Any, layout: Layout) -> _Table:
     plain = all(is_plain(array) and not (array.dtype.kind == "f" and numpy.isnan(array).any()) for array in arrays)
     offered = {f"g{i}": array for i, array in enumerate(arrays)} if plain else None
     notes = [f" (dtype {dtype_name(array.dtype)})" for array in arrays]
-    return _Table(what, offered, lambda i: _values(arrays[i]), notes)
+    return _OfferedTable(what, offered, lambda i: _values(arrays[i]), notes)
 
 
 def _values(array: Any) -> list[Any]:
@@ -175,7 +175,7 @@ def _values(array: Any) -> list[Any]:
     return list(array.tolist() if array.dtype.kind in PLAIN_KINDS + "O" else array)
 
 
-def _pandas(data: Any, layout: Layout) -> _Table:
+def _pandas(data: Any, layout: Layout) -> _OfferedTable:
     import numpy
     import pandas
 
@@ -197,7 +197,7 @@ def _pandas(data: Any, layout: Layout) -> _Table:
         return list(map(duration_of, values)) if spans else values
 
     floats = [plain and column.dtype.kind == "f" for column, plain in zip(series, own, strict=True)]
-    return _Table(what, _pandas_offered(series, own), lists, notes, floats)
+    return _OfferedTable(what, _pandas_offered(series, own), lists, notes, floats)
 
 
 def _pandas_offered(series: Sequence[Any], own: Sequence[bool]) -> Any:
@@ -222,7 +222,7 @@ def _names(columns: Sequence[Any]) -> list[str]:
     return [f"g{i}" for i in range(len(columns))]
 
 
-def _polars(data: Any, layout: Layout) -> _Table:
+def _polars(data: Any, layout: Layout) -> _OfferedTable:
     import polars
 
     what = "the data frame"
@@ -239,10 +239,10 @@ def _polars(data: Any, layout: Layout) -> _Table:
         moments = series.dtype in (polars.Duration, polars.Datetime)  # whose lists round
         return list(series.to_numpy()) if moments else series.to_list()
 
-    return _Table(what, None if rounded else _Stream(frame), lists)
+    return _OfferedTable(what, None if rounded else _Stream(frame), lists)
 
 
-def _pyarrow(data: Any, layout: Layout) -> _Table:
+def _pyarrow(data: Any, layout: Layout) -> _OfferedTable:
     import pyarrow
 
     what, once = "the table", isinstance(data, pyarrow.RecordBatchReader)
@@ -264,7 +264,7 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
                 yield chosen
 
         offered = None if rounded else pyarrow.RecordBatchReader.from_batches(schema, batches())
-        return _Table(what, offered, once=True, small=False)
+        return _OfferedTable(what, offered, once=True, small=False)
     table, sound = pyarrow.Table.from_arrays([data.column(place) for place in places], schema=schema), False
     try:
         table.validate(full=True)
@@ -280,10 +280,10 @@ def _pyarrow(data: Any, layout: Layout) -> _Table:
             return list(map(duration_of, column.to_pylist()))
         return list(column.to_numpy()) if pyarrow.types.is_duration(column.type) else column.to_pylist()
 
-    return _Table(what, None if rounded else _Stream(table), lists)
+    return _OfferedTable(what, None if rounded else _Stream(table), lists)
 
 
-def _duckdb(data: Any, layout: Layout) -> _Table:
+def _duckdb(data: Any, layout: Layout) -> _OfferedTable:
     import duckdb
 
     if not isinstance(data, duckdb.DuckDBPyRelation):
@@ -296,7 +296,7 @@ def _duckdb(data: Any, layout: Layout) -> _Table:
     try:
         import pyarrow
     except ImportError:  # then there is a stream, which is computed again for each look at its schema
-        return _Table(what, _Stream(picked), small=False)
+        return _OfferedTable(what, _Stream(picked), small=False)
 
     reading: list[Any] = []
     first: list[Any] = []
@@ -318,7 +318,7 @@ def _duckdb(data: Any, layout: Layout) -> _Table:
     def looked_at() -> Any:
         return pyarrow.Table.from_batches(first) if first else None
 
-    return _Table(what, rows, once=True, again=rows, small=False, first=looked_at)
+    return _OfferedTable(what, rows, once=True, again=rows, small=False, first=looked_at)
 
 
 def _check_free(relation: Any) -> None:
@@ -340,7 +340,7 @@ def _check_free(relation: Any) -> None:
         )
 
 
-_READERS: dict[str, Callable[[Any, Layout], _Table]] = {
+_READERS: dict[str, Callable[[Any, Layout], _OfferedTable]] = {
     "numpy": _numpy,
     "pandas": _pandas,
     "polars": _polars,

@@ -18,11 +18,11 @@ from wpinq.ingest.one_shot import begin, check_unread
 from wpinq.ingest.promises import largest_float, norm
 from wpinq.ingest.rejection import Faults, Tally
 from wpinq.ingest.scan import STAGED, Scan, in_order, listed
-from wpinq.ingest.typed_columns import Column, Layout, by_name, unwrap
+from wpinq.ingest.typed_columns import ColumnValues, Layout, by_name, unwrap
 
 _PIECE = 100_000
 
-_Piece = tuple[Sequence[Column], Faults]
+_Piece = tuple[Sequence[ColumnValues], Faults]
 """Some rows, as columns, and what is unfit in them."""
 
 
@@ -38,7 +38,7 @@ def mapping_scan(connection: Any, mapping: Mapping[Any, object], type_: Type, un
     items = iter(mapping.items())
     what, found, total = "the mapping of records to weights", Tally(), Fraction(0)
 
-    def pieces() -> Iterator[tuple[Sequence[Column], Faults, list[float]]]:
+    def pieces() -> Iterator[tuple[Sequence[ColumnValues], Faults, list[float]]]:
         nonlocal total
         while piece := list(itertools.islice(items, _PIECE)):
             ((columns, faults),) = _columns((record for record, _ in piece), type_, len(piece))
@@ -58,7 +58,7 @@ def mapping_scan(connection: Any, mapping: Mapping[Any, object], type_: Type, un
 
 def columns_scan(
     connection: Any,
-    pieces: Iterable[tuple[Sequence[Column], Faults]],
+    pieces: Iterable[tuple[Sequence[ColumnValues], Faults]],
     type_: Type,
     what: str,
     notes: Sequence[str] = (),
@@ -70,7 +70,7 @@ def columns_scan(
 
 def _staged(
     connection: Any,
-    pieces: Iterable[tuple[Sequence[Column], Faults, Sequence[float] | None]],
+    pieces: Iterable[tuple[Sequence[ColumnValues], Faults, Sequence[float] | None]],
     type_: Type,
     what: str,
     found: Tally,

@@ -17,7 +17,7 @@ from wpinq.expr.types import BOOL, FLOAT, INT, INT_MAX, INT_MIN, STR, ListOf, Tu
 from wpinq.expr.values import UnfitValue, Value, normalize
 from wpinq.ingest.rejection import Faults
 
-Column = Sequence[Any]
+ColumnValues = Sequence[Any]
 """Python values."""
 
 _PYTHON_TYPES: dict[Type, type] = {BOOL: bool, INT: int, FLOAT: float, STR: str}
@@ -69,7 +69,7 @@ class Layout:
             raise SourceRejected(f"{what} has several columns named {', '.join(map(repr, doubled))}: keep one")
         return [list(available).index(name) for name in self.names]
 
-    def records(self, columns: Sequence[Column], faults: Faults, notes: Sequence[str] = ()) -> list[Value]:
+    def records(self, columns: Sequence[ColumnValues], faults: Faults, notes: Sequence[str] = ()) -> list[Value]:
         """The records that the columns hold side by side; what is unfit is added to `faults`."""
         typed = [
             normalize_column(column, type_, faults, self.label(i) + (notes[i] if notes else ""))
@@ -78,7 +78,7 @@ class Layout:
         return typed[0] if self.bare else list(zip(*typed, strict=True))
 
 
-def normalize_column(column: Column, type_: Type, faults: Faults, label: str) -> list[Value]:
+def normalize_column(column: ColumnValues, type_: Type, faults: Faults, label: str) -> list[Value]:
     """The values of a column in canonical form. An unfit one is added to `faults` and stands as None."""
     proven = _proven_list(column, type_)
     if proven is not None:

@@ -6,14 +6,13 @@ are looked at, and never given back. Once it stands, whatever goes wrong is one 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Concatenate, NoReturn, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -34,6 +33,7 @@ from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
+from wpinq.measure.compound import Compound, Together, flattened, regrouped
 from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.key_domains import ranges
@@ -41,11 +41,13 @@ from wpinq.measure.labels import check_label
 from wpinq.measure.listing import Listing
 from wpinq.measure.measurement import Choose, ListedMeasurement, Measurement, check_text
 from wpinq.measure.statement import Balance, Event
+from wpinq.measure.statement_page import statement_html
 from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.arithmetic import FLOAT, Weights
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Node, Planned, sources
 from wpinq.plan.operators.source import Source
+from wpinq.progress import OnStep, StepDisplay
 
 FAILED = "the evaluation failed after the debit; the budget stays spent, and nothing of the reason can be shown"
 _CHOICE = b"choice"
@@ -73,6 +75,8 @@ class Session:
         Of DuckDB; as many as the machine has unless given.
     on_step : callable, optional
         Told the name of each operator before it runs, for progress displays; never a count or a size.
+    progress : bool
+        Whether to show these names and the time on a progress bar. Times depend on the data: for the curator's eyes.
 
     Examples
     --------
@@ -94,12 +98,13 @@ class Session:
         engine: str = DEFAULT_ENGINE,
         memory_limit: str | None = None,
         threads: int | None = None,
-        on_step: Callable[[str], None] | None = None,
+        on_step: OnStep | None = None,
+        progress: bool = False,
     ) -> None:
         self._engine = find_engine(engine)(memory_limit, threads)
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self._owns_ledger = not isinstance(ledger, Ledger)
-        self._on_step = None if on_step is None else _harmless(on_step)
+        self._steps = StepDisplay(on_step, progress)
         self._protected: dict[str, Protected] = {}
         self._origins = Origins()
         self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
@@ -304,6 +309,9 @@ class Session:
         self._check_open()
         return self._ledger.events()
 
+    def _repr_html_(self) -> str:
+        return "<div>a closed session</div>" if self._closed else statement_html(self.accounts(), self.history())
+
     @property
     def debited(self) -> dict[str, Fraction]:
         """What this session itself has debited from each account, also where a release then failed."""
@@ -346,18 +354,15 @@ class Session:
         self, measurements: Iterable[Measurement], *, fresh: bool = ..., label: str | None = ...
     ) -> list[Answers | Release]: ...
 
-    def release(
-        self,
-        measurements: Measurement | Iterable[Measurement] | Mapping[str, Measurement],
-        *,
-        fresh: bool = False,
-        label: str | None = None,
-    ) -> Answers | Release | Sequence[Answers | Release] | Mapping[str, Answers | Release]:
+    @overload
+    def release(self, measurements: Together, *, fresh: bool = ..., label: str | None = ...) -> Any: ...
+
+    def release(self, measurements: Together, *, fresh: bool = False, label: str | None = None) -> Any:
         """Debit the ledger, evaluate, and answer; several measurements together are one atomic debit.
 
         Parameters
         ----------
-        measurements : Measurement, or several in a list or by name in a dict
+        measurements : Measurement or Tabulation, or several in a list or by name in a dict
             What to release.
         fresh : bool
             Whether to draw new noise, at full cost, where the same measurement was released before.
@@ -370,6 +375,7 @@ class Session:
         -------
         Answers or Release, a list of them, or a dict
             Answers for a measurement with a domain; otherwise a Release, which answers for keys as they are asked.
+            For a Tabulation a Table, or an OpenTable where it neither has keys nor lists them.
             Several come as they were given, in a list or under their names.
 
         Raises
@@ -385,9 +391,9 @@ class Session:
         the data: those are answered from there, key by key, at no cost.
         """
         self._check_open()
-        written = check_label(label)
+        written, asked = check_label(label), _batch(measurements)
         protected = dict(self._protected)  # one state of things for the whole batch, whatever other threads protect
-        prepared = [prepare(measurement, protected, fresh) for measurement in _batch(measurements)]
+        prepared = [prepare(measurement, protected, fresh) for measurement in flattened(asked)]
         orders = [order.as_paid(self._ledger.paid) for order in prepared]
         if not orders:
             raise SessionError("nothing to release: give one measurement or several")
@@ -396,15 +402,17 @@ class Session:
         self._check_engine(orders)
         new = set(self._debit(orders, written))  # of which there can be no answers yet
         released = []
-        with self._engine.together([o.measurement.plan for o in orders if o.digest in new and o.looks_at_once]):
-            for order in orders:
-                released.append(self._release(order, order.digest in new))
-                new.discard(order.digest)
-        if isinstance(measurements, Mapping):
-            return dict(zip(measurements, released, strict=True))
-        return released[0] if isinstance(measurements, Measurement) else released
+        try:
+            together = [o.measurement.plan for o in orders if o.digest in new and o.looks_at_once]
+            with self._engine.together(together):
+                for order in orders:
+                    released.append(self._release(order, order.digest in new))
+                    new.discard(order.digest)
+        finally:
+            self._steps.done()
+        return regrouped(measurements, asked, released)
 
-    def bill(self, measurements: Measurement | Iterable[Measurement] | Mapping[str, Measurement]) -> Bill:
+    def bill(self, measurements: Together) -> Bill:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
         named = measurements if isinstance(measurements, Mapping) else _batch(measurements)
         return Bill(named, {name: held.unit for name, held in self._protected.items()})
@@ -524,13 +532,13 @@ class Session:
         if sink.quantile is None:
             return chosen(order, sink.scores(self._weights(order, held, domain), domain))
         # A quantile asks how much weight there is on either side of a candidate, at whatever records.
-        sides = self._engine.sides(order.measurement.plan, _data(held), domain, self._on_step)
+        sides = self._engine.sides(order.measurement.plan, _data(held), domain, self._steps.told)
         return chosen(order, sink.scores_of_sides(sides))
 
     def _weights(
         self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None, within: WantedRanges = ()
     ) -> Weights:
-        return self._engine.evaluate(order.measurement.plan, _data(held), FLOAT, self._on_step, keys, within)
+        return self._engine.evaluate(order.measurement.plan, _data(held), FLOAT, self._steps.told, keys, within)
 
     def _guarded(
         self,
@@ -558,8 +566,8 @@ class Session:
             )
 
 
-def _batch(measurements: Measurement | Iterable[Measurement] | Mapping[str, Measurement]) -> list[Measurement]:
-    if isinstance(measurements, Measurement):
+def _batch(measurements: Together) -> list[Measurement | Compound]:
+    if isinstance(measurements, (Measurement, Compound)):
         return [measurements]
     if isinstance(measurements, Planned) or not isinstance(measurements, Iterable):
         raise SessionError(NOT_MEASURED)
@@ -568,13 +576,3 @@ def _batch(measurements: Measurement | Iterable[Measurement] | Mapping[str, Meas
 
 def _data(held: Sequence[Protected]) -> dict[str, Data]:
     return {protected.source.source: protected.weights for protected in held}
-
-
-def _harmless(on_step: Callable[[str], None]) -> Callable[[str], None]:
-    """Progress whose own trouble, such as a closed display, cannot cost a release that was paid for."""
-
-    def announce(step: str) -> None:
-        with contextlib.suppress(Exception):
-            on_step(step)
-
-    return announce

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -16,11 +16,13 @@ from wpinq.language.lambdas import Lambdas, TextFunction
 from wpinq.language.public_values import Values
 from wpinq.language.sinks import SINKS
 from wpinq.language.syntax import Access, ArrowFunction, Invocation, Name, Syntax
+from wpinq.language.table_text import AGG, BY, functions_of, read_grouping, read_tabulation
 from wpinq.language.text import LIMITS, TABLES_LIMIT, TEXT_LIMIT, Text, shorten, size, suggest
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import REGISTRY
 from wpinq.query import Query
+from wpinq.tables.tabulation import Grouping, Tabulation
 
 OPERATOR_LIMIT = 5_000
 """The most operators of a program."""
@@ -28,24 +30,31 @@ OPERATOR_LIMIT = 5_000
 RELEASE_LIMIT = 200
 """The most releases of a program."""
 
+CHOICE_LIMIT = 2_000
+"""The most groups of tables in which choices are made, beyond the first of each: every one is a release by itself."""
+
 INFERENCE_LIMIT = 50
 """The most releases without keys: each looks for a public domain through its whole plan."""
 
 READ_AS = "ReadAs"
 
 
+ProgramValue = Query | Measurement | Tabulation
+"""What a program gives a name to."""
+
+
 class Chains:
     """Builds queries and measurements. `bound` says what each name means so far."""
 
-    def __init__(self, text: Text, values: Values, lambdas: Lambdas, bound: Mapping[str, Query | Measurement]) -> None:
+    def __init__(self, text: Text, values: Values, lambdas: Lambdas, bound: Mapping[str, ProgramValue]) -> None:
         self.text = text
         self.values = values
         self.lambdas = lambdas
         self.bound = bound
-        self.operators = self.releases = self.inferences = self.written = self.tables = 0
+        self.operators = self.releases = self.choices = self.inferences = self.written = self.tables = 0
 
-    def value(self, node: Syntax, depth: int = 0) -> Query | Measurement:
-        """The query or measurement of a chain: a name, and operators called on it."""
+    def value(self, node: Syntax, depth: int = 0) -> ProgramValue:
+        """The query, measurement or table of a chain: a name, and operators called on it."""
         steps: list[Invocation] = []
         while isinstance(node, Invocation) and node.subject is not None:
             steps.append(node)
@@ -63,26 +72,34 @@ class Chains:
                 f"{suggest(node.name, self.bound)}",
                 node.position,
             )
-        value = self.bound[node.name]
+        value: ProgramValue | Grouping = self.bound[node.name]
         for step in reversed(steps):
-            if isinstance(value, Measurement):
+            if isinstance(value, (Measurement, Tabulation)):
                 raise self.text.error(
                     "nothing can follow a release; call it on the query, under a name of its own", step.position
                 )
             value = self._step(value, step, depth)
+        if isinstance(value, Grouping):
+            raise self.text.error("groups are asked for aggregates: .Agg(1, rows: Count())", steps[0].position)
         return value
 
     def _query(self, node: Syntax, depth: int) -> Query:
         value = self.value(node, depth)
-        if isinstance(value, Measurement):
+        if not isinstance(value, Query):
             raise self.text.error("this is a release; a query is needed", node.position)
         return value
 
-    def _step(self, query: Query, step: Invocation, depth: int) -> Query | Measurement:
+    def _step(self, query: Query | Grouping, step: Invocation, depth: int) -> ProgramValue | Grouping:
         self.operators += 1
         if self.operators > OPERATOR_LIMIT:
             raise self.text.error(f"a program has at most {OPERATOR_LIMIT:,} operators; split it", step.position)
         try:
+            if step.name == AGG:
+                return self._table(query, step)
+            if isinstance(query, Grouping):
+                raise self.text.error("only .Agg(epsilon, rows: Count(), …) can follow .By(…)", step.position)
+            if step.name == BY:
+                return read_grouping(self, query, step)
             if step.name in REGISTRY:
                 return self._operator(query, step, depth)
             if step.name in SINKS:
@@ -92,17 +109,17 @@ class Chains:
         except WpinqError as error:
             raise self.text.error(str(error), step.position) from None
         if step.name == READ_AS:
-            (note,) = self._bind(step, {"note": False}).values()
+            (note,) = self.bind(step, {"note": False}).values()
             reading = self.values.scalar(note)
             if not isinstance(reading, str):
                 raise self.text.error('the note is a string: .ReadAs("half a node each")', note.position)
             return query.read_as(reading)
         methods = {operator.method: name for name, operator in REGISTRY.items()}
-        known = [*REGISTRY, *SINKS, READ_AS]
+        known = [*REGISTRY, *SINKS, BY, AGG, READ_AS]
         hint = f"did you mean `{methods[step.name]}`?" if step.name in methods else suggest(step.name, known)
         raise self.text.error(f"there is no operator `{shorten(step.name)}`; {hint}", step.position)
 
-    def _bind(self, step: Invocation, parameters: Mapping[str, bool]) -> dict[str, Syntax]:
+    def bind(self, step: Invocation, parameters: Mapping[str, bool]) -> dict[str, Syntax]:
         """Arguments by parameter name, given in order or by name; the mapping says which are optional."""
         shape = f"{step.name}({', '.join(f'[{p}]' if optional else p for p, optional in parameters.items())})"
         bound: dict[str, Syntax] = {}
@@ -131,7 +148,7 @@ class Chains:
 
     def _operator(self, query: Query, step: Invocation, depth: int) -> Query:
         operator = REGISTRY[step.name]
-        written = self._bind(step, {p.name: p.optional for p in operator.parameters})
+        written = self.bind(step, {p.name: p.optional for p in operator.parameters})
         inputs = [query.plan]
         arguments: dict[str, Any] = {}
         for parameter in operator.parameters:
@@ -169,28 +186,44 @@ class Chains:
 
     def _check(self, node: Node, step: Invocation) -> None:
         """Refuse what could not be printed and read back: everything that is read can be."""
-        for item in fields(node.operator):  # type: ignore[arg-type]  # every operator is a dataclass
-            value = getattr(node.operator, item.name)
-            if isinstance(value, Lambda):
-                try:
-                    text = write(value)
-                except TooDeep:
-                    raise self.text.error(
-                        f"with its functions written out, {item.name} nests deeper than {DEPTH_LIMIT} or is too long; "
-                        "split it over several Select",
-                        step.position,
-                    ) from None
-                self.tables += len(text)
-                self.written += size(text)
+        held = (getattr(node.operator, item.name) for item in fields(node.operator))  # type: ignore[arg-type]
+        self._check_functions([value for value in held if isinstance(value, Lambda)], step)
+
+    def _check_functions(self, functions: Iterable[Lambda], step: Invocation) -> None:
+        for function in functions:
+            try:
+                text = write(function)
+            except TooDeep:
+                raise self.text.error(
+                    f"with its functions written out, {step.name} nests deeper than {DEPTH_LIMIT} or is too long; "
+                    "split it over several Select",
+                    step.position,
+                ) from None
+            self.tables += len(text)
+            self.written += size(text)
         if self.written > TEXT_LIMIT or self.tables > TABLES_LIMIT:
             raise self.text.error(f"with functions written out, {LIMITS}; split it", step.position)
+
+    def _table(self, query: Query | Grouping, step: Invocation) -> Tabulation:
+        grouping = query if isinstance(query, Grouping) else query.by()
+        table = read_tabulation(self, grouping, step)
+        self.releases += len(table.aggregates)
+        self.choices += len(table.measurements) - len(table.aggregates)
+        if self.releases > RELEASE_LIMIT or self.choices > CHOICE_LIMIT:
+            raise self.text.error(
+                f"a program has at most {RELEASE_LIMIT} releases, and choices in {CHOICE_LIMIT:,} groups; split it",
+                step.position,
+            )
+        self.values.hold(sum(len(asked.domain or ()) for asked in table.measurements), step.position)
+        self._check_functions(functions_of(table), step)
+        return table
 
     def _release(self, query: Query, step: Invocation) -> Measurement:
         self.releases += 1
         if self.releases > RELEASE_LIMIT:
             raise self.text.error(f"a program has at most {RELEASE_LIMIT} releases; split it", step.position)
         sink = SINKS[step.name]
-        written = self._bind(step, {p.name: p.optional for p in sink.parameters})
+        written = self.bind(step, {p.name: p.optional for p in sink.parameters})
         self.inferences += any(p.kind == "keys" and p.name not in written for p in sink.parameters)
         if self.inferences > INFERENCE_LIMIT:
             raise self.text.error(

@@ -9,7 +9,7 @@ from wpinq.errors import LanguageError, WpinqError
 from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.expr.facts import FACTS
 from wpinq.expr.printing import RESERVED
-from wpinq.language.chains import Chains
+from wpinq.language.chains import Chains, ProgramValue
 from wpinq.language.lambdas import Lambdas, snake
 from wpinq.language.program import Program
 from wpinq.language.public_values import PublicScalar, Values, override
@@ -25,8 +25,8 @@ from wpinq.language.syntax import (
     Syntax,
 )
 from wpinq.language.text import Text, shorten, suggest
-from wpinq.measure.measurement import Measurement
-from wpinq.query import Query, source
+from wpinq.query import Query
+from wpinq.sources import source
 
 STATEMENT_LIMIT = 2_000
 """The most statements of a program."""
@@ -102,7 +102,7 @@ class _Interpreter:
         self.text = text
         self.given = given
         self.sources: dict[str, Query] = {}
-        self.bound: dict[str, Query | Measurement] = {}
+        self.bound: dict[str, ProgramValue] = {}
         self.parameters: dict[str, PublicScalar] = {}
         self.values = Values(text, self.parameters)
         self.lambdas = Lambdas(text, self.parameters, self.bound.keys())
@@ -115,7 +115,7 @@ class _Interpreter:
             raise self.text.error(
                 f"a program has at most {STATEMENT_LIMIT:,} statements; split it", statements[STATEMENT_LIMIT].position
             )
-        named: dict[str, Query | Measurement] = {}
+        named: dict[str, ProgramValue] = {}
         for statement in statements:
             self._check_name(statement)
             if isinstance(statement, SourceStatement):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from wpinq.errors import LanguageError
+from wpinq.language.chains import ProgramValue
 from wpinq.language.public_values import PublicScalar
 from wpinq.language.text import shorten, suggest
 from wpinq.language.unparse import print_program
@@ -14,6 +15,7 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
 from wpinq.plan.redeclared import with_facts
 from wpinq.query import Query
+from wpinq.tables.tabulation import Tabulation
 
 
 class UnknownName(LanguageError, KeyError):
@@ -22,7 +24,7 @@ class UnknownName(LanguageError, KeyError):
     __str__ = Exception.__str__
 
 
-class Program(Mapping[str, Query | Measurement]):
+class Program(Mapping[str, ProgramValue]):
     """What a text program defines: variable name to query or measurement. Pure data, like what it holds.
 
     `str(program)` is a program that parses to equal plans, with functions and parameters written out; printing
@@ -50,7 +52,7 @@ class Program(Mapping[str, Query | Measurement]):
 
     def __init__(
         self,
-        named: Mapping[str, Query | Measurement],
+        named: Mapping[str, ProgramValue],
         sources: Mapping[str, Query],
         parameters: Mapping[str, PublicScalar],
     ) -> None:
@@ -68,6 +70,16 @@ class Program(Mapping[str, Query | Measurement]):
         """The measurements by name, in the order of the text."""
         return {name: value for name, value in self._named.items() if isinstance(value, Measurement)}
 
+    @property
+    def tables(self) -> dict[str, Tabulation]:
+        """The tables by name, in the order of the text."""
+        return {name: value for name, value in self._named.items() if isinstance(value, Tabulation)}
+
+    @property
+    def releases(self) -> dict[str, Measurement | Tabulation]:
+        """All that is to be released, by name, in the order of the text."""
+        return {name: value for name, value in self._named.items() if not isinstance(value, Query)}
+
     def promising(self, facts: Mapping[str, Iterable[str]]) -> Program:
         """The same program over sources that promise more facts, by the names of the sources.
 
@@ -82,7 +94,9 @@ class Program(Mapping[str, Query | Measurement]):
             return with_facts(plan, promised)
 
         named = {
-            name: Query(redeclared(item.plan), item.reading)
+            name: item.over(redeclared)
+            if isinstance(item, Tabulation)
+            else Query(redeclared(item.plan), item.reading)
             if isinstance(item, Query)
             else replace(item, plan=redeclared(item.plan))
             for name, item in self._named.items()
@@ -90,7 +104,7 @@ class Program(Mapping[str, Query | Measurement]):
         over = {name: Query(redeclared(query.plan), query.reading) for name, query in self.sources.items()}
         return Program(named, over, self.parameters)
 
-    def __getitem__(self, name: str) -> Query | Measurement:
+    def __getitem__(self, name: str) -> ProgramValue:
         if name not in self._named:
             raise UnknownName(f"the program names nothing {shorten(str(name))!r}; {suggest(str(name), self._named)}")
         return self._named[name]
@@ -102,7 +116,8 @@ class Program(Mapping[str, Query | Measurement]):
         return len(self._named)
 
     def __repr__(self) -> str:
-        return f"<Program of {len(self.queries)} queries and {len(self.measurements)} measurements>"
+        tables = f", {len(self.tables)} tables" if self.tables else ""
+        return f"<Program of {len(self.queries)} queries and {len(self.measurements)} measurements{tables}>"
 
     def __str__(self) -> str:
         return print_program(self._named, self.sources)

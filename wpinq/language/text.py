@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
-from collections.abc import Iterable
 
 from wpinq.errors import LanguageError
+from wpinq.expr.near_names import shorten as shorten
+from wpinq.expr.near_names import suggest as suggest
 
 TEXT_LIMIT = 200_000
 """The most characters of a program, lists of plain numbers left out."""
@@ -88,25 +88,3 @@ def _cut(line: str, caret: int) -> tuple[str, int]:
     if first + _WINDOW < len(line):
         shown = shown[:-1] + "…"
     return shown.rstrip(), min(caret - first, _WINDOW)
-
-
-def suggest(name: str, known: Iterable[str]) -> str:
-    """The names nearest to a misspelt one, as the end of a message; all of them where none is near."""
-    by_folded: dict[str, str] = {}
-    for candidate in known:
-        by_folded.setdefault(candidate.casefold().replace("_", ""), candidate)
-    folded = name[:100].casefold().replace("_", "")
-    matches = difflib.get_close_matches(folded, by_folded, n=3, cutoff=0.6)
-    near = [by_folded[match] for match in matches or [name for name in by_folded if name.startswith(folded)][:3]]
-    if near:
-        return f"did you mean {' or '.join(f'`{match}`' for match in near)}?"
-    names = sorted(by_folded.values())
-    if not names:
-        return "there is none"
-    rest = f" and {len(names) - 40} more" if len(names) > 40 else ""
-    return f"there is {', '.join(names[:40])}{rest}"
-
-
-def shorten(name: str) -> str:
-    """A name as a message quotes it."""
-    return name if len(name) <= 60 else name[:57] + "…"

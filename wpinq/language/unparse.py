@@ -14,6 +14,7 @@ from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.printing import RESERVED, TooDeep, quote, write, write_public
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
 from wpinq.language.sinks import SINKS
+from wpinq.language.table_text import write_table
 from wpinq.language.text import LIMITS, shorten, too_long
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import Measurement
@@ -21,7 +22,9 @@ from wpinq.plan.node import Node, topological
 from wpinq.plan.node import sources as check_sources
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Source
-from wpinq.query import DEFAULT_CAP, DEFAULT_PERSON, DEFAULT_UNIT, Query
+from wpinq.query import Query
+from wpinq.sources import DEFAULT_CAP, DEFAULT_PERSON, DEFAULT_UNIT
+from wpinq.tables.tabulation import Tabulation
 
 NESTING = 2
 """How deep chains stand inside one another's arguments; what is deeper becomes a variable."""
@@ -30,7 +33,7 @@ LINE = 100
 """Statements longer than this are broken, one operator a line."""
 
 
-def unparse(named: Mapping[str, Query | Measurement]) -> str:
+def unparse(named: Mapping[str, Query | Measurement | Tabulation]) -> str:
     """The program that defines these queries and measurements.
 
     Parameters
@@ -66,7 +69,7 @@ def unparse(named: Mapping[str, Query | Measurement]) -> str:
     return print_program(named, {})
 
 
-def print_program(named: Mapping[str, Query | Measurement], declared: Mapping[str, Query]) -> str:
+def print_program(named: Mapping[str, Query | Measurement | Tabulation], declared: Mapping[str, Query]) -> str:
     """The program that defines `named`, with every source of `declared` whether used or not."""
     for name in named:
         if not (name.isidentifier() and name.isascii()) or name in RESERVED:
@@ -82,7 +85,7 @@ def print_program(named: Mapping[str, Query | Measurement], declared: Mapping[st
     return text
 
 
-def _print(named: Mapping[str, Query | Measurement], declared: Mapping[str, Query]) -> str:
+def _print(named: Mapping[str, Query | Measurement | Tabulation], declared: Mapping[str, Query]) -> str:
     while True:
         try:
             return _Printer(named, declared).print()
@@ -99,23 +102,26 @@ class _Hidden(Exception):
 
 
 class _PrintedRelease:
-    """A measurement as it is written: the plan that it is called on, and the call."""
+    """A measurement or a table as it is written: the plan that it is called on, and the calls."""
 
-    def __init__(self, measurement: Measurement) -> None:
+    def __init__(self, measurement: Measurement | Tabulation) -> None:
+        self.reading = measurement.reading
+        if isinstance(measurement, Tabulation):
+            self.plan, self.calls = measurement.plan, write_table(measurement)
+            return
         for name, sink in SINKS.items():
             written = sink.write(measurement)
             if written is not None:
                 self.plan, arguments = written
-                self.call = f".{name}({', '.join([format_epsilon(measurement.epsilon), *arguments])})"
+                self.calls = [f".{name}({', '.join([format_epsilon(measurement.epsilon), *arguments])})"]
                 break
         else:
             raise LanguageError(f"this {measurement.sink.name} was not made by a query's method and cannot be written")
-        self.reading = measurement.reading
 
 
 class _Printer:
-    def __init__(self, named: Mapping[str, Query | Measurement], declared: Mapping[str, Query]) -> None:
-        self.named = {name: _PrintedRelease(v) if isinstance(v, Measurement) else v for name, v in named.items()}
+    def __init__(self, named: Mapping[str, Query | Measurement | Tabulation], declared: Mapping[str, Query]) -> None:
+        self.named = {name: v if isinstance(v, Query) else _PrintedRelease(v) for name, v in named.items()}
         roots = [value.plan for value in (*declared.values(), *self.named.values())]
         check_sources(roots)
         self.order = list(topological(roots))
@@ -167,7 +173,7 @@ class _Printer:
             done = max(done, reached)
             if isinstance(value, _PrintedRelease):
                 base = self._reference(value.plan)
-                self._bind(name, self._read_as(base, value.reading), value.call)
+                self._bind(name, self._read_as(base, value.reading), *value.calls)
                 self.meaning[name] = b"a release"
             elif self.first_names.get(value.plan.digest) != name:
                 self._bind(name, self._read_as(self._reference(value.plan), value.reading))

@@ -10,7 +10,8 @@ from functools import singledispatch
 from typing import overload
 
 from wpinq.errors import AnswersError, EpsilonError, PlanError
-from wpinq.measure.bill import bill
+from wpinq.measure.bill import Asked, bill, several
+from wpinq.measure.compound import Compound
 from wpinq.measure.epsilon import NANO, format_epsilon
 from wpinq.measure.kinds import WEIGHT, Kind
 from wpinq.measure.laws import half_width as laplace_half_width
@@ -19,6 +20,7 @@ from wpinq.measure.scales import laplace_scale, lattice_scale
 from wpinq.measure.sink import Sink
 from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.certify import certify
+from wpinq.plan.counting import Counted
 from wpinq.plan.node import Node
 
 LARGEST = 10**6 * NANO
@@ -32,7 +34,7 @@ class Stated:
     Attributes
     ----------
     count : float or None
-        How many records an average is over, more than 0.
+        How many things an average is over, more than 0: where its weights are no counts, their total.
     width : float or None
         Of the ladder of a count of subgraphs: the most neighbours that two vertices have in common, or for stars the
         highest degree, more than 0.
@@ -117,7 +119,7 @@ class Accuracy(Sequence[Expected]):
 
 
 def accuracy(
-    measurements: Measurement | Sequence[Measurement] | Mapping[str, Measurement],
+    measurements: Measurement | Asked,
     confidence: float = 0.95,
     *,
     half_width: float | None = None,
@@ -128,14 +130,15 @@ def accuracy(
 
     Parameters
     ----------
-    measurements : Measurement, sequence of Measurement, or mapping from names to them
+    measurements : Measurement, Tabulation, sequence of these, or mapping from names to them
         A batch.
     confidence : float
         Between 0 and 1: of each answer by itself.
     half_width : float, optional
         The half-width that is wanted, more than 0, in the units of each measurement's kind: counts, weights, sums.
     count : float, optional
-        How many records an average is over: a guess, or public knowledge. It depends on the data and is not looked up.
+        How many rows, or groups, or whatever its query counts, an average is over; where that has weights that are no
+        counts, their total. A guess, or public knowledge: it depends on the data and is not looked up.
     width : float, optional
         The width of the ladder of a count of subgraphs: the most common neighbours of two vertices; for stars the
         highest degree.
@@ -155,9 +158,10 @@ def accuracy(
     Notes
     -----
     Privacy cost: none; nothing but plans is looked at. Counts, weights and sums have the half-width of their intervals.
-    For an average over n records it is at most `2 (upper − lower) r / n`, r that of each of its two weights. A choice
-    among m candidates is at most `s · ln((m − 1) / (2 (1 − confidence)))` of weight off the best, s the scale of its
-    noise. A count of subgraphs lies so far from the true one in a graph whose ladder is of the stated width.
+    For an average over a weight of n it is at most `2 (upper − lower) r / n`, r that of each of its two weights. A
+    choice among m candidates is at most `s · ln((m − 1) / (2 (1 − confidence)))` of weight off the best, s the scale of
+    its noise. A count of subgraphs lies so far from the true one in a graph whose ladder is of the stated width. Of a
+    listing there is no telling: which keys are listed hangs on the noise, and so does how far they are off.
 
     Examples
     --------
@@ -177,14 +181,21 @@ def accuracy(
     if half_width is not None and not (half_width > 0 and math.isfinite(half_width)):
         raise PlanError("half_width is what an answer may be off by: more than 0, and finite")
     stated = Stated(count, width)
-    if isinstance(measurements, Measurement):
-        measurements = [measurements]
-    if isinstance(measurements, Mapping):
-        named = list(measurements.items())
-    else:
-        named = [(measurement.description, measurement) for measurement in measurements]
-    rows = (_expected(name, measurement, confidence, half_width, stated) for name, measurement in named)
+    rows = (_expected(name, measurement, confidence, half_width, stated) for name, measurement in _named(measurements))
     return Accuracy(tuple(rows), confidence, half_width)
+
+
+def _named(measurements: Measurement | Asked) -> Iterator[tuple[str, Measurement]]:
+    """Each measurement with its title; of a table each aggregate."""
+    if isinstance(measurements, Mapping):
+        titled = list(zip(measurements, several(measurements.values()), strict=True))
+    else:
+        titled = [("", asked) for asked in several(measurements)]
+    for title, asked in titled:
+        if isinstance(asked, Compound):
+            yield from ((f"{title}, {label}" if title else label, one) for label, one in asked.items.items())
+        else:
+            yield title or asked.description, asked
 
 
 def _expected(name: str, measurement: Measurement, confidence: float, wanted: float | None, stated: Stated) -> Expected:
@@ -201,6 +212,8 @@ def _expected(name: str, measurement: Measurement, confidence: float, wanted: fl
         off_by(measurement.sink, measurement, measurement.epsilon, confidence, stated)
     except _NotStated as told:
         missing = str(told)
+    if measurement.listing is not None:
+        missing = "each listed key's interval tells"
     if missing:
         return Expected(name, measurement, kind, None, missing, None, cost)
     least = None if wanted is None else _least_epsilon(lambda epsilon: within(epsilon) <= wanted)
@@ -270,7 +283,7 @@ def _(sink: Clamped, asked: Measurement, epsilon: Fraction, confidence: float, s
 
 @off_by.register
 def _(sink: NoisyAverage, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
-    """Of n records, n/2 is released as count and t·n/2 as sum, |t| ≤ 1, each within r; the average is clamped.
+    """Of a weight of n, n/2 is released as count and t·n/2 as sum, |t| ≤ 1, each within r; the average is clamped.
 
     It is off by at most `min(1 − t, r(1 + t)/(n/2 − r))` of half the range upwards, which is largest where both are the
     same, 2r/(n/2); downwards by less.
@@ -278,7 +291,10 @@ def _(sink: NoisyAverage, asked: Measurement, epsilon: Fraction, confidence: flo
     if stated.count is None:
         raise _NotStated("state count=…")
     off = laplace_half_width(_laplace(asked.plan, epsilon), (1 + confidence) / 2)
-    return (sink.upper - sink.lower) * min(1.0, 2 * off / stated.count)
+    (averaged,) = asked.plan.inputs
+    things = certify(averaged).counted
+    weight = stated.count * float(things.factor if isinstance(things, Counted) else 1)
+    return (sink.upper - sink.lower) * min(1.0, 2 * off / weight)
 
 
 @off_by.register

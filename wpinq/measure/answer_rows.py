@@ -120,20 +120,21 @@ def arrow_table(answers: AnswersLike, confidence: float) -> pyarrow.Table:
         FLOAT,
     ]
     arrays = [
-        pyarrow.array([_plain(value, kind) for value in column], type=_arrow(kind))
+        pyarrow.array([arrow_value(value, kind) for value in column], type=arrow_type(kind))
         for column, kind in zip(made.values(), types, strict=False)  # all but the last, which is text
     ]
     kinds = pyarrow.array(list(made.values())[-1], type=pyarrow.string())
     return pyarrow.Table.from_arrays([*arrays, kinds], names=list(made))
 
 
-def _arrow(type_: Type) -> Any:
+def arrow_type(type_: Type) -> Any:
+    """The Arrow type of a column of values of a type."""
     import pyarrow as pa
 
     if isinstance(type_, TupleOf):
-        return pa.struct([(name, _arrow(part)) for name, part in _parts(type_)])
+        return pa.struct([(name, arrow_type(part)) for name, part in _parts(type_)])
     if isinstance(type_, ListOf):
-        return pa.list_(_arrow(type_.element))
+        return pa.list_(arrow_type(type_.element))
     if isinstance(type_, DecimalOf):
         return pa.decimal128(38, type_.scale)
     known: dict[Type, Any] = {
@@ -143,14 +144,14 @@ def _arrow(type_: Type) -> Any:
     return known.get(type_, pa.string())
 
 
-def _plain(value: Value, type_: Type) -> Any:
+def arrow_value(value: Value, type_: Type) -> Any:
     """A value as Arrow takes it: records by the names of their fields."""
     if value is None:
         return None
     if isinstance(type_, TupleOf):
-        return {name: _plain(item, part) for (name, part), item in zip(_parts(type_), value, strict=True)}
+        return {name: arrow_value(item, part) for (name, part), item in zip(_parts(type_), value, strict=True)}
     if isinstance(type_, ListOf):
-        return [_plain(item, type_.element) for item in value]
+        return [arrow_value(item, type_.element) for item in value]
     return value
 
 

@@ -20,6 +20,7 @@ from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.types import physical
 from wpinq.expr.values import Value
+from wpinq.measure.answer_page import answers_html
 from wpinq.measure.answer_rows import CONFIDENCE, Row, arrow_table, columns, key_fields, rows
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.kinds import Kind
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 FORMAT, FORMAT_VERSION = "wpinq answers", 1
+STAMP = "SIMULATED: protects nothing"
 LISTING_VERSION = 2
 """Of listed answers: versions that know no listings would give intervals that forget how the keys were chosen."""
 _SHOWN = 10
@@ -152,10 +154,14 @@ class Answers:
             raise AnswersError("only the answers of NoisyCount and GeometricCount can be listed above a threshold")
         if not isinstance(threshold, Real) or threshold != threshold:
             raise AnswersError(f"a threshold is a number, such as above(40), not {threshold!r}")
-        kept = [i for i, value in enumerate(self.values) if value > threshold]
+        try:
+            cut = float(threshold)
+        except OverflowError:
+            cut = math.inf if threshold > 0 else -math.inf
+        kept = [i for i, value in enumerate(self.values) if value > cut]
         domain = self.measurement.domain or ()
         keys = tuple(domain[i] for i in kept)
-        listing = self.listing and replace(self.listing, above=max(self.listing.above, float(threshold)))
+        listing = self.listing and replace(self.listing, above=max(self.listing.above, cut))
         kept_of = replace(self.measurement, domain=keys, listing=listing)
         return replace(self, measurement=kept_of, values=self.values[kept])
 
@@ -291,7 +297,7 @@ class Answers:
         return Answers.from_json, (self.to_json(),)
 
     def __repr__(self) -> str:
-        stamp = " SIMULATED: protects nothing;" if self.simulated else ""
+        stamp = f" {STAMP};" if self.simulated else ""
         lines = [
             f"<Answers:{stamp} {self.measurement.sink.name}, epsilon {format_epsilon(self.epsilon)}, "
             f"noise scale {self.scale:.6g}, {len(self)} key(s)>"
@@ -300,6 +306,9 @@ class Answers:
         lines += map(_line, shown[:_SHOWN])
         selected = [f"  {self.listing.words}; the intervals hold given that"] if self.listing else []
         return "\n".join([*lines, *["  …"] * (len(shown) > _SHOWN), f"  {self.kind}", *selected])
+
+    def _repr_html_(self) -> str:
+        return answers_html(self, STAMP if self.simulated else "")
 
     def _factors(self) -> str | list[str]:
         """What weights are divided by for counts: one for all, or where it depends on the key one for each."""

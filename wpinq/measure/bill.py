@@ -7,16 +7,23 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from numbers import Real
 from typing import TypeVar, overload
+from xml.etree.ElementTree import Element
 
 from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.facts import FACTS
 from wpinq.habits import told
+from wpinq.markup import block, element, title
+from wpinq.measure.compound import Compound
 from wpinq.measure.epsilon import NANO, format_epsilon, parse_epsilon
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Planned, sources
 from wpinq.plan.operators.source import Source
+
+Asked = Sequence[Measurement | Compound] | Mapping[str, Measurement | Compound] | Compound
+"""What is released together, as it is billed."""
 
 M = TypeVar("M", bound=Measurement)
 
@@ -42,21 +49,16 @@ class Bill(Mapping[str, Fraction]):
 
     def __init__(
         self,
-        measurements: Sequence[Measurement] | Mapping[str, Measurement],
+        measurements: Asked,
         units: Mapping[str, str] | None = None,
     ) -> None:
         self._units = dict(units or {})
-        if isinstance(measurements, Mapping):
-            self.labels = tuple(f"{name}: {m.description}" for name, m in measurements.items())
-            measurements = tuple(measurements.values())
-        else:
-            self.labels = tuple(measurement.description for measurement in measurements)
-        plans = [measurement.plan for measurement in measurements]
-        self.measurements = tuple(measurements)
-        self.sources: dict[str, Source] = sources(plans)
+        self.listed = tuple(_listed(measurements))
+        self.measurements = tuple(_priced(measurements))
+        self.sources: dict[str, Source] = sources(measurement.plan for measurement in self.measurements)
         for source in self.sources.values():
             source.check()
-        distinct = {measurement.digest: measurement for measurement in measurements}  # the same one is paid for once
+        distinct = {m.digest: m for m in self.measurements}  # the same one is paid for once
         asked = demand([m.asked for m in distinct.values()]).sources
         self._costs = charges(asked, self.sources)
 
@@ -68,6 +70,11 @@ class Bill(Mapping[str, Fraction]):
 
     def __len__(self) -> int:
         return len(self._costs)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each item is called."""
+        return tuple(label for label, _ in self.listed)
 
     def times(self, budgets: Mapping[str, Fraction]) -> int:
         """How often these measurements, released anew each time, are paid for by what is left of budgets.
@@ -89,6 +96,16 @@ class Bill(Mapping[str, Fraction]):
 
     def __str__(self) -> str:
         return "\n".join(line for account in self._costs for line in self._lines(account))
+
+    def _repr_html_(self) -> str:
+        shown: list[Element] = []
+        for account in self._costs:
+            first, *rest = self._lines(account)
+            shown.append(title(first, "epsilon, before any data are looked at"))
+            shown += [
+                element("div", line.strip(), style=f"margin-left:{len(line) - len(line.lstrip())}em") for line in rest
+            ]
+        return block(*shown)
 
     def _lines(self, account: str) -> Iterator[str]:
         yield f"{account}: {format_epsilon(self._costs[account])}"
@@ -115,7 +132,7 @@ class Bill(Mapping[str, Fraction]):
         """The line of each measurement that uses a source, and what it costs by itself."""
         it = "it" if name == source.account else name
         listed: set[bytes] = set()
-        for label, measurement in zip(self.labels, self.measurements, strict=True):
+        for label, measurement in self.listed:
             stability = measurement.sink.stability(measurement.plan)
             if name not in stability:
                 continue
@@ -133,12 +150,36 @@ class Bill(Mapping[str, Fraction]):
                 yield f"    {reason}", Fraction(0)
 
 
-def bill(measurements: Measurement | Sequence[Measurement] | Mapping[str, Measurement]) -> Bill:
+def _listed(measurements: Asked) -> Iterator[tuple[str, Measurement]]:
+    """Each item that is listed, with its label."""
+    if isinstance(measurements, Compound):
+        measurements = measurements.items
+    if not isinstance(measurements, Mapping):
+        for asked in several(measurements):
+            yield from _listed(asked) if isinstance(asked, Compound) else ((asked.description, asked),)
+        return
+    for name, asked in zip(measurements, several(measurements.values()), strict=True):
+        if isinstance(asked, Compound):
+            yield from ((f"{name}, {label}", measurement) for label, measurement in _listed(asked))
+        else:
+            yield f"{name}: {asked.description}", asked
+
+
+def _priced(measurements: Asked) -> Iterator[Measurement]:
+    """All that is released, whether it is listed by itself or stands for others that are alike."""
+    if isinstance(measurements, Compound):
+        yield from measurements.measurements
+        return
+    for asked in measurements.values() if isinstance(measurements, Mapping) else measurements:
+        yield from asked.measurements if isinstance(asked, Compound) else (asked,)
+
+
+def bill(measurements: Measurement | Asked) -> Bill:
     """The bill of measurements released together.
 
     Parameters
     ----------
-    measurements : Measurement, sequence of Measurement, or mapping from names to them
+    measurements : Measurement, Tabulation, sequence of Measurement, or mapping from names to them
         What is to be released in one batch; the names, where given, title the items.
 
     Returns
@@ -150,14 +191,14 @@ def bill(measurements: Measurement | Sequence[Measurement] | Mapping[str, Measur
     -----
     Privacy cost: none; nothing but plans is looked at.
     """
-    return Bill(measurements if isinstance(measurements, Mapping) else list(several(measurements)))
+    return Bill(measurements if isinstance(measurements, (Mapping, Compound)) else list(several(measurements)))
 
 
-def several(measurements: object) -> Iterator[Measurement]:
+def several(measurements: object) -> Iterator[Measurement | Compound]:
     """One measurement or several; PlanError for what is none, such as a query."""
     listed = isinstance(measurements, Iterable) and not isinstance(measurements, Planned)
     for each in measurements if listed and isinstance(measurements, Iterable) else [measurements]:
-        if not isinstance(each, Measurement):
+        if not isinstance(each, (Measurement, Compound)):
             raise PlanError("bills are of measurements: end the query with .noisy_count(epsilon=...) or another sink")
         yield each
 
@@ -202,7 +243,8 @@ def fit_to_budget(
     [0.5, 1.5]
     """
     if not isinstance(budgets, Mapping):
-        names = ", ".join(f'"{name}": {budgets}' for name in bill(measurements))
+        each = budgets if isinstance(budgets, Real) else 1  # what is no number may be data
+        names = ", ".join(f'"{name}": {each}' for name in bill(measurements))
         raise EpsilonError(f"budgets say which account has how much: {{{names}}}")
     cost = bill(measurements)
     # budgets are kept in whole nano-epsilon, rounded down

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import reprlib
+from collections.abc import Callable
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -12,8 +12,15 @@ from wpinq.errors import PlanError
 from wpinq.expr import build, catalogue, infix
 from wpinq.expr.nodes import Constant, Expr
 from wpinq.expr.pitfalls import warn_about
-from wpinq.expr.trace import Symbol, UserFunction, lift
+from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift
 from wpinq.expr.types import FLOAT, INT, DecimalOf
+
+Label = Callable[[Symbol, str], object]
+"""The record that carries a part of a sum or an average, "sum" or "count": that word itself, or a group with it."""
+
+
+def _part(record: Symbol, part: str) -> object:
+    return part
 
 
 def check_range(lower: object, upper: object) -> tuple[float, float]:
@@ -29,43 +36,42 @@ def check_range(lower: object, upper: object) -> tuple[float, float]:
     return low, high
 
 
-def check_value(value: object) -> None:
-    """Refuse what is no function of a record, and warn of what tracing cannot see in one."""
-    if not callable(value):
-        raise PlanError(
-            f"what is summed is a function of a record, such as `lambda r: r.salary`, not {reprlib.repr(value)}"
-        )
-    warn_about(value)
+def check_value(value: RecordFunction) -> UserFunction:
+    """What gives the values, as a function; refused where it is none, with a warning of what tracing cannot see."""
+    function = as_function(value)
+    warn_about(function)
+    return function
 
 
-def sum_elements(value: UserFunction, low: float, high: float) -> UserFunction:
+def sum_elements(value: RecordFunction, low: float, high: float, label: Label = _part) -> UserFunction:
     """For SelectMany: one record, "sum", of weight `clamp(value) / max(|low|, |high|)`."""
-    check_value(value)
+    function = check_value(value)
     magnitude = max(abs(low), abs(high))
 
     def elements(record: Symbol) -> Any:
-        return [_weighted("sum", infix.divide(_clamped(value, record, low, high), _number(magnitude)))]
+        share = infix.divide(_clamped(function, record, low, high), _number(magnitude))
+        return [_weighted(label(record, "sum"), share)]
 
     return elements
 
 
-def average_elements(value: UserFunction, low: float, high: float) -> UserFunction:
+def average_elements(value: RecordFunction, low: float, high: float, label: Label = _part) -> UserFunction:
     """For SelectMany: "sum" with half the offset from the middle over half the range, "count" with a half."""
-    check_value(value)
+    function = check_value(value)
     middle, half = (low + high) / 2, (high - low) / 2
 
     def elements(record: Symbol) -> Any:
-        clamped = _clamped(value, record, low, high)
+        clamped = _clamped(function, record, low, high)
         offset = infix.divide(infix.arithmetic("subtract", clamped, _number(middle)), _number(half))
         present = catalogue.apply("where", catalogue.apply("is_null", clamped), _number(0.0), _number(0.5))
         half_offset = infix.arithmetic("multiply", offset, _number(0.5))
-        return [_weighted("sum", half_offset), _weighted("count", present)]
+        return [_weighted(label(record, "sum"), half_offset), _weighted(label(record, "count"), present)]
 
     return elements
 
 
-def _weighted(name: str, weight: Expr) -> Symbol:
-    return Symbol(catalogue.apply("weighted", build.constant(name), weight))
+def _weighted(item: object, weight: Expr) -> Symbol:
+    return Symbol(catalogue.apply("weighted", lift(item), weight))
 
 
 def _number(value: float) -> Constant:

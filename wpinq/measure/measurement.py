@@ -238,12 +238,10 @@ class Choose(Sink):
 
     def scores_of_sides(self, sides: Iterable[tuple[Fraction, Fraction, Fraction]]) -> list[float]:
         """The score of every candidate of a quantile, from the weight before, at and after it: exact, rounded once."""
-        q = self.quantile
-        assert q is not None
-        return [
-            float(min(Fraction(0), q * (here + right) - (1 - q) * left, (1 - q) * (left + here) - q * right))
-            for left, here, right in sides
-        ]
+        assert self.quantile is not None
+        held = list(sides)
+        cut = self.quantile * sum(held[0]) if held else Fraction(0)  # L+M+R is all the weight, at every candidate
+        return [float(min(Fraction(0), cut - left, left + here - cut)) for left, here, _ in held]
 
     def value(self, numbers: Mapping[Value, float]) -> Value:
         return next(key for key, number in numbers.items() if number == 1.0)

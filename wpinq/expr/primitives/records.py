@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wpinq.expr import build
+from wpinq.expr.column import Column, applied
 from wpinq.expr.declare import in_python
 from wpinq.expr.definition import Attributes, Meaning, Mistyped, Types, define, moved
 from wpinq.expr.trace import Symbol, lift
@@ -47,4 +48,6 @@ define("field", 1, _field, implement=_get_field, work=moved)
 @in_python
 def record(**fields: object) -> Any:
     """A record with named fields: `wp.record(src=e.dst, dst=e.src)`."""
+    if any(isinstance(value, Column) for value in fields.values()):
+        return applied(lambda *values: record(**dict(zip(fields, values, strict=True))), *fields.values())
     return Symbol(build.record(tuple(fields), tuple(lift(value) for value in fields.values())))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from wpinq.display.plots import STAMP, axes_or_new
+from wpinq.display.plots import axes_or_new
 from wpinq.errors import AnswersError
 from wpinq.graphs.synthesis.workflow import SyntheticGraph
+from wpinq.measure.answers import STAMP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,11 +16,13 @@ import numpy as np
 from wpinq.arrays import Integers
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.expr.values import Value
+from wpinq.graphs.synthesis.trust import Intervals, no_intervals
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import NANO, parse_epsilon
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import sources
-from wpinq.query import Query, source
+from wpinq.query import Query
+from wpinq.sources import source
 from wpinq.synthesis.settings import Settings
 from wpinq.synthesis.target import NO_NOISE_LEVEL, Target
 
@@ -70,10 +72,14 @@ class Estimates:
     seed : callable
         Gives a simple graph to begin from, by the answers and the generator alone: an array of shape (edges, 2), each
         edge once; the nodes are 0, 1, 2, ….
+    intervals : callable
+        What the answers tell of the statistics of the graph, by their names in `ALL_STATISTICS`; those that are not
+        there were not measured. The generator is for draws of noise, and public.
     """
 
     targets: Sequence[Target]
     seed: Callable[[np.random.Generator], Integers]
+    intervals: Intervals = no_intervals
 
 
 class Method(ABC):

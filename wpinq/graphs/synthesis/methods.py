@@ -17,8 +17,18 @@ from wpinq.expr.values import Value
 from wpinq.graphs.recipes import degree_ccdf, degree_sequence, joint_degrees
 from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect
 from wpinq.graphs.synthesis.degrees import CCDF, SEQUENCE, fit_degrees, graphical, random_graph
+from wpinq.graphs.synthesis.hopeless import spend_without
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Estimates, Method, answered, spend
+from wpinq.graphs.synthesis.released_trust import (
+    Tells,
+    by_degree,
+    by_intersect,
+    by_joint_degrees,
+    degree_intervals,
+    nothing,
+)
 from wpinq.graphs.synthesis.tagged import Tagged
+from wpinq.graphs.synthesis.trust import Interval
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
@@ -38,10 +48,14 @@ _MOST_KEYS = 2**20
 
 @dataclass(frozen=True)
 class Fit:
-    """A query to fit: from symmetric edges, and the public keys that follow from fitted degrees, None if inferred."""
+    """A query to fit: from symmetric edges, and the public keys that follow from fitted degrees, None if inferred.
+
+    `tells` says what its answers tell of the statistics of the graph.
+    """
 
     recipe: Recipe
     keys: Keys | None
+    tells: Tells = nothing
 
 
 @dataclass(frozen=True)
@@ -83,7 +97,10 @@ class DegreesThen(Method):
             SEQUENCE: degree_sequence(source).noisy_count(1, None if bounds.nodes is None else range(bounds.nodes)),
         }
         wanted |= {name: fit.recipe(source).noisy_count(1) for name, fit in self.fits.items()}
-        made = spend(wanted, epsilon, self.shares if split is None else split)
+        if split is None:  # the sequence only refines what the CCDF tells
+            made = spend_without(SEQUENCE, wanted, epsilon, self.shares, bounds)
+        else:
+            made = spend(wanted, epsilon, split)
         for name, fit in self.fits.items():
             if fit.keys is None and made[name].domain is None:
                 raise PlanError(f"{name} has no public keys that follow from its plan, and no rule for them")
@@ -112,7 +129,16 @@ class DegreesThen(Method):
     def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
         """As `Method.estimate`: degrees that some simple graph has, and the answers to fit as they were released."""
         targets = [Target(answered(answers, name)) for name in self.fits]
-        return Estimates(targets, partial(random_graph, graphical(fit_degrees(answers))))
+        fitted = fit_degrees(answers)
+
+        def intervals(rng: np.random.Generator) -> dict[str, Interval]:
+            found = degree_intervals(answers[CCDF])
+            for name, fit in self.fits.items():
+                told = fit.tells(answers[name], fitted, found["largest_degree"].high, rng)
+                found = {**told, **found}  # of two queries that tell of one statistic, the first
+            return found
+
+        return Estimates(targets, partial(random_graph, graphical(fitted)), intervals)
 
 
 def _confident(scale: float) -> int:
@@ -140,9 +166,9 @@ def _triples(bucket: int) -> Keys:
 def _fits(bucket: int) -> dict[str, Fit]:
     """The queries to fit, by their short names."""
     return {
-        "tbi": Fit(triangles_by_intersect, None),
-        "tbd": Fit(lambda edges: triangles_by_degree(edges, bucket), _triples(bucket)),
-        "jdd": Fit(joint_degrees, _pairs),
+        "tbi": Fit(triangles_by_intersect, None, by_intersect),
+        "tbd": Fit(lambda edges: triangles_by_degree(edges, bucket), _triples(bucket), by_degree(bucket)),
+        "jdd": Fit(joint_degrees, _pairs, by_joint_degrees),
     }
 
 

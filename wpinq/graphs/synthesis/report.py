@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from wpinq.graphs.synthesis.statistics import graph_statistics
+from wpinq.graphs.synthesis.trust import trust_report
 from wpinq.graphs.synthesis.workflow import SyntheticGraph
 from wpinq.measure.bill import Bill
 
@@ -29,15 +30,18 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
         `method`; `bill`, source to epsilon, and `bill_text`; `measurements`, each with epsilon, noise scale and number
         of keys; `simulated`, whether any answers protect nothing; `settings`, with the public seed and the number of
         steps that was done unless chains stopped before; `steps_an_edge`, that number for each edge; `chains`, each
-        with its engine, trace and the statistics of the graph it began from; `best_chain`; `noise_level`; `r_hat`; and
-        `graph`, the statistics of the synthetic graph. Figures that are not numbers are null.
+        with its engine, trace and the statistics of the graph it began from; `best_chain`; `noise_level`; `r_hat`, of
+        chains, which does not tell how near the secret graph is; `graph`, the statistics of the synthetic graph; and
+        `trust`, what the answers tell of those of the secret graph: `confidence`, `statistics`, each with an interval,
+        or with `not_measured`, and in words, and `swamped`, those of which noise leaves nothing to be seen. Figures
+        that are not numbers are null.
 
     Notes
     -----
     Privacy cost: none.
     """
     bill = Bill({name: table.measurement for name, table in graph.answers.items()})
-    samples = graph.samples
+    samples, statistics = graph.samples, graph.statistics()
     return {
         "format": FORMAT,
         "version": FORMAT_VERSION,
@@ -62,7 +66,8 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
         "best_chain": samples.best,
         "noise_level": _plain(samples.noise),
         "r_hat": _plain(graph.r_hat()),
-        "graph": _plain(graph.statistics()),
+        "graph": _plain(statistics),
+        "trust": trust_report(graph.trust, statistics),
     }
 
 

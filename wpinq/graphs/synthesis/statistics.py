@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from wpinq.arrays import Integers
 from wpinq.graphs.synthesis.degrees import graph_of
 
+STATISTICS = ("nodes", "edges", "largest_degree", "triangles", "assortativity", "average_clustering")
+"""What `graph_statistics` gives: what methods measure, or may."""
+
 
 def graph_statistics(edges: Any) -> dict[str, float]:
     """The number of nodes, edges and triangles, the largest degree, assortativity and average clustering.

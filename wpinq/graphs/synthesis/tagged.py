@@ -10,7 +10,7 @@ then fits the closed wedges and the joint degrees that the estimates give.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -26,12 +26,16 @@ from wpinq.graphs import tags
 from wpinq.graphs.counts import triangle_count
 from wpinq.graphs.limits import tag_weights, wedge_weights
 from wpinq.graphs.synthesis.cliques import clique_graph
+from wpinq.graphs.synthesis.degree_trust import edges_interval, largest_degree_interval, nodes_interval
 from wpinq.graphs.synthesis.degrees import graphical
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.degree_curve import STANDS_OUT
 from wpinq.graphs.synthesis.estimates.mixing import joint_weights
 from wpinq.graphs.synthesis.estimates.threads import one_blas_thread
+from wpinq.graphs.synthesis.hopeless import spend_without
 from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Estimates, Method, answered, spend
+from wpinq.graphs.synthesis.tagged_trust import clustering_intervals, mixing_interval
+from wpinq.graphs.synthesis.trust import Interval
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.subgraph_counts import COUNT as COUNTED
@@ -123,7 +127,10 @@ class Tagged(Method):
     def measurements(
         self, source: Query, epsilon: object, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
     ) -> dict[str, Measurement]:
-        """As `Method.measurements`. A split without a share for the count of triangles leaves it out."""
+        """As `Method.measurements`. A split without a share for the count of triangles leaves it out.
+
+        So do bounds that show it to be hopeless, unless a split has a share for it: the others get what it would cost.
+        """
         largest = LARGEST if bounds.degree is None else bounds.degree
         fine, coarse = fine_limits(largest), coarse_limits(largest)
         places = len(coarse) - 1
@@ -139,7 +146,9 @@ class Tagged(Method):
         }
         if split is None or COUNT in split:
             wanted[COUNT] = triangle_count(source, 1)
-        return spend(wanted, epsilon, self.shares if split is None else split)
+        if split is not None:
+            return spend(wanted, epsilon, split)
+        return spend_without(COUNT, wanted, epsilon, self.shares, bounds)
 
     def keys(self, name: str, answers: Mapping[str, Answers], bounds: Bounds = UNBOUNDED) -> Iterable[Value]:
         """As `Method.keys`: of the CCDF, up to twice the limit of the highest tag whose mass stands out of noise."""
@@ -176,20 +185,39 @@ class Tagged(Method):
         largest = int(degrees.max())
         wedges = wedge_weights(coarse_limits(4 ** len(closed) // 2), largest)
         counted = _count(answers[COUNT], largest) if COUNT in answers else None
-        clustering = estimate_clustering(classes.degrees, wedges, _values(closed), closed.scale, counted)
+        clustered = classes.degrees, wedges, _values(closed), closed.scale, counted
+        clustering = estimate_clustering(*clustered)
         tagged = tag_weights(fine_limits(2 ** (1 + max(int(j) for _, j in joint.keys))), largest)
         shares = classes.stub_mean(tagged / np.maximum(np.arange(largest + 1), 1)[:, None])
         weights = np.zeros((shares.shape[1],) * 2)
         for pair, weight in joint.items():
             weights[pair] = weight
-        mixing = estimate_mixing(classes, shares, weights, joint.scale)
+        mixed_by = classes, shares, weights, joint.scale
+        mixing = estimate_mixing(*mixed_by)
         fitted = (clustering[classes.degrees] * classes.degrees * (classes.degrees - 1) / 2) @ wedges[classes.degrees]
         mixed = joint_weights(mixing, shares)
         targets = [
             SmoothedTarget(closed, smoothed=dict(zip(closed.keys, fitted.tolist(), strict=True))),
             SmoothedTarget(joint, smoothed={pair: float(mixed[pair]) for pair in joint.keys}, price=_JOINT_PRICE),
         ]
-        return Estimates(targets, partial(clique_graph, classes, clustering, mixing))
+
+        def intervals(rng: np.random.Generator) -> dict[str, Interval]:
+            with one_blas_thread():
+                found = degree_intervals(ccdf, mass, limits)
+                found |= clustering_intervals(*clustered, rng)
+                return found | {"assortativity": mixing_interval(*mixed_by, rng)}
+
+        return Estimates(targets, partial(clique_graph, classes, clustering, mixing), intervals)
+
+
+def degree_intervals(ccdf: Answers, mass: Answers, limits: Sequence[int]) -> dict[str, Interval]:
+    """What half counts of nodes and half masses of degree tell of nodes, edges and the largest degree."""
+    doubled, scale, terms = 2 * _values(mass), 2 * mass.scale, [1] * len(mass)
+    return {
+        "nodes": nodes_interval(2 * ccdf[0], 2 * ccdf.scale),
+        "edges": edges_interval(doubled, scale, terms),
+        "largest_degree": largest_degree_interval(limits, doubled, scale, terms),
+    }
 
 
 def fine_limits(largest: int) -> list[int]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,15 @@ from wpinq.graphs.synthesis.export import igraph_graph, networkx_graph, pandas_f
 from wpinq.graphs.synthesis.method import LOST, Method
 from wpinq.graphs.synthesis.methods import find_method
 from wpinq.graphs.synthesis.statistics import graph_statistics
+from wpinq.graphs.synthesis.structure import ALL_STATISTICS, graph_structure
+from wpinq.graphs.synthesis.trust import Interval, phrase, warning
 from wpinq.habits import told
+from wpinq.markup import block, element, table, title
 from wpinq.measure.answers import Answers
 from wpinq.plan.node import sources
 from wpinq.synthesis.chain import Chain
 from wpinq.synthesis.checkpoint import make_folder
+from wpinq.synthesis.progress_bars import ChainBars
 from wpinq.synthesis.sampling import Samples, Update, sample
 from wpinq.synthesis.settings import Settings
 from wpinq.synthesis.walks import Swaps
@@ -56,6 +61,9 @@ class SyntheticGraph:
         The chains with their traces.
     seeds : tuple of ndarray
         The graph that each chain began from.
+    trust : mapping
+        What the answers tell of the statistics of the SECRET graph: name to `Interval`. Statistics that are not there
+        were not measured and follow from the graph that the chain began from.
     """
 
     edges: Integers
@@ -64,14 +72,32 @@ class SyntheticGraph:
     answers: Mapping[str, Answers]
     samples: Samples
     seeds: tuple[Integers, ...]
+    trust: Mapping[str, Interval] = field(default_factory=dict)
 
     def r_hat(self) -> dict[str, float]:
-        """Split R-hat of the score and the traced statistics; see `wpinq.synthesis.split_r_hat`."""
+        """Split R-hat of the score and the traced statistics; see `wpinq.synthesis.split_r_hat`.
+
+        It tells whether chains still drift, or ended apart from each other. How near the graph is to the secret one it
+        does not tell: `trust` does.
+        """
         return self.samples.r_hat()
 
     def statistics(self) -> dict[str, float]:
-        """The statistics of the synthetic graph; see `graph_statistics`."""
-        return graph_statistics(self.edges)
+        """The statistics of the synthetic graph; see `graph_statistics` and `graph_structure`."""
+        return {**graph_statistics(self.edges), **graph_structure(self.edges)}
+
+    def _repr_html_(self) -> str:
+        found = self.statistics()
+        rows: list[list[str | Element]] = [
+            [name.replace("_", " "), f"{value:.6g}", phrase(self.trust.get(name), value)]
+            for name, value in found.items()
+        ]
+        swamped = warning(self.trust)
+        return block(
+            title("Synthetic graph", f"by {self.method.name}, of nobody"),
+            table(["statistic", "of this graph", "of the secret one, by the answers"], rows, {1}),
+            *([element("div", swamped)] if swamped else []),
+        )
 
     def to_networkx(self) -> Any:
         """The graph as a networkx.Graph; needs `pip install 'wpinq[graphs]'`. Privacy cost: none, it is public."""
@@ -103,6 +129,8 @@ def synthesize(
     statistics: EdgeStatistics | None = traced_statistics,
     checkpoints: str | os.PathLike[str] | None = None,
     on_update: Callable[[Update], None] | None = None,
+    on_trust: Callable[[Mapping[str, Interval]], None] | None = None,
+    progress: bool = False,
     compiled: bool = True,
 ) -> SyntheticGraph:
     """A public graph that fits answers: degrees, a random graph that has them, and Markov chains towards the rest.
@@ -129,6 +157,11 @@ def synthesize(
         A folder, made if absent. Run again with the same arguments, chains go on from there, to the last bit.
     on_update : callable, optional
         Told how chains go; see `Update`.
+    on_trust : callable, optional
+        Told what the answers tell of the statistics of the secret graph (`SyntheticGraph.trust`), before any graph is
+        drawn.
+    progress : bool
+        Whether to show a bar for each chain instead.
     compiled : bool
         Whether compiled code is used where it can be.
 
@@ -172,6 +205,10 @@ def synthesize(
     if len(declared) != 1:
         raise AnswersError(f"the targets of a method are over one source of edges, not {len(declared)}")
     ((source, declaration),) = declared.items()
+    found = estimates.intervals(np.random.default_rng(np.random.SeedSequence((settings.seed, 2))))
+    trust = {name: found[name] for name in ALL_STATISTICS if name in found}
+    if on_trust is not None:
+        on_trust(trust)
     generators = [np.random.default_rng(s) for s in np.random.SeedSequence((settings.seed, 1)).spawn(settings.chains)]
     seeds = tuple(_array(estimates.seed(rng)) for rng in generators)
     if min(map(len, seeds)) < 2:
@@ -188,10 +225,10 @@ def synthesize(
         settled,
         statistics=None if statistics is None else lambda chain: statistics(_edges(chain)),
         checkpoints=folder,
-        on_update=on_update,
+        on_update=ChainBars() if progress else on_update,
         compiled=compiled,
     )
-    return SyntheticGraph(_edges(samples.chains[samples.best]), chosen, settled, dict(answers), samples, seeds)
+    return SyntheticGraph(_edges(samples.chains[samples.best]), chosen, settled, dict(answers), samples, seeds, trust)
 
 
 def _edges(chain: Chain) -> Integers:

@@ -8,6 +8,7 @@ import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from wpinq.columns.progress_bar import stop_progress_bar
 from wpinq.engines.relational.duckdb.connection import Connection
 from wpinq.engines.relational.duckdb.warm_tables import WarmTables
 from wpinq.errors import PlanError
@@ -74,8 +75,7 @@ class Instance:
         self._opened.register_filesystem(self.spill)
         self.close = weakref.finalize(self, _shut, self._opened, self.spill)
         self.connection = Connection(self._opened)
-        # on by default where Python is interactive: shares of protected work, on the screen
-        self.connection.execute("SET enable_progress_bar = false")
+        stop_progress_bar(self.connection)
         if cautious:
             self._leave_out_optimizers()
 

@@ -29,7 +29,7 @@ _GROUP = "g"
 
 
 @dataclass(frozen=True, slots=True)
-class _Aggregate:
+class _ReducedTerm:
     """One number or value kept of a group: how it is taken over rows, and over the distinct weights of a prefix."""
 
     first: str
@@ -47,7 +47,7 @@ def group_by(operator: GroupBy, script: Script, given: Relation, output: Relatio
     found = _aggregates(operator.reduce, block, dialect)
     if found is None:
         first, then, finish = (dialect.template(name) for name in ("collect", "collect_all", "collected"))
-        kept = [_Aggregate(first, then, pack(aligned(block.output, given.type)), finish)]
+        kept = [_ReducedTerm(first, then, pack(aligned(block.output, given.type)), finish)]
     else:
         kept = list(found.values())
     terms = list(leaves(key))
@@ -91,16 +91,16 @@ def group_by(operator: GroupBy, script: Script, given: Relation, output: Relatio
     return replace(output, blocks=(result,))
 
 
-def _aggregates(reduce: Lambda, block: Block, dialect: Dialect) -> dict[bytes, _Aggregate] | None:
+def _aggregates(reduce: Lambda, block: Block, dialect: Dialect) -> dict[bytes, _ReducedTerm] | None:
     """What must be kept of a group for the reducer, by the digest of the expression that asks; None: the records."""
     core = reduce.core
-    found: dict[bytes, _Aggregate] = {}
+    found: dict[bytes, _ReducedTerm] = {}
     for node in walk(core.body):
         if not isinstance(node, Call) or not node.arguments:
             continue
         over = node.arguments[0]
         if node.name == "length" and over == core.parameters[0]:
-            found[node.digest] = _Aggregate("count(*)", "sum({0}) OVER p", None, "CAST({0} AS BIGINT)")
+            found[node.digest] = _ReducedTerm("count(*)", "sum({0}) OVER p", None, "CAST({0} AS BIGINT)")
         elif node.name in ("sum_list", "min_list", "max_list"):
             term = _projection(over, core.parameters[0], block, dialect)
             if term is None or (node.name == "sum_list" and node.type != INT):
@@ -108,7 +108,7 @@ def _aggregates(reduce: Lambda, block: Block, dialect: Dialect) -> dict[bytes, _
             name = node.name[:3]
             finish = "TRY_CAST(coalesce({0}, 0) AS BIGINT)" if name == "sum" else "{0}"
             first = dialect.template("sum_of_ints") if name == "sum" else f"{name}({{0}})"
-            found[node.digest] = _Aggregate(first, f"{name}({{0}}) OVER p", term, finish)
+            found[node.digest] = _ReducedTerm(first, f"{name}({{0}}) OVER p", term, finish)
     body = lower_with(core, {0: parameter(_GROUP)}, {digest: literal("0") for digest in found}, dialect)
     return None if any(_GROUP in leaf.parameters for leaf in leaves(body)) else found
 

@@ -8,6 +8,7 @@ engine (`functions.share`). Rounds the quotient and the product: 2 u.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from wpinq.columns.flat import column_types, plain
@@ -31,10 +32,12 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
         given = script.once(given)  # the shares of a list run in Python: once for each distinct record
     for block in given.blocks:
         items = as_term(lower(script, operator.function, block.output))
-        alone = _only_item(items) if isinstance(type_.element, Weighted) else None
-        if alone is not None:
+        apart = _items_apart(items) if isinstance(type_.element, Weighted) and operator.bound == type_.bound else ()
+        if apart:
             assert isinstance(type_.element, Weighted)
-            blocks.append(_one_weighted(script, block, alone, type_.element.record))
+            for item in apart:
+                others = [other for other in apart if other is not item]
+                blocks.append(_one_weighted(script, block, item, others, type_.element.record))
             continue
         if type_.bound is None or operator.bound < type_.bound:
             items = call("first", items, literal(str(operator.bound)))
@@ -55,21 +58,50 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
     return replace(output, blocks=tuple(blocks))
 
 
-def _only_item(items: SqlTerm) -> SqlTerm | None:
-    """The one element that a list is written with, a pair of a record and its weight; None where it is another list."""
+def _items_apart(items: SqlTerm) -> tuple[SqlTerm, ...]:
+    """The one element that a list is written with, or two that a constant tells apart; none where it is another list.
+
+    Elements are pairs of a record and its weight. These two are never equal, so there is nothing to merge.
+    """
     while items.text.startswith("cast:"):
         (items,) = items.arguments
-    return items.arguments[0] if items.text == "list:1" and items.arguments[0].text == "struct:2" else None
+    if items.text not in ("list:1", "list:2") or any(item.text != "struct:2" for item in items.arguments):
+        return ()
+    records = [item.arguments[0] for item in items.arguments]
+    return items.arguments if len(records) == 1 or _differ(*records) else ()
 
 
-def _one_weighted(script: Script, block: Block, item: SqlTerm, record: Type) -> Block:
-    """The one element of each row's list, without a list: the share of `_weighted`, in the same steps."""
+def _differ(one: SqlTerm, other: SqlTerm) -> bool:
+    """Whether two records of one type hold different constants somewhere."""
+    if one.kind == other.kind == "literal":
+        return one.text != other.text and not (one.nullable or other.nullable)
+    if one.text == other.text and one.text.startswith("struct:"):
+        return any(map(_differ, one.arguments, other.arguments))
+    return False
+
+
+def _one_weighted(script: Script, block: Block, item: SqlTerm, others: Sequence[SqlTerm], record: Type) -> Block:
+    """One element of each row's list, without a list: the share of `_weighted`, in the same steps.
+
+    Beside one other the norm is a sum of two floats, and where that is at most 1 the share is the weight itself: had
+    the sum been rounded down to 1, it is off by no more than the quotient would have been. Where it is more, the norm
+    has to be exact.
+    """
     packed, own = item.arguments
     terms = list(leaves(aligned(_unpacked(packed, record), record)))
     typed = [call(f"cast:{kind}", term) for kind, term in zip(column_types(record), terms, strict=True)]
     names = numbered("c", typed)
-    inner, read = script.select(block, [*typed, own, block.weight], [*names, "own", "w"])
+    beside = [other.arguments[1] for other in others]
+    inner, read = script.select(
+        block, [*typed, own, *beside, block.weight], [*names, "own", *["other"] * len(beside), "w"]
+    )
     share = "own / greatest(abs(own), CAST(1 AS DOUBLE))"
+    if beside:
+        dialect = script.emitter.dialect
+        zero, one, places = "CAST(0 AS DOUBLE)", "CAST(1 AS DOUBLE)", [f"CAST({i} AS BIGINT)" for i in (1, 2)]
+        exact = dialect.write("shares", dialect.list_of(places), dialect.list_of(["own", "other"]))
+        norm = f"coalesce(abs(own), {zero}) + coalesce(abs(other), {zero})"
+        share = f"CASE WHEN {norm} <= {one} THEN own ELSE {dialect.write('first_item', exact)} END"
     shares = f"SELECT {', '.join([*names, f'w * ({share}) AS w'])} FROM ({inner})"
     # the condition says nothing of `own`: the database would compute that once for it and once for the row
     sql = f"SELECT * FROM ({shares}) WHERE w <> 0"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.graphs.synthesis.estimates.splines import curve_basis, evidence_mean, most_likely
 
-_BENDS, _SLOPE, _ITERATIONS = (4.0, 2.0, 1.0, 0.5, 0.25), -0.35, 300
+BENDS, _SLOPE, _ITERATIONS = (4.0, 2.0, 1.0, 0.5, 0.25), -0.35, 300
 
 
 def estimate_clustering(
@@ -48,19 +50,54 @@ def estimate_clustering(
     [0.0, 0.0, 0.0, 0.0, 0.25]
     """
     found = np.zeros(int(degrees.max()) + 1)
-    nodes = np.bincount(degrees)
-    there = np.flatnonzero(nodes)
-    there = there[there > 1]
-    if not len(there):
-        return found
-    wedges = (nodes[there] * there * (there - 1) / 2)[:, None]
-    adds, deviation = wedges * weights[there], np.full(len(closed), np.sqrt(2) * scale)
-    if triangles is not None:
-        count, off = triangles
-        adds, closed, deviation = np.hstack([adds, wedges / 3]), np.append(closed, count), np.append(deviation, off)
-    fits = [fit_curve(np.log2(there), adds, closed, deviation, bend) for bend in _BENDS]
-    found[there] = evidence_mean([share for share, _ in fits], [evidence for _, evidence in fits])
+    curves = ClusteringCurves.of(degrees, weights, closed, scale, triangles)
+    if len(curves.there):
+        found[curves.there] = evidence_mean(curves.shares, curves.evidence)
     return found
+
+
+@dataclass(frozen=True)
+class ClusteringCurves:
+    """The most likely curve of clustering for each bend, and what it was fitted to.
+
+    Attributes
+    ----------
+    there, nodes : array
+        The degrees above 1 that there are, rising, and how many nodes have each.
+    adds : array of shape (degrees, numbers)
+        What a share of 1 would add to each number.
+    closed, deviation : array of shape (numbers,)
+        The noisy numbers, and the standard deviation of their noise.
+    shares : sequence of arrays
+        The most likely share of closed wedges at each degree, by bend (`BENDS`).
+    evidence : sequence of float
+        The logarithm of how likely each bend makes the numbers.
+    """
+
+    there: Integers
+    nodes: Integers
+    adds: Floats
+    closed: Floats
+    deviation: Floats
+    shares: list[Floats]
+    evidence: list[float]
+
+    @staticmethod
+    def of(
+        degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: tuple[float, float] | None = None
+    ) -> ClusteringCurves:
+        """The fits; parameters as for `estimate_clustering`. None where no node has a degree above 1."""
+        nodes = np.bincount(degrees)
+        there = np.flatnonzero(nodes)
+        there = there[there > 1]
+        wedges = (nodes[there] * there * (there - 1) / 2)[:, None]
+        adds, deviation = wedges * weights[there], np.full(len(closed), np.sqrt(2) * scale)
+        if triangles is not None:
+            count, off = triangles
+            adds, closed, deviation = np.hstack([adds, wedges / 3]), np.append(closed, count), np.append(deviation, off)
+        fits = [fit_curve(np.log2(there), adds, closed, deviation, bend) for bend in BENDS if len(there)]
+        shares, evidence = [share for share, _ in fits], [evidence for _, evidence in fits]
+        return ClusteringCurves(there, nodes[there], adds, closed, deviation, shares, evidence)
 
 
 def fit_curve(octave: Floats, adds: Floats, closed: Floats, deviation: Floats, bend: float) -> tuple[Floats, float]:
@@ -68,7 +105,7 @@ def fit_curve(octave: Floats, adds: Floats, closed: Floats, deviation: Floats, b
 
     `adds`, of shape (octaves, tags), is what a share of 1 would add to each tag.
     """
-    curve = curve_basis(octave, level=2.0, slope=0.5, bend=bend)
+    curve = clustering_basis(octave, bend)
 
     def at(z: Floats) -> tuple[Floats, Floats]:
         share = 1 / (1 + np.exp(-np.clip(_SLOPE * (octave - 1) + curve @ z, -500, 500)))
@@ -84,3 +121,8 @@ def fit_curve(octave: Floats, adds: Floats, closed: Floats, deviation: Floats, b
     changes = (adds / deviation).T @ ((share * (1 - share))[:, None] * curve)
     curvature = np.eye(len(z)) + changes.T @ changes
     return share, -negative(z)[0] - 0.5 * float(np.linalg.slogdet(curvature)[1])
+
+
+def clustering_basis(octave: Floats, bend: float) -> Floats:
+    """The curves that the logit of clustering may take besides its slope: see `curve_basis`."""
+    return curve_basis(octave, level=2.0, slope=0.5, bend=bend)

@@ -9,8 +9,8 @@ import numpy as np
 from wpinq.arrays import Floats, Integers
 from wpinq.graphs.synthesis.estimates.splines import evidence_mean, most_likely
 
-_REACHES, _STRENGTH = (2.0, 1.0, 0.5), 3.0
-_PRIOR_ODDS = 2.0
+REACHES, _STRENGTH = (2.0, 1.0, 0.5), 3.0
+PRIOR_ODDS = 2.0
 """The natural logarithm of the odds of a reach against half of it, before the answers are seen."""
 _MOST_STUBS = 1 / 16
 _LEAST = 3e-3
@@ -89,9 +89,9 @@ def estimate_mixing(classes: DegreeClasses, shares: Floats, joint: Floats, scale
     -----
     Costs no privacy. An L-BFGS over a few hundred variables for each reach: below 1 s.
     """
-    fits = [Field(classes, shares, joint, scale, reach).fit() for reach in _REACHES]
+    fits = [Field(classes, shares, joint, scale, reach).fit() for reach in REACHES]
     estimates = [balanced(found, classes.stubs) for found, _ in fits]
-    evidence = [evidence - _PRIOR_ODDS * place for place, (_, evidence) in enumerate(fits)]
+    evidence = [evidence - PRIOR_ODDS * place for place, (_, evidence) in enumerate(fits)]
     return balanced(evidence_mean(estimates, evidence), classes.stubs)
 
 
@@ -117,10 +117,15 @@ class Field:
 
     def fit(self) -> tuple[Floats, float]:
         """The most likely mixing, and the logarithm of the evidence: of the chance of the answers, by Laplace."""
+        z, _, evidence = self.likeliest()
+        return self.mixed(z), evidence
+
+    def likeliest(self) -> tuple[Floats, Floats, float]:
+        """The most likely variables, the curvature of their likelihood there, and the logarithm of the evidence."""
         z = most_likely(self.negative, np.zeros(self.free + len(self.stubs)), _ITERATIONS)
         changes = self.changes(z)
         curvature = changes.T @ changes + np.diag(np.arange(len(z)) < self.free)
-        return self.mixed(z), -self.negative(z)[0] - 0.5 * float(np.linalg.slogdet(curvature)[1])
+        return z, curvature, -self.negative(z)[0] - 0.5 * float(np.linalg.slogdet(curvature)[1])
 
     def mixed(self, z: Floats) -> Floats:
         """The stubs of each class that lead to each other."""
@@ -167,10 +172,10 @@ def joint_weights(mixing: Floats, shares: Floats) -> Floats:
     return np.asarray(np.triu(both, 1) * 4 / 3 + np.diag(np.diag(both)) * 2 / 3)
 
 
-def balanced(mixing: Floats, stubs: Floats) -> Floats:
+def balanced(mixing: Floats, stubs: Floats, rounds: int = 200) -> Floats:
     """A symmetric matrix with its rows and columns scaled so that rows add up to the stubs."""
     found = mixing.copy()
-    for _ in range(200):
+    for _ in range(rounds):
         factor = np.sqrt(stubs / np.maximum(found.sum(axis=1), 1e-12))
         found *= np.outer(factor, factor)
     return found

@@ -1,0 +1,91 @@
+"""Tables by name: the mean salary by city, and what it costs beside the same without privacy.
+
+    python benchmarks/tables.py [--rows 200000] [--cities 50 200 1000]
+
+Processor time of:
+
+- table: `people.by("city", keys=...).agg(salary=wp.mean(...), epsilon=1)`, built, billed, debited, evaluated and drawn,
+  in a session that holds the data and has not met the plan;
+- parts: the same by a Partition, a NoisyAverage for each of the first 25 cities in one batch, scaled to all of them;
+- duckdb, pandas: the true means, of a table and a frame in memory.
+
+And of a table of a count, a mean and a median.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import duckdb
+import numpy as np
+import pandas as pd
+
+import wpinq as wp
+
+PARTS = 25
+RUNS = 5
+
+
+def seconds(run: Callable[[int], object], runs: int = RUNS) -> float:
+    """The least processor time of some runs."""
+    found = []
+    for i in range(runs):
+        start = time.process_time()
+        run(i)
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--cities", type=int, nargs="+", default=[50, 200, 1000])
+    options = parser.parse_args()
+    print(f"{'cities':>6} {'table':>7} {'parts':>7} {'duckdb':>7} {'pandas':>7} {'three':>7}")
+    for cities in options.cities:
+        print(" ".join([f"{cities:6d}", *(f"{number:7.3f}" for number in measured(options.rows, cities))]), flush=True)
+
+
+def measured(rows: int, cities: int) -> list[float]:
+    rng = np.random.default_rng(1)
+    names = [f"city {i}" for i in range(cities)]
+    frame = pd.DataFrame(
+        {
+            "city": np.array(names)[rng.integers(cities, size=rows)],
+            "age": rng.integers(18, 90, size=rows),
+            "salary": rng.uniform(0, 250_000, size=rows),
+        }
+    )
+    people = wp.source("people", city=str, age=int, salary=float, facts=["whole_weights"])
+    with wp.Session() as session, duckdb.connect() as connection:
+        session.protect(people, frame, budget=1e6)
+        session.release(people.count(1))  # what opens once
+        connection.execute("CREATE TABLE people AS SELECT * FROM frame")
+
+        def table(run: int) -> object:  # another range each time, and so another plan
+            asked = people.by("city", keys=names).agg(salary=wp.mean("salary", 0, 200_000 + run), epsilon=1)
+            return session.release(asked).to_pandas()
+
+        def three(run: int) -> object:
+            salary, age = wp.mean("salary", 0, 100_000 + run), wp.median(wp.col("age") + run, range(100 + run))
+            asked = people.by("city", keys=names).agg(rows=wp.count(), salary=salary, age=age, epsilon=1)
+            return session.release(asked).to_pandas()
+
+        def parts(run: int) -> object:
+            split = people.partition("city", names[:PARTS])
+            return session.release([part.noisy_average(1, "salary", 0, 300_000 + run) for part in split.values()])
+
+        def plain(run: int) -> object:
+            return connection.execute("SELECT city, avg(least(salary, 200000)) FROM people GROUP BY city").df()
+
+        def pandas(run: int) -> object:
+            return frame.salary.clip(0, 200_000).groupby(frame.city).mean()
+
+        of_parts = seconds(parts, 2) / PARTS * cities
+        return [seconds(table), of_parts, seconds(plain), seconds(pandas), seconds(three, 2)]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""What a notebook shows, in a real kernel: queries, bills, answers, rankings, plots; and names are never markup."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import nbclient
+import nbformat
+import pytest
+
+import wpinq as wp
+from wpinq import graphs, histograms
+from wpinq.display.plan_picture import MOST_STEPS, plan_picture
+from wpinq.markup import block, element, html
+
+ROOT = Path(__file__).resolve().parents[2]
+CELLS = {
+    "query": (
+        "import wpinq as wp\npeople = wp.source('people', town=str, age=int)\n"
+        "towns = people.select(lambda p: p.town)\ntowns"
+    ),
+    "bill": "towns.bill(epsilon=0.5)",
+    "answers": (
+        "session = wp.Session(progress=True)\nsession.protect(people, [('York', 30)] * 9, budget=2)\n"
+        "answers = session.release(towns.noisy_count(epsilon=0.5, over=['York', 'Hull']))\nanswers"
+    ),
+    "plot": "from wpinq.display.plots import plot_answers\nplot_answers(answers)",
+    "ranking": "from wpinq import histograms\nhistograms.choose(histograms.Bins(8), epsilon=1)",
+}
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    folder = tmp_path_factory.mktemp("notebook")
+    cells = [nbformat.v4.new_code_cell(code) for code in CELLS.values()]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    client = nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}})
+    client.execute(env={**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder)})
+    return {name: cell.outputs for name, cell in zip(CELLS, cells, strict=True)}
+
+
+def result(outputs: list[Any]) -> dict[str, str]:
+    (found,) = [output for output in outputs if output.output_type == "execute_result"]
+    data: dict[str, str] = found.data
+    return data
+
+
+def test_a_query_shows_its_plan_as_a_picture(shown: dict[str, list[Any]]) -> None:
+    drawn = result(shown["query"])["text/html"]
+    assert "<svg" in drawn
+    assert "Select" in drawn
+
+
+@pytest.mark.parametrize("name", ["bill", "answers", "ranking"])
+def test_tables_are_shown(name: str, shown: dict[str, list[Any]]) -> None:
+    wanted = {"bill": "people: 0.5", "answers": "95 % interval", "ranking": "Expected squared error"}
+    assert wanted[name] in result(shown[name])["text/html"]
+
+
+def test_a_plot_shows_where_a_cell_ends_with_it(shown: dict[str, list[Any]]) -> None:
+    assert "image/png" in result(shown["plot"])
+
+
+def test_a_release_with_a_bar_shows_nothing_but_steps_and_time(shown: dict[str, list[Any]]) -> None:
+    printed = "".join(output.text for output in shown["answers"] if output.output_type == "stream")
+    assert "Select" in printed
+    assert not {word for word in printed.split() if word.isdigit()}
+    assert "%" not in printed
+
+
+EVIL = "<script>alert(1)</script>&\u202e\x1b[31m"
+
+
+def test_texts_are_never_markup() -> None:
+    made = html(element("td", EVIL, title=EVIL))
+    assert "<script>" not in made
+    assert "\u202e" not in made
+    assert "\x1b" not in made
+
+
+def test_keys_units_and_readings_of_others_are_escaped() -> None:
+    people = wp.source("people", town=str, age=int, unit="<i>one</i>")
+    query = people.select(lambda p: p.town).read_as("<u>towns</u>")
+    answers = wp.simulate(query.noisy_count(1, over=[EVIL]), {"people": [("York", 1)]}, seed=1)
+    for made in (answers._repr_html_(), query._repr_html_(), query.bill(1)._repr_html_()):
+        assert not any(mark in made for mark in ("<script", "<i>", "<u>", "\u202e", "\x1b"))
+
+
+def test_answers_beyond_the_first_are_counted_and_all_intervals_fit_the_bars() -> None:
+    source = wp.source("numbers", int)
+    answers = wp.simulate(source.noisy_count(1, over=range(200)), {"numbers": [1, 2]}, seed=1)
+    assert "… 150 more" in answers._repr_html_()
+    assert "SIMULATED" in answers._repr_html_()
+
+
+def _boxes(picture: ElementTree.Element) -> int:
+    return len(picture.findall("rect"))
+
+
+def test_a_picture_has_a_box_for_each_step_and_an_arrow_for_each_input() -> None:
+    edges = wp.source("edges", src=int, dst=int)
+    plan = graphs.triangles_by_degree(graphs.symmetrize(edges)).plan
+    picture = plan_picture(plan)
+    assert picture is not None
+    assert _boxes(picture) == 12
+    assert len(picture.findall("path")) == 16
+    places = {(box.get("x"), box.get("y")) for box in picture.findall("rect")}
+    assert len(places) == 12
+
+
+def test_a_plan_of_very_many_steps_is_shown_as_text() -> None:
+    query = wp.source("numbers", int)
+    for _ in range(MOST_STEPS + 1):
+        query = query.select(lambda x: x + 1)
+    assert plan_picture(query.plan) is None
+    assert "<pre>" in query._repr_html_()
+
+
+def test_a_table_by_name_shows_its_rows_and_intervals() -> None:
+    people = wp.source("people", town=str, age=int, unit="one person")
+    asked = people.by("town", keys=["York", EVIL]).agg(n=wp.count(), age=wp.median("age", range(9)), epsilon=1)
+    shown = wp.simulate(asked, {"people": [("York", 3)] * 9}, seed=1)._repr_html_()
+    assert "SIMULATED" in shown
+    assert shown.count("<tr") == 3
+    assert shown.count("<svg") == 2
+    assert not any(mark in shown for mark in ("<script", "\u202e", "\x1b"))
+
+
+def test_a_session_shows_budgets_and_history_and_labels_as_text() -> None:
+    people = wp.source("people", town=str, unit="<i>one</i>")
+    with wp.Session() as session:
+        session.protect(people, [("York",)] * 7, budget=2)
+        session.release(people.select(lambda p: p.town).noisy_count(0.5, over=["York"]), label="<b>first</b>")
+        shown = session._repr_html_()
+    assert "spent 0.5 of 2" in shown
+    assert "&lt;b&gt;first" in shown
+    assert "<b>first" not in shown
+    assert "closed" in session._repr_html_()
+
+
+def test_a_ranking_says_its_best_in_one_line() -> None:
+    ranking = histograms.choose(histograms.Bins(8), epsilon=1)
+    assert repr(ranking).count("\n") == 0
+    assert block("x").startswith("<div")

@@ -1,0 +1,42 @@
+"""Two weighted elements that a constant tells apart are written without a list: the same weights, at every norm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from wpinq.engines.relational.compiler import compile_plan
+from wpinq.plan.erasure import physical_plan
+from wpinq.query import Query
+
+ROWS = [(a, b) for a in (None, -3.0, -0.5, 0.0, 0.5, 0.7, 1.0) for b in (None, -1.0, 0.0, 0.3, 0.5, 5.0)]
+PAIRS = wp.source("pairs", a=float | None, b=float | None)
+
+APART: dict[str, Callable[[Any], list[Any]]] = {
+    "words": lambda p: [wp.weighted("x", p.a), wp.weighted("y", p.b)],
+    "within a record": lambda p: [wp.weighted((p.a, "x"), p.b), wp.weighted((p.a, "y"), p.a)],
+    "deeper": lambda p: [wp.weighted(((1, p.a), p.b), p.b), wp.weighted(((2, p.a), p.b), p.a)],
+}
+NOT_APART: dict[str, Callable[[Any], list[Any]]] = {
+    "one word": lambda p: [wp.weighted("x", p.a), wp.weighted("x", p.b)],
+    "other places": lambda p: [wp.weighted((p.a, 1.0), p.b), wp.weighted((0.5, p.b), p.a)],
+    "null beside a value": lambda p: [wp.weighted(wp.where(p.a > 0, "x", None), p.b), wp.weighted("x", p.a)],
+    "three": lambda p: [wp.weighted("x", p.a), wp.weighted("y", p.b), wp.weighted("z", p.b)],
+}
+
+
+def without_lists(query: Query) -> bool:
+    return "unnest" not in " ".join(sql for _, sql in compile_plan(physical_plan(query.plan)).queries)
+
+
+@pytest.mark.parametrize("limit", [None, 1])
+@pytest.mark.parametrize("name", [*APART, *NOT_APART])
+def test_the_weights_are_those_of_the_reference(name: str, limit: int | None) -> None:
+    query = PAIRS.select_many((APART | NOT_APART)[name], limit)
+    exact = wp.evaluate(query, {"pairs": ROWS}, exact=True)
+    assert wp.evaluate(query, {"pairs": ROWS}, "duckdb").distance(exact) < 1e-12
+    if limit is None:
+        assert without_lists(query) == (name in APART)

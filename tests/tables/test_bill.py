@@ -1,0 +1,96 @@
+"""What a table costs: its epsilon once, shared out as it is told, whatever the number of groups."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+import wpinq as wp
+from wpinq.query import Query
+
+ALL = {
+    "n": wp.count(),
+    "total": wp.sum("age", 0, 60),
+    "mean": wp.mean("age", 0, 60),
+    "ages": wp.count_distinct("age"),
+    "typical": wp.median("age", range(100)),
+    "day": wp.most_common("sex", ["f", "m"]),
+}
+PEOPLE = wp.source("people", city=str, sex=str, age=int, facts=["whole_weights"])
+
+
+@pytest.mark.parametrize("groups", [1, 2, 40])
+@pytest.mark.parametrize("name", ALL)
+def test_an_aggregate_costs_its_epsilon_once(groups: int, name: str) -> None:
+    asked = PEOPLE.by("city", keys=[f"c{i}" for i in range(groups)]).agg(epsilon="1/3", **{name: ALL[name]})
+    assert dict(wp.bill(asked)) == {"people": Fraction(1, 3)}
+
+
+def test_all_together_cost_what_was_said() -> None:
+    asked = PEOPLE.by("city", keys=["a", "b"], other="c").agg(epsilon="0.7", **ALL)
+    assert dict(asked.bill()) == {"people": Fraction(7, 10)}
+    assert set(asked.epsilons.values()) == {Fraction(7, 60)}
+
+
+def test_a_split_is_in_proportion_and_exact() -> None:
+    asked = PEOPLE.agg(n=wp.count(), mean=wp.mean("age", 0, 9), epsilon=1, split={"n": 0.1, "mean": 0.2})
+    assert asked.epsilons == {"n": Fraction(1, 3), "mean": Fraction(2, 3)}
+    assert asked.epsilon == 1
+    assert "0.333333333" in str(asked) or "1/3" in str(asked)
+
+
+def test_a_person_is_billed_for_all_of_its_rows() -> None:
+    visits = wp.source("visits", page=str, seconds=float, person="user", at_most=20)
+    asked = visits.by("page", keys=["home"]).agg(n=wp.count(), t=wp.mean("seconds", 0, 60), epsilon="0.1")
+    assert dict(asked.bill()) == {"visits": 2}
+
+
+def test_a_join_is_billed_as_its_plan_is() -> None:
+    orders = wp.source("orders", city=str, price=float)
+    joined = PEOPLE.join(orders, on="city")
+    asked = joined.by("city", keys=["a"]).agg(n=wp.count(), epsilon=1)
+    assert dict(asked.bill()) == dict(joined.select("city").noisy_count(1, over=["a"]).sink.stability(joined.plan))
+
+
+def test_two_tables_with_choices_pay_for_the_dearest_part() -> None:
+    """What a bill lists is one group of each choice; what it prices is all of them."""
+    first = PEOPLE.by("city", keys=["a", "b"]).agg(m=wp.median("age", range(9)), epsilon=1)
+    second = PEOPLE.by("city", keys=["b", "c"]).agg(m=wp.median("age", range(8)), epsilon=2)
+    assert dict(wp.bill([first, second])) == {"people": 3}
+    assert dict(wp.bill({"one": first, "two": second})) == {"people": 3}
+    assert len(str(wp.bill([first, second])).splitlines()) < 8
+
+
+def test_the_ledger_is_debited_as_billed_and_replays() -> None:
+    asked = PEOPLE.by("city", keys=["a", "b"]).agg(epsilon=1, **ALL)
+    with wp.Session() as session:
+        session.protect(PEOPLE, [("a", "f", 3), ("b", "m", 4)], budget=5)
+        first = session.release(asked)
+        assert session.remaining("people") == 5 - wp.bill(asked)["people"]
+        again = session.release(asked)
+        assert session.remaining("people") == 4
+        assert first.to_columns() == again.to_columns()
+        more = PEOPLE.by("city", keys=["b", "z"]).agg(epsilon=1, **ALL)  # other groups of what was paid for
+        rest = session.release(more)
+        assert session.remaining("people") == 4
+        assert rest["b"]["n"] == first["b"]["n"]
+
+
+def test_measurements_and_tables_are_one_batch() -> None:
+    asked = PEOPLE.agg(n=wp.count(), epsilon=3)
+    with wp.Session() as session:
+        session.protect(PEOPLE, [("a", "f", 3)], budget=3)
+        with pytest.raises(wp.BudgetExceeded):
+            session.release([asked, PEOPLE.count(1)])
+        assert session.remaining("people") == 3
+        table, answers = session.release([asked, PEOPLE.count(3)])
+        assert table.row()["n"].estimate == answers.value  # the same measurement, paid for once
+        assert session.remaining("people") == 0
+
+
+def test_a_scale_is_that_of_the_share(people: Query) -> None:
+    asked = people.by("city", keys=["Oslo"]).agg(n=wp.count(), m=wp.mean("age", 0, 9), epsilon=1)
+    table = wp.simulate(asked, {"people": []}, seed=1)
+    for held in table.answers.values():
+        assert held[0].scale == pytest.approx(2, rel=1e-6)

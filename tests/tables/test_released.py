@@ -1,0 +1,95 @@
+"""Released tables: frames with typed columns, JSON, text, the command line, and what kind of number a column holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from wpinq.cli import main
+from wpinq.measure.answers import Answers
+from wpinq.query import Query
+
+
+@pytest.fixture
+def table(people: Query, rows: list[tuple[Any, ...]]) -> wp.Table:
+    asked = people.by("city", "joined", keys={"city": ["Oslo", None], "joined": [rows[0][4]]}).agg(
+        n=wp.count(), m=wp.mean("salary", 0, 300), day=wp.most_common("joined", [row[4] for row in rows]), epsilon=30
+    )
+    found: wp.Table = wp.simulate(asked, {"people": rows}, seed=1)
+    return found
+
+
+def test_frames_have_the_same_columns_and_their_types(table: wp.Table) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    columns = table.to_columns()
+    assert list(table.to_pandas().columns) == list(columns) == table.to_polars().columns
+    assert table.to_arrow().to_pydict() == columns
+    types = dict(zip(table.to_polars().columns, table.to_polars().dtypes, strict=True))
+    assert (types["city"], types["joined"], types["n"], types["day"], types["n_kind"]) == (
+        polars.String,
+        polars.Date,
+        polars.Float64,
+        polars.Date,
+        polars.String,
+    )
+    assert len(pandas.DataFrame(columns)) == len(table) == 2
+
+
+def test_a_wider_confidence_is_a_wider_interval(table: wp.Table) -> None:
+    key = table.keys[0]
+    near, far = table.row(key, 0.5), table.row(key, 0.99)
+    for name in ("n", "m"):
+        assert far[name].low < near[name].low <= near[name].estimate <= near[name].high < far[name].high
+    assert near["day"].low is None
+
+
+def test_kinds_come_from_the_plan(people: Query) -> None:
+    asked = people.by("sex").agg(n=wp.count(), d=wp.count_distinct("age"), m=wp.mean("age", 0, 9), epsilon=1)
+    assert [asked.kind(name).name for name in "ndm"] == ["count", "count", "statistic"]
+    shops = wp.source("shops", city=str, shop=str)
+    joined = people.select("city", "age").join(shops, on="city").by("shop", keys=["a"]).agg(n=wp.count(), epsilon=1)
+    assert joined.kind("n").name == "weight, not a count"
+    shown = wp.simulate(joined, {"people": [], "shops": []}, seed=1)
+    assert "n: weight, not a count:" in repr(shown)
+    assert "SIMULATED" in repr(shown)
+
+
+def test_json_holds_the_columns_and_the_answers(table: wp.Table, tmp_path: Path) -> None:
+    table.save(tmp_path / "table.json")
+    held = json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))
+    assert held["columns"]["city"] == ["Oslo", None]
+    assert list(held["columns"]) == list(table.to_columns())
+    assert Answers.from_json(held["answers"]["n"][0]).keys == table.answers["n"][0].keys
+
+
+def test_the_command_line_runs_and_explains_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program, data = tmp_path / "p.wpq", tmp_path / "people.csv"
+    program.write_text(
+        'source people(city: str, age: int);\nvar t = people.By("city", keys: ["a", "b"])'
+        '.Agg(1, n: Count(), q: Median("age", range(0, 100)));\n',
+        encoding="utf-8",
+    )
+    data.write_text("city,age\na,3\nb,50\n", encoding="utf-8")
+    given = ["--source", f"people={data}", "--budget", "people=2", "--ledger", str(tmp_path / "ledger.db")]
+    assert main(["explain", str(program)]) == 0
+    assert "median of age, one of 100 candidates" in capsys.readouterr().out
+    assert main(["run", str(program), *given, "--save", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr().out
+    assert "t, q (Median, in each of 2 groups): Choose(0.5)" in shown
+    assert "Remaining budget of people: 1 of 2" in shown
+    assert json.loads((tmp_path / "out" / "t.json").read_text(encoding="utf-8"))["columns"]["city"] == ["a", "b"]
+    assert main(["run", str(program), *given, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["answers"]["t"]["format"] == "wpinq table"
+
+
+def test_groups_without_keys_cannot_be_run_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "p.wpq"
+    program.write_text('source people(city: str);\nvar t = people.By("city").Agg(1, n: Count());\n', encoding="utf-8")
+    assert main(["run", str(program), "--ledger", str(tmp_path / "ledger.db")]) != 0
+    assert "t has no public keys" in capsys.readouterr().err

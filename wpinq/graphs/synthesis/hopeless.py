@@ -1,0 +1,113 @@
+"""Questions that public bounds show to be hopeless: no graph within them holds enough to stand out of the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from wpinq.errors import PlanError
+from wpinq.graphs.synthesis.method import Bounds, spend
+from wpinq.graphs.synthesis.trust import CONFIDENCE
+from wpinq.measure.laws import half_width
+from wpinq.measure.measurement import Measurement
+from wpinq.measure.scales import laplace_scale
+from wpinq.measure.subgraph_counts import SubgraphCount, TriangleCount
+from wpinq.plan.certify import certify
+from wpinq.plan.node import Node, upward
+from wpinq.plan.operators import Source
+
+
+def hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[str, str]:
+    """The measurements whose noise hides the most that a graph within the bounds could give, each with the reason.
+
+    The most is the bound on the mass of the plan's output (`Operator.mass`), with as many edges at the source as the
+    bounds leave room for; of a count of triangles, as many as there is room for. A measurement is hopeless where the
+    noise of one number is more than that in a tenth of all draws or more: then an interval of 90 % never rules out
+    that there is nothing.
+
+    Parameters
+    ----------
+    measurements : mapping
+        What is to be asked of the edges.
+    bounds : Bounds
+        Public. Without a bound on nodes nothing is hopeless.
+
+    Returns
+    -------
+    dict
+        Name to a reason, which holds public numbers alone.
+
+    Notes
+    -----
+    Privacy cost: none, and nothing is looked at: it follows from plans and bounds.
+
+    Examples
+    --------
+    >>> from wpinq.graphs.synthesis import Bounds, find_method
+    >>> method = find_method("tags")
+    >>> hopeless(method.measurements(method.source(), "0.01"), Bounds(nodes=20))["joint_degrees"]
+    'joint_degrees of any graph of at most 20 nodes comes to less than 64, and the noise is ±1,515'
+    """
+    edges, triangles = _most(bounds)
+    if edges is None or triangles is None:
+        return {}
+    found = {}
+    for name, measurement in measurements.items():
+        if isinstance(measurement.sink, TriangleCount):
+            # with LS_t = t for a graph without common neighbours; every graph has at least half of that
+            most, noise = triangles, measurement.sink.reach(measurement.epsilon, 0.0, CONFIDENCE) / 2
+        elif isinstance(measurement.sink, SubgraphCount):
+            continue
+        else:
+            certificate = certify(measurement.plan)
+            most = float(_mass(measurement.plan, edges))
+            noise = half_width(laplace_scale(measurement.epsilon, certificate.slack()), CONFIDENCE)
+        if noise >= most:
+            what = f"{name} of any graph of at most {bounds.nodes:,} nodes"
+            found[name] = f"{what} comes to less than {most + 0.5:,.0f}, and the noise is ±{noise:,.0f}"
+    return found
+
+
+def spend_without(
+    spare: str, wanted: Mapping[str, Measurement], epsilon: object, shares: Mapping[str, object], bounds: Bounds
+) -> dict[str, Measurement]:
+    """As `spend`, without the one measurement that a method can do without, where that is hopeless.
+
+    The others get what it would have cost.
+    """
+    made = spend(wanted, epsilon, shares)
+    if hopeless({spare: made[spare]}, bounds):
+        left = {name: measurement for name, measurement in wanted.items() if name != spare}
+        made = spend(left, epsilon, {name: shares[name] for name in left})
+    return made
+
+
+def refuse_hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> None:
+    """Refuse measurements of which one is `hopeless`; to be asked before anything is spent.
+
+    Raises
+    ------
+    PlanError
+        It names the question and the bound.
+    """
+    for reason in hopeless(measurements, bounds).values():
+        raise PlanError(f"{reason}: nothing was spent; it takes more epsilon or a larger share, or another question")
+
+
+def _most(bounds: Bounds) -> tuple[Fraction | None, float | None]:
+    """The most edges and triangles that a graph within the bounds has; None where there is no bound."""
+    if bounds.nodes is None:
+        return None, None
+    degree = bounds.nodes - 1 if bounds.degree is None else min(bounds.degree, bounds.nodes - 1)
+    return Fraction(bounds.nodes * degree, 2), bounds.nodes * degree * (degree - 1) / 6
+
+
+def _mass(plan: Node, edges: Fraction) -> Fraction:
+    """The most that a plan's output weighs, from so many protected units."""
+
+    def of_step(node: Node, inputs: list[Fraction]) -> Fraction:
+        if isinstance(node.operator, Source):
+            return min(node.operator.cap, edges * Fraction(node.operator.unit_weight))
+        return node.operator.mass(*inputs)
+
+    return upward(plan, of_step)[plan.digest]

@@ -1,0 +1,181 @@
+"""Tables in text: `people.By("city", keys: [...]).Agg(1, rows: Count(), salary: Mean("salary", 0, 200000))`.
+
+Where Python takes a function or the name of a column, so does text. Both ways are here: read, and written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any, Protocol
+
+from wpinq.errors import LanguageError
+from wpinq.expr.nodes import Lambda
+from wpinq.expr.printing import RESERVED, quote, write, write_public
+from wpinq.language.lambdas import Lambdas
+from wpinq.language.public_values import Values
+from wpinq.language.sinks import write_domain, write_keys
+from wpinq.language.syntax import ArrowFunction, Invocation, Literal, RecordLiteral, Syntax
+from wpinq.language.text import Text, shorten, suggest
+from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.measurement import check_domain
+from wpinq.query import Query
+from wpinq.tables.aggregate_functions import AGGREGATES
+from wpinq.tables.aggregates import Aggregate, OfColumn, column_name
+from wpinq.tables.choosing import Choosing
+from wpinq.tables.record_groups import NO_OTHER
+from wpinq.tables.tabulation import Grouping, Tabulation
+
+BY, AGG = "By", "Agg"
+"""The steps that group records, and that ask for aggregates of the groups."""
+
+
+class StepReader(Protocol):
+    """What reads the parts of a step: `Chains`."""
+
+    text: Text
+    values: Values
+    lambdas: Lambdas
+
+    def bind(self, step: Invocation, parameters: Mapping[str, bool]) -> dict[str, Syntax]: ...
+
+
+def read_grouping(reading: StepReader, query: Query, step: Invocation) -> Grouping:
+    """What `By` gives: columns in order or by name, `keys`, `other` and `above`, with which keys are a domain."""
+    columns: list[Any] = []
+    named: dict[str, Any] = {}
+    keys, other, above = None, NO_OTHER, None
+    listed = any(argument.name == "above" for argument in step.arguments)
+    for argument in step.arguments:
+        if argument.name is None:
+            if named:
+                raise reading.text.error("a column in order after a named one", argument.value.position)
+            columns.append(_column(reading, argument.value, step))
+        elif argument.name == "keys":
+            keys = (reading.values.key_domain if listed else reading.values.keys)(argument.value)
+        elif argument.name == "above":
+            above = reading.values.number(argument.value)
+        elif argument.name == "other":
+            other = reading.values.constant(argument.value)
+        elif argument.name in named:
+            raise reading.text.error(f"`{argument.name}` is given twice", argument.value.position)
+        else:
+            named[argument.name] = _column(reading, argument.value, step)
+    return query.by(*columns, keys=keys, other=other, above=above, **named)
+
+
+def read_tabulation(reading: StepReader, grouping: Grouping, step: Invocation) -> Tabulation:
+    """What `Agg` gives: an epsilon, aggregates by name, and `split`."""
+    epsilon: Fraction | None = None
+    split: dict[str, object] | None = None
+    aggregates: dict[str, Aggregate] = {}
+    for position, argument in enumerate(step.arguments):
+        node = argument.value
+        if argument.name == "epsilon" or (argument.name is None and position == 0):
+            epsilon = reading.values.epsilon(node)
+        elif argument.name is None:
+            raise reading.text.error("give each aggregate a name: Agg(1, rows: Count())", node.position)
+        elif argument.name == "split":
+            split = _split(reading, node)
+        elif argument.name in aggregates:
+            raise reading.text.error(f"`{argument.name}` is given twice", node.position)
+        else:
+            aggregates[argument.name] = _aggregate(reading, node)
+    if epsilon is None:
+        raise reading.text.error("Agg needs epsilon: Agg(1, rows: Count())", step.position)
+    return grouping.agg(epsilon=epsilon, split=split, **aggregates)
+
+
+def _column(reading: StepReader, node: Syntax, step: Invocation) -> Any:
+    if isinstance(node, ArrowFunction):
+        return reading.lambdas.function(node)
+    if isinstance(node, Literal) and isinstance(node.value, str):
+        return node.value
+    raise reading.text.error(f'{step.name} needs the name of a column, "city", or a function, x => …', node.position)
+
+
+def _split(reading: StepReader, node: Syntax) -> dict[str, object]:
+    if not isinstance(node, RecordLiteral) or any(field.name is None for field in node.fields):
+        raise reading.text.error("split is the share of each: split: {rows = 1, salary = 3}", node.position)
+    return {str(field.name): reading.values.epsilon(field.value) for field in node.fields}
+
+
+def _aggregate(reading: StepReader, node: Syntax) -> Aggregate:
+    if not isinstance(node, Invocation) or node.subject is not None or node.new or node.name not in AGGREGATES:
+        name = node.name if isinstance(node, Invocation) else ""
+        raise reading.text.error(f"`{shorten(name)}` is no aggregate; {suggest(name, AGGREGATES)}", node.position)
+    made = AGGREGATES[node.name]
+    kinds = dict(made.parameters)
+    given: dict[str, Any] = {}
+    for name, value in reading.bind(node, dict.fromkeys(kinds, False)).items():
+        kind = kinds[name]
+        given[name] = _column(reading, value, node) if kind == "function" else getattr(reading.values, kind)(value)
+    return made(**given)
+
+
+def write_table(tabulation: Tabulation) -> list[str]:
+    """The steps that ask for a table, behind the query that it is of."""
+    groups = tabulation.groups
+    steps = []
+    if tabulation.columns:
+        columns = list(_columns(tabulation.columns))
+        if groups.asked is not None:
+            columns.append(f"keys: {write_keys(groups.asked, groups.type)}")
+        if groups.listing is not None:
+            columns.append(f"keys: {write_domain(groups.listing.domain, groups.type)}")
+            columns.append(f"above: {groups.listing.above!r}")
+        if groups.other is not NO_OTHER:
+            columns.append(f"other: {write_public(groups.other, groups.type)}")
+        steps.append(f".{BY}({', '.join(columns)})")
+    asked = [format_epsilon(tabulation.epsilon)]
+    asked += [f"{_name(name)}: {_written(aggregate)}" for name, aggregate in tabulation.aggregates.items()]
+    if len(set(tabulation.epsilons.values())) > 1:
+        shares = (f"{name} = {format_epsilon(epsilon)}" for name, epsilon in tabulation.epsilons.items())
+        asked.append(f"split: {{{', '.join(shares)}}}")
+    return [*steps, f".{AGG}({', '.join(asked)})"]
+
+
+def functions_of(tabulation: Tabulation) -> Iterator[Lambda]:
+    """Every function that writing a table writes."""
+    yield from tabulation.columns.values()
+    for aggregate in tabulation.aggregates.values():
+        if isinstance(aggregate, OfColumn) and isinstance(aggregate.column, Lambda):
+            yield aggregate.column
+
+
+def _columns(columns: Mapping[str, Lambda]) -> Iterator[str]:
+    in_order = True
+    for name, function in columns.items():
+        in_order = in_order and column_name(function) == name
+        yield quote(name) if in_order else f"{_name(name)}: {_function(function)}"
+
+
+def _function(function: Lambda) -> str:
+    name = column_name(function)
+    return write(function) if name is None else quote(name)
+
+
+def _written(aggregate: Aggregate) -> str:
+    arguments = []
+    for name, kind in aggregate.parameters:
+        value = getattr(aggregate, name)
+        if kind == "function":
+            arguments.append(_function(value))
+        elif kind == "keys":
+            assert isinstance(aggregate, Choosing)
+            assert isinstance(aggregate.column, Lambda)
+            type_ = aggregate.column.type
+            arguments.append(write_keys(check_domain(value, type_), type_))
+        else:
+            arguments.append(format_epsilon(value) if isinstance(value, Fraction) else repr(value))
+    return f"{aggregate.name}({', '.join(arguments)})"
+
+
+def _name(name: str) -> str:
+    if (
+        not (name.isidentifier() and name.isascii())
+        or name in RESERVED
+        or name in ("epsilon", "split", "keys", "other", "above")
+    ):
+        raise LanguageError(f"{shorten(name)!r} cannot name a column in text: take ASCII letters, digits, underscores")
+    return name

@@ -1,0 +1,56 @@
+"""Measurements that are asked for, paid for and read together: what a session takes where it takes a measurement."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from wpinq.measure.measurement import Measurement
+
+
+class Compound(ABC):
+    """Several measurements as one: released in one batch under one bill, and read as one result. Pure data."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def measurements(self) -> tuple[Measurement, ...]:
+        """What is released, in order."""
+
+    @property
+    @abstractmethod
+    def items(self) -> Mapping[str, Measurement]:
+        """What a bill lists, by its title: of measurements that are alike but for the part of a partition, one."""
+
+    @abstractmethod
+    def read(self, released: Sequence[Any]) -> Any:
+        """The result, from what a session gave for each measurement: Answers, or a Release where it has no keys."""
+
+
+Together = Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound]
+"""What is released together: one, or several in a list or by name."""
+
+
+def flattened(asked: Sequence[Measurement | Compound]) -> list[Measurement]:
+    """The measurements of all that is asked for together."""
+    return [one for item in asked for one in (item.measurements if isinstance(item, Compound) else (item,))]
+
+
+def waits_for_keys(asked: Measurement | Compound) -> bool:
+    """Whether a result waits for keys: it has none that are public, nor a listing that gives them."""
+    held = flattened([asked])
+    return all(one.listing is None for one in held) and any(one.domain is None for one in held)
+
+
+def regrouped(given: Together, asked: Sequence[Measurement | Compound], released: Sequence[Any]) -> Any:
+    """What was released for each measurement, read as it was asked for, and in the form in which that was given."""
+    left = iter(released)
+    found = [
+        item.read([next(left) for _ in item.measurements]) if isinstance(item, Compound) else next(left)
+        for item in asked
+    ]
+    if isinstance(given, Mapping):
+        return dict(zip(given, found, strict=True))
+    return found[0] if isinstance(given, (Measurement, Compound)) else found

@@ -1,0 +1,184 @@
+"""Protected datasets by name: the declaration of a source, and how many rows a person has, bought."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from numbers import Integral, Number
+from typing import Any
+
+from wpinq.errors import EpsilonError, PlanError
+from wpinq.expr.facts import check_facts, check_listed
+from wpinq.expr.library import count
+from wpinq.expr.person import Person
+from wpinq.expr.types import type_from_annotation
+from wpinq.habits import told
+from wpinq.measure.epsilon import parse_epsilon
+from wpinq.measure.measurement import ListedMeasurement
+from wpinq.plan.node import Node
+from wpinq.plan.operators import Source
+from wpinq.query import Query
+
+DEFAULT_CAP = 2**30
+"""The bound on a source's norm unless one is declared: public, never computed from data."""
+
+DEFAULT_UNIT, DEFAULT_PERSON = "one record", "one person"
+"""What is protected unless it is said, without and with a declared person."""
+
+_OF_PERSONS = ("person", "at_most", "nested", "account")
+
+
+@told('source("people", city=str, age=int)')
+def source(
+    name: str,
+    schema: object = None,
+    /,
+    *,
+    unit: str | None = None,
+    unit_weight: object = None,
+    cap: object = DEFAULT_CAP,
+    facts: Iterable[str] = (),
+    **fields: object,
+) -> Query:
+    """A protected dataset by name: an unbound query, pure data. `Session.protect` gives it data.
+
+    Parameters
+    ----------
+    name : str
+        Its name in bills, ledgers and text programs.
+    schema : type, optional
+        The type of a record: `int`, `str`, `list[str]`, or a mapping from field names to types. Instead, fields
+        can be given as keywords: `source("edges", src=int, dst=int)`.
+    unit : str
+        What one protected unit is, in words; every bill prints it. "one record" unless told, or "one person".
+    unit_weight : number
+        The total weight by which one protected unit can change the dataset; more than 0, and 1 unless told. Where the
+        unit is a person it follows, and is not to be given.
+    cap : number
+        A public bound on the total weight of the dataset. It sets the slack that covers floating-point error, and
+        data beyond it are refused.
+    facts : iterable of str
+        What all data for this source must satisfy: "nonnegative", "whole_weights", "unit_weights", "symmetric",
+        "simple". Enforced when data are protected; each narrows the neighbours that the promise covers.
+    person : str
+        The column with the ids of people, int or str and never null: one person, with all rows, is then the protected
+        unit. Ids are in the records only where a field has this name, too.
+    at_most : int
+        How many rows of one person count, which must be told with `person`. Further rows are left out, by a fixed rule
+        that reads the declared fields of that person's rows alone. One person then weighs up to `at_most`, the unit
+        weight. Choose it by public knowledge, or buy it (`rows_a_person`), never by looking.
+    nested : bool
+        Whether a record is one person: the list of its rows, in canonical order, of weight 1, the unit weight.
+    account : str
+        The account that several tables of the same people share; a release pays there for all of them, in sum.
+    **fields : type
+        The fields. The four names above are fields where a type stands after them, as in `account=int`.
+
+    Returns
+    -------
+    Query
+        The dataset as it is.
+
+    Raises
+    ------
+    ExpressionError, PlanError
+        When the schema or a declaration makes no sense.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int, unit="one directed edge")
+    >>> edges.uses()
+    {'edges': 1}
+    >>> purchases = wp.source("purchases", shop=str, price=float, person="customer_id", at_most=20)
+    >>> print(purchases.bill(epsilon="1/100"))
+    purchases: 0.2
+      protects one person, at most 20 rows, of weight 20
+      NoisyCount(0.01) uses it once: 0.01 x 1 x 20 = 0.2
+    """
+    told = {key: fields.pop(key) for key in _OF_PERSONS if isinstance(fields.get(key), (str, Number))}
+    if (schema is None) == (not fields):
+        raise PlanError(f"source {name!r}: give a schema or fields such as src=int, dst=int, one of the two")
+    record = type_from_annotation(fields if schema is None else schema)
+    person, bound = _person(name, told), _positive(cap, f"source {name!r}: cap")
+    record = record if person is None else person.record(record)
+    implied = Fraction(1 if person is None else person.weight)
+    weight = implied if unit_weight is None else _positive(unit_weight, f"source {name!r}: unit_weight")
+    words = unit if unit is not None else DEFAULT_UNIT if person is None else DEFAULT_PERSON
+    declared = tuple(sorted(set(check_listed(facts))))
+    try:
+        check_facts(declared, record, weight)
+    except PlanError as error:
+        raise PlanError(f"source {name!r}: {error}") from None
+    declaration = Source(name, record, repr(record), words, weight, bound, declared, person)
+    declaration.check_size()
+    return Query(Node(declaration))
+
+
+def _positive(number: object, what: str) -> Fraction:
+    try:
+        return parse_epsilon(number)
+    except EpsilonError:
+        raise PlanError(f'{what} is a number of more than 0, such as 1 or "1/2", not {number!r}') from None
+
+
+def _person(name: str, told: Mapping[str, Any]) -> Person | None:
+    if not told:
+        return None
+    if "person" not in told or "at_most" not in told:
+        raise PlanError(
+            f"source {name!r}: where a person is the unit, name the column of the ids and how many rows of one person "
+            'count, together: person="customer_id", at_most=20'
+        )
+    at_most = told["at_most"]
+    if isinstance(at_most, Integral) and not isinstance(at_most, bool):  # numpy's too
+        at_most = int(at_most)
+    return Person(told["person"], at_most, told.get("nested", False), told.get("account", ""))
+
+
+def rows_a_person(source: Query, epsilon: object, quantile: object = "0.95") -> ListedMeasurement:
+    """A quantile of how many rows a person has, to choose `at_most` by: bought, never looked up.
+
+    Parameters
+    ----------
+    source : Query
+        A source of people in nested form, `wp.source(..., person=..., at_most=..., nested=True)`. Its `at_most`, of
+        public knowledge, is the most that can come out: people with more rows count as having so many. A large one
+        costs nothing, for a person is one record of weight 1.
+    epsilon : number
+        More than 0: what it costs, once.
+    quantile : number
+        Between 0 and 1: the share of people who are to keep all their rows.
+
+    Returns
+    -------
+    Measurement
+        A choice (permute-and-flip) among 1, …, `at_most`; its answer's `value` is the number.
+
+    Raises
+    ------
+    PlanError
+        When the source is not of people in nested form.
+
+    Notes
+    -----
+    Privacy cost: epsilon. Declare the source under the `account` of the tables whose `at_most` is to be chosen.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> visits = wp.source("visits", page=str, person="user", at_most=1000, nested=True)
+    >>> print(wp.bill(wp.rows_a_person(visits, epsilon=0.1)))
+    visits: 0.1
+      protects one person, at most 1,000 rows in one record, of weight 1
+      Choose(0.1) uses it once: 0.1 x 1 = 0.1
+    """
+    declared = source.plan.operator if isinstance(source, Query) else None
+    person = declared.person if isinstance(declared, Source) else None
+    if person is None or not person.nested:
+        raise PlanError(
+            "rows_a_person takes a source of people in nested form: declare the data with person=..., nested=True, "
+            "and for at_most a public bound that hardly anybody exceeds"
+        )
+    rows = source.select(lambda rows: count(rows))
+    return rows.quantile(epsilon=epsilon, q=quantile, candidates=range(1, person.at_most + 1))

@@ -1,0 +1,130 @@
+"""Aggregates of groups: what each is made of, as measurements, and how it is read off their answers.
+
+Those of one family are weights (`weighing`), those of the other choices among candidates (`choosing`). Each costs its
+epsilon once, however many groups there are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+from wpinq.errors import ExpressionError
+from wpinq.expr.nodes import Constant, Lambda
+from wpinq.expr.printing import write
+from wpinq.expr.trace import RecordFunction, UserFunction, as_function, trace
+from wpinq.expr.types import Type
+from wpinq.expr.values import Value
+from wpinq.measure.answers import Answers
+from wpinq.measure.kinds import STATISTIC, Kind
+from wpinq.measure.measurement import Measurement
+from wpinq.plan.node import Node, construct
+from wpinq.plan.operator import Operator
+from wpinq.tables.record_groups import Groups
+
+ParameterKind = Literal["number", "real", "function", "keys"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A released number or choice of one group.
+
+    Attributes
+    ----------
+    estimate : value
+        The number, or the candidate that was chosen.
+    low, high : float or None
+        The interval that holds the noiseless number with the confidence that was asked for; None for a choice.
+    """
+
+    estimate: Value
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(ABC):
+    """What is asked of each group. `wp.count()`, `wp.mean("salary", 0, 200_000)` and their like make it."""
+
+    name: ClassVar[str]
+    """What text programs call it."""
+    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = ()
+    """What it takes, as text programs write it."""
+    lists: ClassVar[bool] = False
+    """Whether groups are listed by it: the records that it releases are the groups themselves."""
+
+    @abstractmethod
+    def bound(self, type_: Type) -> Aggregate:
+        """The same for records of a type, its function traced: what tells it from others."""
+
+    @abstractmethod
+    def measurements(self, groups: Groups, epsilon: Fraction, reading: str) -> tuple[Measurement, ...]:
+        """What is released."""
+
+    @abstractmethod
+    def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:
+        """What was released of a group, by its place among the keys."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """In words, for whoever asked."""
+
+    @abstractmethod
+    def kind(self, measurements: Sequence[Measurement]) -> Kind:
+        """What its numbers are, for what is released."""
+
+    @property
+    def statistic(self) -> Kind:
+        """What numbers are that neither are counts nor weights."""
+        return Kind(STATISTIC, self.description)
+
+    @abstractmethod
+    def estimate_type(self) -> Type:
+        """The type of its numbers, or of what is chosen; of a bound one."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfColumn(Aggregate):
+    """Aggregates of a column."""
+
+    column: RecordFunction | Lambda
+
+    def bound(self, type_: Type) -> OfColumn:
+        try:
+            return replace(self, column=trace(self.column, (type_,)))
+        except ExpressionError as error:
+            raise type(error)(f"{self.name}: {error}") from None
+
+    @property
+    def value(self) -> UserFunction:
+        """The column as a function, while it is not traced yet."""
+        return as_function(self.column)
+
+    @property
+    def of(self) -> str:
+        """The column, in words."""
+        if isinstance(self.column, Lambda):
+            return column_name(self.column) or write(self.column)
+        return self.column if isinstance(self.column, str) else "a function"
+
+
+def column_name(function: Lambda) -> str | None:
+    """The name of the column that a function gives, where it gives one as it is."""
+    type_ = function.parameters[0].type
+    for name in getattr(type_, "names", ()):
+        if name is not None and trace(name, (type_,)) == function:
+            return str(name)
+    return None
+
+
+def extended(node: Node, operator: type[Operator], **arguments: Any) -> Node:
+    """The next step of a plan."""
+    return construct(operator, (node,), arguments, _convert)
+
+
+def _convert(given: Any, types: tuple[Type, ...]) -> Lambda:
+    return Lambda(given.type, 0, (), given) if isinstance(given, Constant) else trace(given, types)

@@ -1,0 +1,260 @@
+"""Groups of records: by which columns, and which of them are asked for.
+
+Which groups there are in the data is private. They are given, or public by what the query is (categories, bools,
+`x % n`), or asked for one by one, or listed: those of a public domain whose noisy count is above a threshold. Records
+in groups that nobody asked for count nowhere, or in one more group of their own, which is measured as the others are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import reduce
+from itertools import product
+from typing import Any
+
+from wpinq.errors import PlanError
+from wpinq.expr import build, catalogue
+from wpinq.expr.logical_values import presenter
+from wpinq.expr.near_names import suggest
+from wpinq.expr.nodes import Constant, Expr, Lambda
+from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, lift, trace
+from wpinq.expr.types import TupleOf, Type
+from wpinq.expr.values import Value
+from wpinq.measure.key_domains import KeyDomain, ProductKeys, key_domain
+from wpinq.measure.key_domains import product as product_of
+from wpinq.measure.listing import Listing, listing_of
+from wpinq.measure.measurement import check_domain
+from wpinq.plan.certify import certify
+from wpinq.plan.node import Node, construct
+from wpinq.plan.operators import Select
+from wpinq.tables.by_name import NamedColumns, named_columns, record_of
+
+GroupKeys = KeyDomain | Iterable[object] | Mapping[str, KeyDomain | Iterable[object]] | None
+"""The groups that are asked for: in all, by column, or as the query fixes them. Domains are listed out of."""
+
+
+class Omitted(Enum):
+    """What was not given, where null could be."""
+
+    OTHER = "no group of all others"
+
+
+NO_OTHER = Omitted.OTHER
+"""That records of other groups count nowhere."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """The groups of a plan's records.
+
+    Attributes
+    ----------
+    plan : Node
+        Whose records.
+    columns : mapping
+        Name to function, for each column that they are grouped by.
+    traced : dict
+        The same as nodes: what tells groups from others.
+    keys : tuple or None
+        The groups that are asked for, in canonical form; None where they are asked for one by one, or listed.
+    type : Type
+        Of a key: that of the column, a record where there are several.
+    other : value or NO_OTHER
+        The group of all other records, in canonical form: then it is the last of the keys.
+    listing : Listing or None
+        Out of which domain the groups are listed, and above which noisy count.
+    """
+
+    plan: Node
+    columns: NamedColumns
+    traced: dict[str, Lambda]
+    keys: tuple[Value, ...] | None
+    type: Type
+    other: Any = NO_OTHER
+    listing: Listing | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns."""
+        return tuple(self.columns)
+
+    @property
+    def asked(self) -> tuple[Value, ...] | None:
+        """The keys without that of all other records."""
+        return self.keys if self.keys is None or self.other is NO_OTHER else self.keys[:-1]
+
+    def key(self, record: Symbol) -> Any:
+        """The key of a record."""
+        found = _key_of(self.columns)(record)
+        if self.other is NO_OTHER:
+            return found
+        among = _among(found, self.asked or (), self.type)
+        return catalogue.apply("where", among, lift(found), Constant(self.type, self.other))
+
+    def label(self, record: Symbol, part: str, alone: bool = False) -> Any:
+        """The record that carries a part of an aggregate: with its key, or the key itself where it is the only one."""
+        if not self.columns:
+            return part
+        return self.key(record) if alone else (self.key(record), part)
+
+    def labels(self, keys: Sequence[Value], parts: Sequence[str]) -> tuple[Value, ...]:
+        """The records that carry some groups' parts, group by group."""
+        if not self.columns:
+            return tuple(parts)
+        return tuple(keys) if len(parts) == 1 else tuple((key, part) for key in keys for part in parts)
+
+    def shown(self, keys: Sequence[Value]) -> tuple[Value, ...]:
+        """GroupKeys as Python has them."""
+        return tuple(map(presenter(self.type), keys)) if self.columns else tuple(keys)
+
+
+ALL: tuple[Value, ...] = ((),)
+"""The keys where there is no column: one group, of all records."""
+
+
+def find_groups(
+    plan: Node,
+    columns: Sequence[RecordFunction],
+    named: Mapping[str, RecordFunction],
+    keys: GroupKeys,
+    other: object,
+    above: object = None,
+) -> Groups:
+    """The groups that are asked for.
+
+    Raises
+    ------
+    PlanError, ExpressionError
+        When there is no such column, or a key is none of its values.
+    """
+    found = named_columns(columns, named, "by")
+    if not found:
+        if above is not None:
+            raise PlanError(
+                'by: above= lists groups, and there is no column to group by: by("zip", keys=..., above=20)'
+            )
+        return Groups(plan, {}, {}, ALL, plan.type)
+    traced = {name: trace(function, (plan.type,)) for name, function in found.items()}
+    type_ = trace(_key_of(found), (plan.type,)).type
+    if above is not None:
+        if other is not NO_OTHER:
+            raise PlanError(
+                "by: listed groups have no row of all others, which is another question and costs its own epsilon: "
+                "release the listing, and then by(..., keys=table.keys, other=...)"
+            )
+        listing = listing_of(_domain(plan, found, traced, keys), above, type_)
+        return Groups(plan, found, traced, None, type_, listing=listing)
+    listed = _listed(plan, found, traced, type_, keys)
+    if other is NO_OTHER:
+        return Groups(plan, found, traced, listed, type_)
+    if listed is None:
+        raise PlanError("by: a group of all others needs the keys that it is not: give keys=[...]")
+    (rest,) = check_domain([other], type_)
+    if rest in listed:
+        raise PlanError(f"by: other={other!r} is one of the keys; name the group of all others apart")
+    return Groups(plan, found, traced, (*listed, rest), type_, rest)
+
+
+def _key_of(columns: NamedColumns) -> UserFunction:
+    """The function to the key: the one column, or a record of them."""
+    return next(iter(columns.values())) if len(columns) == 1 else record_of(columns)
+
+
+def _domain(
+    plan: Node, columns: NamedColumns, traced: Mapping[str, Lambda], keys: GroupKeys
+) -> KeyDomain | Iterable[object]:
+    """Out of which the groups are listed: in all, or of each column, those that the query fixes need not be given."""
+    if keys is None:
+        raise PlanError("by: above= lists groups out of a public domain: give it, by(..., keys=wp.digits(5), above=20)")
+    if not isinstance(keys, Mapping):
+        if len(columns) > 1 and isinstance(keys, KeyDomain) and not isinstance(keys, ProductKeys):
+            each = ", ".join(f"{name!r}: ..." for name in columns)
+            raise PlanError(
+                f"by: {keys} are no domain of {len(columns)} columns; give that of each column: keys={{{each}}}"
+            )
+        return keys
+    _check_columns(keys, columns)
+    parts = []
+    for name, function in columns.items():
+        type_ = traced[name].type
+        public = () if name in keys else _of_column(plan, name, function, type_, {})
+        parts.append(key_domain(keys[name] if name in keys else map(presenter(type_), public)))
+    return parts[0] if len(parts) == 1 else product_of(*parts)
+
+
+def _check_columns(keys: Mapping[str, object], columns: NamedColumns) -> None:
+    for name in keys:
+        if name not in columns:
+            raise PlanError(
+                f"by: keys are given for {name!r}, which is no column of the groups; {suggest(name, columns)}"
+            )
+
+
+def _listed(
+    plan: Node, columns: NamedColumns, traced: Mapping[str, Lambda], type_: Type, keys: GroupKeys
+) -> tuple[Value, ...] | None:
+    if not isinstance(keys, Mapping):
+        return _public(plan, _key_of(columns)) if keys is None else _checked(keys, type_, columns)
+    _check_columns(keys, columns)
+    each = {name: _of_column(plan, name, columns[name], traced[name].type, keys) for name in columns}
+    if len(each) == 1:
+        return next(iter(each.values()))
+    return tuple(product(*each.values()))
+
+
+def _enumerated(keys: KeyDomain | Iterable[object]) -> Iterable[object]:
+    """The same keys, which must be given one by one."""
+    if isinstance(keys, KeyDomain):
+        raise PlanError(f"by: groups are listed out of {keys} above a threshold: by(..., keys=..., above=20)")
+    return keys
+
+
+def _checked(keys: KeyDomain | Iterable[object], type_: Type, columns: NamedColumns) -> tuple[Value, ...]:
+    keys = _enumerated(keys)
+    if isinstance(keys, str) or not isinstance(keys, Iterable):
+        raise PlanError(f"by: keys are a list of public groups, not {keys!r}: keys=[...]")
+    listed = list(keys)
+    if len(columns) > 1 and any(isinstance(key, (str, int)) or key is None for key in listed):
+        raise PlanError(
+            f"by: a key of {len(columns)} columns is a tuple of as many values; for all combinations give those of "
+            f"each: keys={{{', '.join(f'{name!r}: [...]' for name in columns)}}}"
+        )
+    return check_domain(listed, type_)
+
+
+def _of_column(
+    plan: Node, name: str, function: UserFunction, type_: Type, keys: Mapping[str, KeyDomain | Iterable[object]]
+) -> tuple[Value, ...]:
+    if name in keys:
+        return check_domain(_enumerated(keys[name]), type_)
+    found = _public(plan, function)
+    if found is None:
+        raise PlanError(f"by: the values of {name!r} are not public by the query: give them, too, in keys={{...}}")
+    return found
+
+
+def _public(plan: Node, function: UserFunction) -> tuple[Value, ...] | None:
+    return certify(construct(Select, (plan,), {"function": function}, trace)).domain
+
+
+def _among(key: object, keys: Sequence[Value], type_: Type) -> Expr:
+    """Whether a key is one of some, in as few levels as there can be."""
+    tests = [_same(lift(key), value, type_) for value in keys] or [lift(False)]
+    while len(tests) > 1:
+        pairs = [tests[i : i + 2] for i in range(0, len(tests), 2)]
+        tests = [catalogue.apply("or", *pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return tests[0]
+
+
+def _same(key: Expr, value: Value, type_: Type) -> Expr:
+    """Whether a key has a value; never null."""
+    if isinstance(type_, TupleOf) and value is not None:
+        fields = [build.field(key, i) for i in range(len(type_.elements))]
+        parts = [_same(*part) for part in zip(fields, value, type_.elements, strict=True)]
+        return reduce(lambda one, other: catalogue.apply("and", one, other), parts)
+    if value is None:
+        return catalogue.apply("is_null", key)
+    equal = catalogue.apply("equal", key, Constant(type_.with_nullable(False), value))
+    return catalogue.apply("where", catalogue.apply("is_null", key), lift(False), equal) if type_.nullable else equal
