@@ -25,7 +25,7 @@ def progress_bar(**options: Any) -> Any:
     return tqdm(mininterval=every, dynamic_ncols=True, disable=not shown, **options)
 
 
-class Steps:
+class StepDisplay:
     """Told the steps of a release, it shows them or tells them on. Whatever goes wrong with that, a release goes on.
 
     Parameters

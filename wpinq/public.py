@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, overload
 
@@ -25,10 +25,10 @@ from wpinq.kernel.ladder import as_float, draw_count
 from wpinq.kernel.listed_keys import draw_listing
 from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.answers import Answers
-from wpinq.measure.compound import Compound
+from wpinq.measure.compound import Compound, waits_for_keys
 from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.laws import DoubleGeometric
-from wpinq.measure.measurement import Choose, GeometricCount, Measurement, NoisyCount
+from wpinq.measure.measurement import Choose, GeometricCount, Measurement, NoisyCount, check_domain
 from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
 from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights
@@ -201,17 +201,36 @@ def simulate(
     """
     if isinstance(measurement, Compound):
         asked = measurement.measurements
-        if any(one.domain is None for one in asked):
+        if waits_for_keys(measurement):
             raise PlanError("simulate needs the groups of a table: by(..., keys=[...])")
         found = _weights_of([one.plan for one in asked], data, engine, FLOAT)
         seeds = np.random.default_rng(seed).integers(2**63, size=len(asked)).tolist()
         drawn = zip(asked, found, seeds, strict=True)
-        return measurement.read([_simulate(one, WeightedDataset(weights), own) for one, weights, own in drawn])
+        return measurement.read([_released(one, WeightedDataset(weights), own) for one, weights, own in drawn])
     if not isinstance(measurement, Measurement):
         raise PlanError("simulate takes a measurement: end the query with .noisy_count(epsilon=..., over=...)")
-    if measurement.domain is None and measurement.listing is None:
+    if waits_for_keys(measurement):
         raise PlanError("simulate needs a measurement with public keys: noisy_count(epsilon, over=...)")
     return _simulate(measurement, WeightedDataset(_weights(measurement.plan, data, engine, FLOAT)), seed)
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """What stands for a Release where the keys are those that another measurement of the table lists."""
+
+    measurement: Measurement
+    weights: WeightedDataset
+    seed: int
+
+    def at(self, keys: Iterable[object]) -> Answers:
+        """The answers for keys."""
+        domain = check_domain(keys, self.measurement.key_type)
+        return _simulate(replace(self.measurement, domain=domain), self.weights, self.seed)
+
+
+def _released(measurement: Measurement, weights: WeightedDataset, seed: int) -> Answers | _Waiting:
+    waits = waits_for_keys(measurement)
+    return _Waiting(measurement, weights, seed) if waits else _simulate(measurement, weights, seed)
 
 
 def _simulate(measurement: Measurement, weights: WeightedDataset, seed: int) -> Answers:

@@ -196,7 +196,12 @@ class Query(NoTable, Releasable):
     # --- tables -------------------------------------------------------------------------------------------------------
 
     def by(
-        self, *columns: RecordFunction, keys: GroupKeys = None, other: object = NO_OTHER, **named: RecordFunction
+        self,
+        *columns: RecordFunction,
+        keys: GroupKeys = None,
+        other: object = NO_OTHER,
+        above: object = None,
+        **named: RecordFunction,
     ) -> Grouping:
         """The records in groups, for aggregates of each: `by("city", keys=[...]).agg(rows=wp.count(), epsilon=1)`.
 
@@ -210,13 +215,26 @@ class Query(NoTable, Releasable):
             they need not be given; a null is a group only where it is given. They must not be chosen by looking.
         other : value, optional
             The name of one more group: of all records whose group is none of `keys`. It is measured like any other.
+        above : number, optional
+            A threshold of at least 0, chosen without looking at the data. Then the groups are listed: of the domain
+            that `keys` describes (`wp.digits(5)`, `wp.integers`, `wp.product`, a range or a list; also by column),
+            those whose noisy count is above it. `agg` takes one count then, which lists, and sums and means. See
+            `noisy_listing`.
 
         Returns
         -------
         Grouping
             Its `agg` asks for aggregates.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> people = wp.source("people", zip=str, salary=float)
+        >>> print(people.by("zip", keys=wp.digits(5), above=20).agg(rows=wp.count(), epsilon=1))
+        Tabulation by zip: groups listed for being above 20, out of the texts of 5 digits, epsilon 1
+          rows  count    1
         """
-        return grouping(self, columns, named, keys, other)
+        return grouping(self, columns, named, keys, other, above)
 
     def agg(self, *unnamed: object, epsilon: object, split: Split = None, **aggregates: Aggregate) -> Tabulation:
         """Aggregates of all records, as a table of one row. See `Grouping.agg`.

@@ -239,3 +239,51 @@ def test_an_output_on_a_full_disk_costs_no_answers(tmp_path: Path, capsys: pytes
     assert "Remaining budget of sales" in said.out
     assert "r.csv; this run spent 1 of sales. Keep what was printed" in said.err
     assert sorted(path.name for path in tmp_path.iterdir() if "r.csv" in path.name) == []
+
+
+@pytest.mark.parametrize("name", ["l.csv", "l.parquet"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_rows_are_never_written_over_the_ledger(command: list[str], tmp_path: Path, name: str, linked: bool) -> None:
+    ledger = tmp_path / name
+    command[-1] = str(ledger)
+    assert main(command) == 0
+    before = ledger.read_bytes()
+    written = tmp_path / f"other{ledger.suffix}" if linked else ledger
+    if linked:
+        written.hardlink_to(ledger)
+    assert main([*command, "--output", str(written)]) == 2
+    assert ledger.read_bytes() == before
+
+
+def test_rows_and_saved_answers_are_written_over_nothing_that_is_read(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = tmp_path / "edges.csv"
+    graph.write_text("src,dst\n1,2\n2,3\n", encoding="utf-8")
+    given = [f"edges={graph}" if word == f"edges={GRAPH}" else word for word in command]
+    saved = [*given[:-1], str(tmp_path / "nodes.json"), "--save", str(tmp_path)]
+    for refused in ([*given, "--output", str(graph)], saved):
+        assert main(refused) == 2
+        assert "write to another" in capsys.readouterr().err
+    assert graph.read_text(encoding="utf-8").startswith("src,dst")
+    assert not (tmp_path / "nodes.json").exists() and not (tmp_path / "l.db").exists()
+
+
+def test_two_releases_are_not_written_to_one_file(command: list[str], tmp_path: Path) -> None:
+    more = "var ends = edges.Select(e => e.dst).NoisyCount(0.5, over: range(0, 9));"
+    (tmp_path / "program.wpq").write_text(PROGRAM + more, encoding="utf-8")
+    one, other = (["--output", f"{name}={tmp_path / 'rows.csv'}"] for name in ("nodes", "ends"))
+    assert main([*command, *one, *other]) == 2
+    assert not (tmp_path / "l.db").exists()
+
+
+def test_an_interrupt_while_files_are_written_keeps_the_answers(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("wpinq.commands.run.write_answers", interrupted)
+    assert main([*command, "--output", str(tmp_path / "n.csv")]) == 130
+    assert "this run spent 0.5 of edges. The answers are saved in " in capsys.readouterr().err
+    assert len(wp.Answers.load(tmp_path / "l.db.unprinted1" / "nodes.json")) == 3000

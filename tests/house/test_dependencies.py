@@ -24,6 +24,10 @@ COMMANDS = {"tpchgen-cli": "benchmarks/tpch.py"}
 """Programs that are called by the file named."""
 
 
+SITE = {"ipykernel": "docs/tutorials/people.md"}
+"""What builds the site is named in docs/conf.py, but for the kernel of the tutorials, which these name as python3."""
+
+
 def declared() -> list[tuple[str, str]]:
     extras = PROJECT["optional-dependencies"]
     groups = {"": PROJECT["dependencies"], **extras}
@@ -65,6 +69,9 @@ def test_what_is_declared_is_used(extra: str, distribution: str) -> None:
     if distribution in TOOLS:
         run = (ROOT / ".ci" / "run").read_text(encoding="utf-8") + (ROOT / "README.md").read_text(encoding="utf-8")
         assert TOOLS[distribution] in run
+    elif extra == "docs":
+        written = (ROOT / SITE.get(distribution, "docs/conf.py")).read_text(encoding="utf-8")
+        assert "name: python3" in written if distribution in SITE else any(p in written for p in packages(distribution))
     elif distribution in COMMANDS:
         assert distribution in (ROOT / COMMANDS[distribution]).read_text(encoding="utf-8")
     else:

@@ -12,7 +12,8 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from wpinq.kernel import conditional, listed_keys
 from wpinq.kernel.conditional import ConditionalNoise
 from wpinq.kernel.listed_keys import draw_listing, least_cut
 from wpinq.kernel.trials import exponential_bounds, successes
-from wpinq.measure.key_domains import IntegerKeys, KeyDomain
+from wpinq.measure.key_domains import GivenKeys, IntegerKeys, KeyDomain
 
 FALSE_ALARM = 1e-6
 SURE = 1e-9
@@ -324,6 +325,92 @@ def test_planted_errors_of_the_draw_are_found(planted: str, whole: bool, monkeyp
         scenario = "one listing"
     tables, agreed = final_tables(scenario, whole=whole, runs=1000)
     assert not agreed or evidence(tables, whole=whole) < SURE
+
+
+# --- the same without chance: all that can be drawn is gone through ---------------------------------------------------
+
+LAWS = {
+    0.0: {0.0: Fraction(1, 2), 1.0: Fraction(3, 10), 2.0: Fraction(1, 5)},
+    1.0: {0.0: Fraction(1, 7), 1.0: Fraction(2, 7), 2.0: Fraction(4, 7)},
+}
+"""By weight, a law of three values in the place of that of the noise."""
+
+
+class Outcomes:
+    """In the place of noise: one way after another in which draws can turn out, with its chance."""
+
+    random = None
+
+    def __init__(self) -> None:
+        self.way: list[tuple[int, int]] = []
+        self.begin()
+
+    def begin(self) -> None:
+        self.depth, self.chance_of_way = 0, Fraction(1)
+
+    def draw(self, law: Mapping[Any, Fraction]) -> Any:
+        if self.depth == len(self.way):
+            self.way.append((0, len(law)))
+        value, chance = list(law.items())[self.way[self.depth][0]]
+        self.depth += 1
+        self.chance_of_way *= chance / sum(law.values())
+        return value
+
+    def another(self) -> bool:
+        while self.way and self.way[-1][0] + 1 == self.way[-1][1]:
+            self.way.pop()
+        if self.way:
+            self.way[-1] = self.way[-1][0] + 1, self.way[-1][1]
+        self.begin()
+        return bool(self.way)
+
+    def chance(self, cut: float, bits: int) -> Fraction:
+        return sum((chance for value, chance in LAWS[0.0].items() if value > cut), Fraction(0))
+
+    def successes(self, trials: int, chance: Callable[[int], Fraction], random: None) -> list[int]:
+        return [trial for trial in range(trials) if self.draw({False: 1 - chance(0), True: chance(0)})]
+
+    def at_most(self, weights: Sequence[float], cuts: Sequence[float]) -> list[float]:
+        laws = [{x: p for x, p in LAWS[weight].items() if x <= cut} for weight, cut in zip(weights, cuts, strict=True)]
+        return list(map(self.draw, laws))
+
+    def above(self, cut: float, count: int) -> list[float]:
+        return [self.draw({x: p for x, p in LAWS[0.0].items() if x > cut}) for _ in range(count)]
+
+
+def is_exact(weights: Mapping[int, float], script: Sequence[Step], book: type[Book], outcomes: Outcomes) -> bool:
+    """Whether the table of three keys has its law to the last digit, and the listings say what it says."""
+    tables: dict[tuple[float, ...], Fraction] = {}
+    more, agreed = True, True
+    while more:
+        one = book(weights, outcomes)  # type: ignore[arg-type]
+        for step in script:
+            one.at(step) if isinstance(step, list) else one.list(*step)
+        one.at(range(3))
+        agreed = agreed and one.agrees()
+        table = tuple(one.stored[key] for key in range(3))
+        tables[table] = tables.get(table, Fraction(0)) + outcomes.chance_of_way
+        more = outcomes.another()
+    laws = [LAWS[weights.get(key, 0.0)] for key in range(3)]
+    return agreed and tables == {
+        table: math.prod(law[x] for law, x in zip(laws, table, strict=True)) for table in product(*laws)
+    }
+
+
+SOME_KEYS = [[0], [1, 2], [0, 1, 2]]
+STEPS: list[Step] = [*SOME_KEYS[:2], *((GivenKeys(tuple(keys)), cut) for keys in SOME_KEYS for cut in (0.0, 1.0))]
+
+
+@pytest.mark.parametrize("weights", [{}, {1: 1.0}, {0: 1.0, 2: 1.0, 9: 1.0}])
+def test_small_tables_have_their_law_to_the_last_digit(
+    weights: Mapping[int, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = Outcomes()
+    monkeypatch.setattr(listed_keys, "successes", outcomes.successes)
+    scripts = [[one, other] for one in STEPS for other in STEPS] + [[STEPS[-1], STEPS[0], STEPS[-2], STEPS[4]]]
+    assert all(is_exact(weights, script, Book, outcomes) for script in scripts)
+    script: list[Step] = [STEPS[0], STEPS[-1], STEPS[-2]]
+    assert not any(is_exact(weights, script, planted, outcomes) for planted in (ForgetsListings, CountsAskedKeys))
 
 
 # --- an audit of the loss ---------------------------------------------------------------------------------------------

@@ -102,6 +102,13 @@ def test_an_average_over_things_of_less_weight_is_further_off(query: wp.Query, f
     assert row.half_width == pytest.approx(2 * 40 * off / (1000 * factor), rel=1e-9)
 
 
+def test_of_listed_keys_nothing_is_promised_beforehand() -> None:
+    """Absent keys that noise lists are off by all of their value, whatever the confidence."""
+    (row,) = wp.accuracy(ROWS.select(lambda r: r.a).noisy_listing(1, range(1000), above=5), half_width=2)
+    assert (row.half_width, row.epsilon_for) == (None, None)
+    assert "interval" in row.missing
+
+
 def test_it_is_of_measurements() -> None:
     for given in (ROWS, [ROWS], {"rows": ROWS}, [7]):
         with pytest.raises(wp.PlanError, match="measurements"):

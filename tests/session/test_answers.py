@@ -403,3 +403,13 @@ def test_above_lists_the_keys_that_stand_out_and_keeps_their_answers() -> None:
     choice = wp.simulate(numbers.most_common(1, range(5)), {"numbers": {3: 100}}, seed=2)
     with pytest.raises(wp.AnswersError, match="above a threshold"):
         choice.above(0)
+
+
+def test_above_a_number_that_is_no_float() -> None:
+    numbers = wp.source("numbers", int)
+    answers = wp.simulate(numbers.noisy_count(1, over=range(50)), {"numbers": {3: 100, 7: 90}}, seed=2)
+    assert len(answers.above(10**400)) == 0
+    assert len(answers.above(-(10**400))) == 50
+    listed = wp.simulate(numbers.noisy_listing(1, range(50), above=20), {"numbers": {3: 100, 7: 90}}, seed=2)
+    just_below = Fraction(listed[3]) - Fraction(1, 10**30)  # the nearest float is the value, which is not above itself
+    assert 3 not in listed.above(just_below).keys

@@ -306,6 +306,8 @@ def test_listings_that_are_none_are_refused_before_the_debit() -> None:
             (lambda: by_shop.noisy_listing(1, SHOPS, above=-1), "a threshold from 0"),
             (lambda: by_shop.noisy_listing(1, SHOPS, above=math.nan), "a threshold from 0"),
             (lambda: by_shop.noisy_listing(1, SHOPS, above=True), "a number of at least 0"),
+            (lambda: by_shop.noisy_listing(1, SHOPS, above=10**400), "a threshold from 0"),
+            (lambda: by_shop.noisy_listing(1, [{1}], above=1), "a key of a domain is a value or a record"),
             (lambda: by_shop.noisy_listing(1, [], above=1), "from 1 to"),
             (lambda: by_shop.noisy_listing(1, 7, above=1), "is no domain of keys"),  # type: ignore[arg-type]
             (lambda: by_shop.noisy_listing(1, "12", above=1), "is no domain of keys"),

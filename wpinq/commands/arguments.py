@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from wpinq.commands.exits import UsageError
@@ -54,6 +54,24 @@ def column_names(given: str, option: str) -> tuple[str, str]:
     if len(names) != 2 or not all(names) or names[0] == names[1]:
         raise UsageError(f"{option} takes the names of two columns, as origin,destination; not {given!r}")
     return names[0], names[1]
+
+
+def check_distinct(written: Iterable[Path], read: Iterable[Path]) -> None:
+    """Refuse to write one file twice, or over one that is read: a ledger that is written over gives its budget back."""
+    taken = set(map(_identity, read))
+    for path in written:
+        if _identity(path) in taken:
+            raise UsageError(f"{path} is a file that this command reads or keeps, or is named twice: write to another")
+        taken.add(_identity(path))
+
+
+def _identity(path: Path) -> object:
+    """What two names of one file share; the path where there is no file yet."""
+    try:
+        status = path.stat()
+    except OSError:
+        return path.resolve()
+    return status.st_dev, status.st_ino
 
 
 def is_new(ledger: Path) -> bool:

@@ -35,8 +35,8 @@ def run(options: argparse.Namespace) -> None:
     program = load_program(options)
     for name, measurement in program.measurements.items():
         print(f"== {name}: {measurement.description}\n")
-        sink = measurement.sink
-        print(explain_plan(measurement.plan, measurement.epsilon, measurement.reading, options.engine, sink))
+        released = measurement.plan, measurement.epsilon, measurement.reading
+        print(explain_plan(*released, options.engine, measurement.sink, measurement.listing))
         print()
     for name, table in program.tables.items():
         print(f"== {name}: {table}\n")

@@ -14,7 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wpinq.commands.arguments import add_engine, add_parameters, column_names, is_new, load_program, pairs
+from wpinq.commands.arguments import (
+    add_engine,
+    add_parameters,
+    check_distinct,
+    column_names,
+    is_new,
+    load_program,
+    pairs,
+)
 from wpinq.commands.exits import NotSaved, UsageError, check_stdout, tell, unwritten
 from wpinq.commands.output import output_files, write_answers
 from wpinq.display.table import answers_table
@@ -26,7 +34,7 @@ from wpinq.kernel.charge import budget_to_nano
 from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.compound import flattened
+from wpinq.measure.compound import waits_for_keys
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.labels import check_label
 from wpinq.plan.node import sources
@@ -84,7 +92,7 @@ def run(options: argparse.Namespace) -> None:
     if not asked:
         raise UsageError("the program releases nothing; end a query with NoisyCount(epsilon, over: ...)")
     for name, one in asked.items():
-        if any(item.domain is None and item.listing is None for item in flattened([one])):
+        if waits_for_keys(one):
             raise UsageError(f"{name} has no public keys; write NoisyCount(epsilon, over: range(0, 100)) or the like")
     files, budgets = pairs(options.source, "--source"), pairs(options.budget, "--budget")
     edge_lists, versions = pairs(options.edge_list, "--edge-list"), pairs(options.data_version, "--data-version")
@@ -112,6 +120,8 @@ def run(options: argparse.Namespace) -> None:
     for measurement in bill.measurements:
         find_engine(options.engine).check(measurement.plan)
     outputs = output_files(options.output, asked)
+    saved = {} if options.save is None else {name: options.save / f"{name}.json" for name in asked}
+    check_distinct([*saved.values(), *outputs.values()], [options.program, options.ledger, *map(Path, files.values())])
     new = is_new(options.ledger)
     if options.save is not None:
         _prepare_folder(options.save)
@@ -134,8 +144,10 @@ def run(options: argparse.Namespace) -> None:
             raise
         spent = _spent(session.debited) or "nothing"
     replayed = all(name in versions for name in bill.sources)
-    unwritten_files = _write_files(answers, options.save, outputs)
+    folder = None
     try:
+        unwritten_files = _write_files(answers, saved, outputs)
+        folder = None if unwritten_files else options.save
         if options.json:
             tables = {name: table.to_json() for name, table in answers.items()}
             costs, left = ({name: str(cost) for name, cost in costs.items()} for costs in (bill, remaining))
@@ -143,7 +155,6 @@ def run(options: argparse.Namespace) -> None:
         else:
             _print_answers(answers, remaining, budgets, options.rows)
     except (OSError, KeyboardInterrupt) as error:  # paid for, so they are kept, whatever became of the output
-        folder = None if unwritten_files else options.save
         consequence = f"this run spent {spent}. {_kept(answers, folder, options.ledger, replayed)}"
         if isinstance(error, OSError):
             raise unwritten(error, consequence) from None
@@ -175,7 +186,7 @@ def _kept(answers: Mapping[str, Answers | Table], folder: Path | None, ledger: P
             continue
         except OSError:
             break
-        if not _write_files(answers, folder, {}):
+        if not _write_files(answers, {name: folder / f"{name}.json" for name in answers}, {}):
             return f"The answers are saved in {folder}"
         break
     return (
@@ -203,9 +214,11 @@ def _print_answers(
         print(f"Remaining budget of {name}: {format_epsilon(left)} of {budgets[name]}", flush=True)
 
 
-def _write_files(answers: Mapping[str, Answers | Table], folder: Path | None, outputs: Mapping[str, Path]) -> list[str]:
-    """Write answers to the folder of `--save` and the files of `--output`; the files that could not be written."""
-    files = [(table.save, folder / f"{name}.json") for name, table in answers.items() if folder is not None]
+def _write_files(
+    answers: Mapping[str, Answers | Table], saved: Mapping[str, Path], outputs: Mapping[str, Path]
+) -> list[str]:
+    """Write answers to the files of `--save` and of `--output`; the files that could not be written."""
+    files = [(answers[name].save, path) for name, path in saved.items()]
     files += [(partial(write_answers, answers[name]), path) for name, path in outputs.items()]
     unwritten_files = []
     for write, path in files:

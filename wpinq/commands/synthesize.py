@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wpinq.commands.arguments import column_names, is_new, pairs
+from wpinq.commands.arguments import check_distinct, column_names, is_new, pairs
 from wpinq.commands.exits import Interrupted, NotSaved, UsageError, check_stdout, unwritten
 from wpinq.commands.measuring import MeasuringOptions, go_on_measuring, is_measuring, measure
 from wpinq.display.plots import axes_or_new
@@ -149,11 +149,9 @@ def _check_places(options: argparse.Namespace, report_file: Path) -> None:
     for place in (options.out, report_file):
         if not os.access(place.parent, os.W_OK) or place.is_dir() or (place.exists() and not os.access(place, os.W_OK)):
             raise UsageError(f"cannot write {place}: name a file in a folder that can be written to")
-    places = [
-        place.resolve() for place in (options.out, report_file, options.graph, options.ledger) if place is not None
-    ]
-    if len(set(places)) < len(places):
-        raise UsageError("FILE, --out, --report and --ledger name one file twice: what is written must not replace it")
+    check_distinct(
+        [options.out, report_file], [place for place in (options.graph, options.ledger) if place is not None]
+    )
 
 
 def _gone_on(

@@ -13,6 +13,7 @@ from wpinq.expr.printing import show, write_public
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import WEIGHT, Kind, kind_of_weights
 from wpinq.measure.laws import half_width
+from wpinq.measure.listing import Listing
 from wpinq.measure.measurement import Choose, Clamped, GeometricCount, NoisyAverage, NoisyCount
 from wpinq.measure.scales import lattice_scale
 from wpinq.measure.sink import Sink
@@ -31,6 +32,7 @@ def explain_plan(
     reading: str = "",
     engine: str = DEFAULT_ENGINE,
     sink: Sink | None = None,
+    listing: Listing | None = None,
 ) -> str:
     """What a query is and costs, as text.
 
@@ -46,6 +48,8 @@ def explain_plan(
         The engine that would run it; where it cannot, what to do is said.
     sink : Sink, optional
         How it is to be released: as a NoisyCount unless given.
+    listing : Listing, optional
+        Which keys it is to list.
     """
     rows, missing = list(_tree(plan)), gap(plan, engine)
     left = min(COLUMN_LIMIT, max(len(row[0]) for row in rows))
@@ -54,7 +58,7 @@ def explain_plan(
     if isinstance(sink, SubgraphCount) and epsilon is not None:
         told = list(explain_count(plan, epsilon, sink))
     else:
-        told = [*_costs(plan, epsilon), *_accuracy(plan, epsilon, sink), ""]
+        told = [*_costs(plan, epsilon), *_accuracy(plan, epsilon, sink, listing), ""]
     kind = kind_of_weights(plan) if sink is None else sink.kind(plan)
     told += _how_to_read(kind, reading)
     return "\n".join(
@@ -145,7 +149,7 @@ def _costs(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
             yield f"The account {account} pays for {', '.join(sorted(names))}, in sum: {total}{cost}."
 
 
-def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink | None) -> Iterator[str]:
+def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink | None, listing: Listing | None) -> Iterator[str]:
     certificate = certify(plan)
     widening = 1 + certificate.slack(exact=isinstance(sink, GeometricCount))
     if widening > 2**1000:
@@ -161,7 +165,10 @@ def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink | None) -> Iterat
     if isinstance(sink, Choose):
         return
     domain = certificate.domain
-    if domain is None:
+    if listing is not None:
+        yield f"Keys: {listing.words}. The share of answers is one of all of these; how far"
+        yield "a listed one may be off, its interval tells."
+    elif domain is None:
         yield "Keys: give them with over=..., or ask a Release one by one."
     else:
         yield f"Keys: {len(domain)}, known from the query itself."

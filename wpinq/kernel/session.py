@@ -47,7 +47,7 @@ from wpinq.plan.arithmetic import FLOAT, Weights
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Node, Planned, sources
 from wpinq.plan.operators.source import Source
-from wpinq.progress import OnStep, Steps
+from wpinq.progress import OnStep, StepDisplay
 
 FAILED = "the evaluation failed after the debit; the budget stays spent, and nothing of the reason can be shown"
 _CHOICE = b"choice"
@@ -104,7 +104,7 @@ class Session:
         self._engine = find_engine(engine)(memory_limit, threads)
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self._owns_ledger = not isinstance(ledger, Ledger)
-        self._steps = Steps(on_step, progress)
+        self._steps = StepDisplay(on_step, progress)
         self._protected: dict[str, Protected] = {}
         self._origins = Origins()
         self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
@@ -375,7 +375,7 @@ class Session:
         -------
         Answers or Release, a list of them, or a dict
             Answers for a measurement with a domain; otherwise a Release, which answers for keys as they are asked.
-            For a Tabulation a Table, or an OpenTable where it has no keys.
+            For a Tabulation a Table, or an OpenTable where it neither has keys nor lists them.
             Several come as they were given, in a list or under their names.
 
         Raises

@@ -167,6 +167,10 @@ class Values:
             return self._domain(node, depth + 1)
         if isinstance(node, Invocation) and node.subject is None and not node.new and node.name in LITERALS:
             return self._literal(node, depth + 1)
+        if isinstance(node, Invocation) and node.subject is None and node.name == "digits":
+            raise self.text.error(
+                "digits(…) is a domain that keys are listed out of: give a threshold too, above: 20", node.position
+            )
         raise self.text.error(
             'only public values can stand here: numbers, strings, parameters and + - * / of them, date("…") and the '
             "like, lists, tuples, range(a, b), product(…)",

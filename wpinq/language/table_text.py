@@ -14,7 +14,7 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.printing import RESERVED, quote, write, write_public
 from wpinq.language.lambdas import Lambdas
 from wpinq.language.public_values import Values
-from wpinq.language.sinks import write_keys
+from wpinq.language.sinks import write_domain, write_keys
 from wpinq.language.syntax import ArrowFunction, Invocation, Literal, RecordLiteral, Syntax
 from wpinq.language.text import Text, shorten, suggest
 from wpinq.measure.epsilon import format_epsilon
@@ -41,24 +41,27 @@ class StepReader(Protocol):
 
 
 def read_grouping(reading: StepReader, query: Query, step: Invocation) -> Grouping:
-    """What `By` gives: columns in order or by name, `keys` and `other`."""
+    """What `By` gives: columns in order or by name, `keys`, `other` and `above`, with which keys are a domain."""
     columns: list[Any] = []
     named: dict[str, Any] = {}
-    keys, other = None, NO_OTHER
+    keys, other, above = None, NO_OTHER, None
+    listed = any(argument.name == "above" for argument in step.arguments)
     for argument in step.arguments:
         if argument.name is None:
             if named:
                 raise reading.text.error("a column in order after a named one", argument.value.position)
             columns.append(_column(reading, argument.value, step))
         elif argument.name == "keys":
-            keys = reading.values.keys(argument.value)
+            keys = (reading.values.key_domain if listed else reading.values.keys)(argument.value)
+        elif argument.name == "above":
+            above = reading.values.number(argument.value)
         elif argument.name == "other":
             other = reading.values.constant(argument.value)
         elif argument.name in named:
             raise reading.text.error(f"`{argument.name}` is given twice", argument.value.position)
         else:
             named[argument.name] = _column(reading, argument.value, step)
-    return query.by(*columns, keys=keys, other=other, **named)
+    return query.by(*columns, keys=keys, other=other, above=above, **named)
 
 
 def read_tabulation(reading: StepReader, grouping: Grouping, step: Invocation) -> Tabulation:
@@ -118,6 +121,9 @@ def write_table(tabulation: Tabulation) -> list[str]:
         columns = list(_columns(tabulation.columns))
         if groups.asked is not None:
             columns.append(f"keys: {write_keys(groups.asked, groups.type)}")
+        if groups.listing is not None:
+            columns.append(f"keys: {write_domain(groups.listing.domain, groups.type)}")
+            columns.append(f"above: {groups.listing.above!r}")
         if groups.other is not NO_OTHER:
             columns.append(f"other: {write_public(groups.other, groups.type)}")
         steps.append(f".{BY}({', '.join(columns)})")
@@ -169,7 +175,7 @@ def _name(name: str) -> str:
     if (
         not (name.isidentifier() and name.isascii())
         or name in RESERVED
-        or name in ("epsilon", "split", "keys", "other")
+        or name in ("epsilon", "split", "keys", "other", "above")
     ):
         raise LanguageError(f"{shorten(name)!r} cannot name a column in text: take ASCII letters, digits, underscores")
     return name

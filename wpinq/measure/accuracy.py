@@ -161,7 +161,8 @@ def accuracy(
     Privacy cost: none; nothing but plans is looked at. Counts, weights and sums have the half-width of their intervals.
     For an average over a weight of n it is at most `2 (upper − lower) r / n`, r that of each of its two weights. A
     choice among m candidates is at most `s · ln((m − 1) / (2 (1 − confidence)))` of weight off the best, s the scale of
-    its noise. A count of subgraphs lies so far from the true one in a graph whose ladder is of the stated width.
+    its noise. A count of subgraphs lies so far from the true one in a graph whose ladder is of the stated width. Of a
+    listing there is no telling: which keys are listed hangs on the noise, and so does how far they are off.
 
     Examples
     --------
@@ -214,6 +215,8 @@ def _expected(
         off_by(measurement.sink, measurement, measurement.epsilon, confidence, stated)
     except _NotStated as told:
         missing = str(told)
+    if measurement.listing is not None:
+        missing = "each listed key's interval tells"
     if missing:
         return Expected(name, measurement, kind, None, missing, None, cost)
     least = None if wanted is None else _least_epsilon(lambda epsilon: within(epsilon) <= wanted)

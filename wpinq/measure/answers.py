@@ -154,10 +154,14 @@ class Answers:
             raise AnswersError("only the answers of NoisyCount and GeometricCount can be listed above a threshold")
         if not isinstance(threshold, Real) or threshold != threshold:
             raise AnswersError(f"a threshold is a number, such as above(40), not {threshold!r}")
-        kept = [i for i, value in enumerate(self.values) if value > threshold]
+        try:
+            cut = float(threshold)
+        except OverflowError:
+            cut = math.inf if threshold > 0 else -math.inf
+        kept = [i for i, value in enumerate(self.values) if value > cut]
         domain = self.measurement.domain or ()
         keys = tuple(domain[i] for i in kept)
-        listing = self.listing and replace(self.listing, above=max(self.listing.above, float(threshold)))
+        listing = self.listing and replace(self.listing, above=max(self.listing.above, cut))
         kept_of = replace(self.measurement, domain=keys, listing=listing)
         return replace(self, measurement=kept_of, values=self.values[kept])
 

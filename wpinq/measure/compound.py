@@ -49,6 +49,12 @@ def flattened(asked: Sequence[Measurement | Compound]) -> list[Measurement]:
     return [one for item in asked for one in (item.measurements if isinstance(item, Compound) else (item,))]
 
 
+def waits_for_keys(asked: Measurement | Compound) -> bool:
+    """Whether a result waits for keys: it has none that are public, nor a listing that gives them."""
+    held = flattened([asked])
+    return all(one.listing is None for one in held) and any(one.domain is None for one in held)
+
+
 def regrouped(given: Together, asked: Sequence[Measurement | Compound], released: Sequence[Any]) -> Any:
     """What was released for each measurement, read as it was asked for, and in the form in which that was given."""
     left = iter(released)

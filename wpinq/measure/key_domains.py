@@ -48,7 +48,10 @@ class KeyDomain(ABC):
 
     @abstractmethod
     def of(self, type_: Type) -> KeyDomain:
-        """The domain over keys of a type, in canonical form; PlanError where it is not of that type."""
+        """The domain over keys of a type, in canonical form; PlanError where it is not of that type.
+
+        A null is in a domain only where it is given.
+        """
 
     @abstractmethod
     def to_json(self, type_: Type) -> dict[str, Json]:
@@ -86,7 +89,7 @@ class IntegerKeys(KeyDomain):
         return int(key) - self.first
 
     def of(self, type_: Type) -> KeyDomain:
-        if type_ != INT:
+        if type_.with_nullable(False) != INT:
             raise PlanError(f"the keys are of type {type_}, and {self} are int")
         return self
 
@@ -119,7 +122,7 @@ class DigitKeys(KeyDomain):
         return int(key)
 
     def of(self, type_: Type) -> KeyDomain:
-        if type_ != STR:
+        if type_.with_nullable(False) != STR:
             raise PlanError(f"the keys are of type {type_}, and {self} are str")
         return self
 
@@ -252,7 +255,13 @@ def key_domain(given: KeyDomain | Iterable[object]) -> KeyDomain:
         raise PlanError(
             f"{given!r} is no domain of keys: give integers(0, 99_999), digits(5), product(…) of such, or a list"
         )
-    return GivenKeys(tuple(map(_hashable, given)))
+    keys = tuple(map(_hashable, given))
+    try:
+        return GivenKeys(keys)
+    except TypeError:  # what has no hash is no value of a record
+        raise PlanError(
+            "a key of a domain is a value or a record of values: a number, a text, a tuple of such"
+        ) from None
 
 
 def _hashable(key: object) -> Value:

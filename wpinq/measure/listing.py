@@ -122,4 +122,8 @@ def listing_of(domain: KeyDomain | Iterable[object], above: object, type_: Type)
     """A listing over keys of a type, from what a user gives."""
     if isinstance(above, bool) or not isinstance(above, (Real, Fraction)):
         raise PlanError(f"a listing is above a threshold, a number of at least 0, not {above!r}")
-    return Listing(key_domain(domain).of(type_), float(above))
+    try:
+        threshold = float(above)
+    except OverflowError:
+        threshold = math.inf
+    return Listing(key_domain(domain).of(type_), threshold)

@@ -53,6 +53,8 @@ class Aggregate(ABC):
     """What text programs call it."""
     parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = ()
     """What it takes, as text programs write it."""
+    lists: ClassVar[bool] = False
+    """Whether groups are listed by it: the records that it releases are the groups themselves."""
 
     @abstractmethod
     def bound(self, type_: Type) -> Aggregate:

@@ -50,6 +50,11 @@ class Choosing(OfColumn):
         return replace(found, candidates=tuple(map(presenter(of), listed)))
 
     def measurements(self, groups: Groups, epsilon: Fraction, reading: str) -> tuple[Measurement, ...]:
+        if groups.listing is not None:
+            raise PlanError(
+                f"{self.name} is a choice for each group by itself, so the groups must be known before: release the "
+                "listing without it, and then by(..., keys=table.keys).agg(...)"
+            )
         if groups.keys is None:
             raise PlanError(
                 f"{self.name} is a choice for each group by itself, so the groups must be known: by(..., keys=[...])"

@@ -1,8 +1,8 @@
 """Groups of records: by which columns, and which of them are asked for.
 
 Which groups there are in the data is private. They are given, or public by what the query is (categories, bools,
-`x % n`), or asked for one by one. Records in groups that nobody asked for count nowhere, or in one more group of
-their own, which is measured as the others are.
+`x % n`), or asked for one by one, or listed: those of a public domain whose noisy count is above a threshold. Records
+in groups that nobody asked for count nowhere, or in one more group of their own, which is measured as the others are.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ from wpinq.expr.nodes import Constant, Expr, Lambda
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, lift, trace
 from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import Value
+from wpinq.measure.key_domains import KeyDomain, ProductKeys, key_domain
+from wpinq.measure.key_domains import product as product_of
+from wpinq.measure.listing import Listing, listing_of
 from wpinq.measure.measurement import check_domain
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operators import Select
 from wpinq.tables.by_name import NamedColumns, named_columns, record_of
 
-GroupKeys = Iterable[object] | Mapping[str, Iterable[object]] | None
-"""The groups that are asked for: in all, by column, or as the query fixes them."""
+GroupKeys = KeyDomain | Iterable[object] | Mapping[str, KeyDomain | Iterable[object]] | None
+"""The groups that are asked for: in all, by column, or as the query fixes them. Domains are listed out of."""
 
 
 class Omitted(Enum):
@@ -55,11 +58,13 @@ class Groups:
     traced : dict
         The same as nodes: what tells groups from others.
     keys : tuple or None
-        The groups that are asked for, in canonical form; None where they are asked for one by one.
+        The groups that are asked for, in canonical form; None where they are asked for one by one, or listed.
     type : Type
         Of a key: that of the column, a record where there are several.
     other : value or NO_OTHER
         The group of all other records, in canonical form: then it is the last of the keys.
+    listing : Listing or None
+        Out of which domain the groups are listed, and above which noisy count.
     """
 
     plan: Node
@@ -68,6 +73,7 @@ class Groups:
     keys: tuple[Value, ...] | None
     type: Type
     other: Any = NO_OTHER
+    listing: Listing | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -113,7 +119,12 @@ ALL: tuple[Value, ...] = ((),)
 
 
 def find_groups(
-    plan: Node, columns: Sequence[RecordFunction], named: Mapping[str, RecordFunction], keys: GroupKeys, other: object
+    plan: Node,
+    columns: Sequence[RecordFunction],
+    named: Mapping[str, RecordFunction],
+    keys: GroupKeys,
+    other: object,
+    above: object = None,
 ) -> Groups:
     """The groups that are asked for.
 
@@ -124,9 +135,21 @@ def find_groups(
     """
     found = named_columns(columns, named, "by")
     if not found:
+        if above is not None:
+            raise PlanError(
+                'by: above= lists groups, and there is no column to group by: by("zip", keys=..., above=20)'
+            )
         return Groups(plan, {}, {}, ALL, plan.type)
     traced = {name: trace(function, (plan.type,)) for name, function in found.items()}
     type_ = trace(_key_of(found), (plan.type,)).type
+    if above is not None:
+        if other is not NO_OTHER:
+            raise PlanError(
+                "by: listed groups have no row of all others, which is another question and costs its own epsilon: "
+                "release the listing, and then by(..., keys=table.keys, other=...)"
+            )
+        listing = listing_of(_domain(plan, found, traced, keys), above, type_)
+        return Groups(plan, found, traced, None, type_, listing=listing)
     listed = _listed(plan, found, traced, type_, keys)
     if other is NO_OTHER:
         return Groups(plan, found, traced, listed, type_)
@@ -143,23 +166,57 @@ def _key_of(columns: NamedColumns) -> UserFunction:
     return next(iter(columns.values())) if len(columns) == 1 else record_of(columns)
 
 
-def _listed(
-    plan: Node, columns: NamedColumns, traced: Mapping[str, Lambda], type_: Type, keys: GroupKeys
-) -> tuple[Value, ...] | None:
+def _domain(
+    plan: Node, columns: NamedColumns, traced: Mapping[str, Lambda], keys: GroupKeys
+) -> KeyDomain | Iterable[object]:
+    """Out of which the groups are listed: in all, or of each column, those that the query fixes need not be given."""
+    if keys is None:
+        raise PlanError("by: above= lists groups out of a public domain: give it, by(..., keys=wp.digits(5), above=20)")
     if not isinstance(keys, Mapping):
-        return _public(plan, _key_of(columns)) if keys is None else _checked(keys, type_, columns)
+        if len(columns) > 1 and isinstance(keys, KeyDomain) and not isinstance(keys, ProductKeys):
+            each = ", ".join(f"{name!r}: ..." for name in columns)
+            raise PlanError(
+                f"by: {keys} are no domain of {len(columns)} columns; give that of each column: keys={{{each}}}"
+            )
+        return keys
+    _check_columns(keys, columns)
+    parts = []
+    for name, function in columns.items():
+        type_ = traced[name].type
+        public = () if name in keys else _of_column(plan, name, function, type_, {})
+        parts.append(key_domain(keys[name] if name in keys else map(presenter(type_), public)))
+    return parts[0] if len(parts) == 1 else product_of(*parts)
+
+
+def _check_columns(keys: Mapping[str, object], columns: NamedColumns) -> None:
     for name in keys:
         if name not in columns:
             raise PlanError(
                 f"by: keys are given for {name!r}, which is no column of the groups; {suggest(name, columns)}"
             )
+
+
+def _listed(
+    plan: Node, columns: NamedColumns, traced: Mapping[str, Lambda], type_: Type, keys: GroupKeys
+) -> tuple[Value, ...] | None:
+    if not isinstance(keys, Mapping):
+        return _public(plan, _key_of(columns)) if keys is None else _checked(keys, type_, columns)
+    _check_columns(keys, columns)
     each = {name: _of_column(plan, name, columns[name], traced[name].type, keys) for name in columns}
     if len(each) == 1:
         return next(iter(each.values()))
     return tuple(product(*each.values()))
 
 
-def _checked(keys: Iterable[object], type_: Type, columns: NamedColumns) -> tuple[Value, ...]:
+def _enumerated(keys: KeyDomain | Iterable[object]) -> Iterable[object]:
+    """The same keys, which must be given one by one."""
+    if isinstance(keys, KeyDomain):
+        raise PlanError(f"by: groups are listed out of {keys} above a threshold: by(..., keys=..., above=20)")
+    return keys
+
+
+def _checked(keys: KeyDomain | Iterable[object], type_: Type, columns: NamedColumns) -> tuple[Value, ...]:
+    keys = _enumerated(keys)
     if isinstance(keys, str) or not isinstance(keys, Iterable):
         raise PlanError(f"by: keys are a list of public groups, not {keys!r}: keys=[...]")
     listed = list(keys)
@@ -172,10 +229,10 @@ def _checked(keys: Iterable[object], type_: Type, columns: NamedColumns) -> tupl
 
 
 def _of_column(
-    plan: Node, name: str, function: UserFunction, type_: Type, keys: Mapping[str, Iterable[object]]
+    plan: Node, name: str, function: UserFunction, type_: Type, keys: Mapping[str, KeyDomain | Iterable[object]]
 ) -> tuple[Value, ...]:
     if name in keys:
-        return check_domain(keys[name], type_)
+        return check_domain(_enumerated(keys[name]), type_)
     found = _public(plan, function)
     if found is None:
         raise PlanError(f"by: the values of {name!r} are not public by the query: give them, too, in keys={{...}}")

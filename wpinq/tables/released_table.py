@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from wpinq.measure.answers import STAMP, Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import RESCALED, WEIGHT, Kind
+from wpinq.measure.listing import Listing
 from wpinq.measure.measurement import check_domain
 from wpinq.plan.format import value_to_json
 from wpinq.tables.aggregates import Aggregate
@@ -49,6 +51,12 @@ class TableAsked(Protocol):
 
     @property
     def epsilon(self) -> Any: ...
+
+    @property
+    def listing(self) -> Listing | None: ...
+
+    @property
+    def lister(self) -> str | None: ...
 
     def kind(self, name: str) -> Kind: ...
 
@@ -103,6 +111,12 @@ class Table:
         groups = self.tabulation.groups
         (known,) = check_domain([key], groups.type) if groups.columns else (key,)
         if known not in self.canonical:
+            listing = self.tabulation.listing
+            if listing is not None and known in listing.domain:
+                raise AnswersError(
+                    f"the group {key!r} was not listed: its noisy count is at most {listing.above:.12g}; by(..., "
+                    "keys=[...]) with the same aggregates, at the same epsilon, gives its row and costs nothing more"
+                )
             raise AnswersError(f"the group {key!r} is not among those released; ask for it in keys=[...]")
         place = self.canonical.index(known)
         return {name: self._estimate(name, place, confidence) for name in self.answers}
@@ -129,8 +143,24 @@ class Table:
             found[name] = [cell.estimate for cell in cells]
             found[f"{name}_low"] = [cell.low for cell in cells]
             found[f"{name}_high"] = [cell.high for cell in cells]
-            found[f"{name}_kind"] = [self.tabulation.kind(name).name] * len(cells)
+            found[f"{name}_kind"] = [self._kind_words(name)] * len(cells)
         return found
+
+    def _kind_words(self, name: str) -> str:
+        """What the numbers of an aggregate are; of that which the groups were listed by, how they were."""
+        kind, listing = self.tabulation.kind(name).name, self.tabulation.listing
+        return kind if listing is None or name != self.tabulation.lister else f"{kind}, {listing.selection}"
+
+    @property
+    def _selected(self) -> list[str]:
+        """Which intervals allow for how the groups were chosen."""
+        listing, lister = self.tabulation.listing, self.tabulation.lister
+        if listing is None:
+            return []
+        lines = [f"{lister}: {listing.words}; its intervals hold given that"]
+        if others := ", ".join(name for name in self.answers if name != lister):
+            lines.append(f"{others}: noise of its own, by which no group was chosen; the intervals hold as they are")
+        return lines
 
     def to_pandas(self, confidence: float = CONFIDENCE) -> pandas.DataFrame:
         """The table as a pandas frame, a row a group; its columns are those of `to_columns`."""
@@ -173,7 +203,7 @@ class Table:
         for name in self.answers:
             pairs = zip(held[name], held[f"{name}_low"], held[f"{name}_high"], strict=True)
             cells = [_cell(*pair) for pair in list(pairs)[:shown]]
-            columns.append([f"{name} ({self.tabulation.kind(name).name})", *cells])
+            columns.append([f"{name} ({self._kind_words(name)})", *cells])
         widths = [max(map(len, column)) for column in columns]
         lines = [
             "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in zip(*columns, strict=True)
@@ -182,13 +212,18 @@ class Table:
             lines.append(f"… {len(self) - shown} more groups")
         kinds = {name: self.tabulation.kind(name) for name in self.answers}
         lines += [f"{name}: {kind}" for name, kind in kinds.items() if kind.name in (WEIGHT, RESCALED)]
+        lines += self._selected
         return "\n".join(f"  {line.rstrip()}" for line in lines)
 
     def to_json(self) -> dict[str, Any]:
         """The table as plain data: its columns, and the answers that they are read off, for `Answers.from_json`."""
         held = self.to_columns()
         values = {
-            name: [value_to_json(check_domain([value], type_)[0], type_) for value in held[name]]
+            # a low end of minus infinity, which a listed weight may have, is null: JSON has no word for it
+            name: [
+                value_to_json(check_domain([None if value == -math.inf else value], type_)[0], type_)
+                for value in held[name]
+            ]
             for name, type_ in zip(held, self._types(), strict=True)
         }
         return {
@@ -220,8 +255,8 @@ class Table:
         return f"<{self._head}>\n{self.to_text()}"
 
     def _repr_html_(self) -> str:
-        kinds = {name: self.tabulation.kind(name).name for name in self.answers}
-        return table_html(self._head, tuple(self.tabulation.columns), kinds, self.to_columns())
+        kinds = {name: self._kind_words(name) for name in self.answers}
+        return table_html(self._head, tuple(self.tabulation.columns), kinds, self.to_columns(), self._selected)
 
 
 def _cell(estimate: Value, low: float | None, high: float | None) -> str:
@@ -275,7 +310,8 @@ class OpenTable:
         answers = {}
         for name, (release,) in self._held.items():
             parts = getattr(self.tabulation.aggregates[name], "parts", ())
-            answers[name] = (release.at(groups.labels(shown, parts)),)
+            listed = isinstance(release, Answers)  # by what the keys were listed: it is over them already
+            answers[name] = (release if listed else release.at(groups.labels(shown, parts)),)
         return Table(self.tabulation, canonical, answers)
 
     def __getitem__(self, key: object) -> dict[str, Estimate]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -14,7 +15,11 @@ SHOWN = 50
 
 
 def table_html(
-    head: str, groups: Sequence[str], aggregates: Mapping[str, str], columns: Mapping[str, Sequence[Any]]
+    head: str,
+    groups: Sequence[str],
+    aggregates: Mapping[str, str],
+    columns: Mapping[str, Sequence[Any]],
+    notes: Sequence[str] = (),
 ) -> str:
     """A table as HTML.
 
@@ -28,6 +33,8 @@ def table_html(
         Name to kind.
     columns : mapping
         As `Table.to_columns` gives them.
+    notes : sequence of str
+        What stands below it.
     """
     count = len(next(iter(columns.values())))
     shown = range(min(SHOWN, count))
@@ -42,11 +49,11 @@ def table_html(
     parts = [title(head), table(names, rows, {len(groups) + 2 * i for i in range(len(aggregates))})]
     if count > SHOWN:
         parts.append(element("div", f"… {count - SHOWN} more groups: to_pandas() has all"))
-    return block(*parts)
+    return block(*parts, *(element("div", note) for note in notes))
 
 
 def _scale(low: Sequence[float | None], high: Sequence[float | None]) -> tuple[float, float]:
-    ends = [end for end in (*low, *high) if end is not None]
+    ends = [end for end in (*low, *high) if end is not None and math.isfinite(end)]
     return min([0.0, *ends]), max([0.0, *ends])
 
 

@@ -17,6 +17,7 @@ from wpinq.measure.bill import Bill
 from wpinq.measure.compound import Compound
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.kinds import Kind
+from wpinq.measure.listing import Listing
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, Planned
 from wpinq.tables.aggregates import Aggregate
@@ -42,9 +43,11 @@ class Tabulation(Compound):
     columns : dict
         Name to function, for each column that they are grouped by.
     keys : tuple or None
-        The groups, in canonical form; None where they are asked for one by one.
+        The groups, in canonical form; None where they are asked for one by one, or listed.
     other : value or None
         The group of all other records, the last of the keys, as a tuple of one; None where there is none.
+    listing : Listing or None
+        Out of which domain the groups are listed, and above which noisy count.
     aggregates : dict
         Name to aggregate.
     epsilons : dict
@@ -56,6 +59,7 @@ class Tabulation(Compound):
     columns: dict[str, Lambda]
     keys: tuple[Value, ...] | None
     other: tuple[Value] | None
+    listing: Listing | None
     aggregates: dict[str, Aggregate]
     epsilons: dict[str, Fraction]
     groups: Groups = field(compare=False)
@@ -110,6 +114,11 @@ class Tabulation(Compound):
         """What it costs each source."""
         return Bill(self)
 
+    @property
+    def lister(self) -> str | None:
+        """The aggregate that the groups are listed by."""
+        return None if self.listing is None else _lister(self.aggregates)
+
     def kind(self, name: str) -> Kind:
         """What the numbers of an aggregate are: from the plan and the declarations, never from data."""
         return self.aggregates[name].kind(self.lowered[name])
@@ -118,9 +127,13 @@ class Tabulation(Compound):
         """The table, from what was released for each measurement; one that waits for keys where it has none."""
         left = iter(released)
         held = {name: tuple(next(left) for _ in asked) for name, asked in self.lowered.items()}
-        if self.keys is None:
-            return OpenTable(self, held)
-        return Table(self, self.keys, held)
+        if self.keys is not None:
+            return Table(self, self.keys, held)
+        open_table = OpenTable(self, held)
+        if self.lister is None:
+            return open_table
+        (listed,) = held[self.lister]
+        return open_table.at(listed.keys)
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -140,7 +153,10 @@ def by_words(tabulation: Tabulation) -> str:
     """What it is grouped by."""
     if not tabulation.columns:
         return "of all records"
-    many = "groups asked for one by one" if tabulation.keys is None else f"{len(tabulation.keys)} groups"
+    if tabulation.listing is not None:
+        many = f"groups {tabulation.listing.words}"
+    else:
+        many = "groups asked for one by one" if tabulation.keys is None else f"{len(tabulation.keys)} groups"
     return f"by {', '.join(tabulation.columns)}: {many}"
 
 
@@ -175,7 +191,7 @@ class Grouping:
         ------
         PlanError
             When there is no such column, a name is taken, the split does not name each aggregate, or a choice is asked
-            of groups that are asked for one by one.
+            of groups that are asked for one by one or listed; or groups are to be listed, and not by one count.
 
         Notes
         -----
@@ -206,6 +222,8 @@ class Grouping:
             raise PlanError("agg: there is nothing to ask for: agg(rows=wp.count(), epsilon=1)")
         groups = self._groups
         _check_names([*groups.columns], [*aggregates])
+        if groups.listing is not None:
+            _lister(aggregates)
         bound = {name: aggregate.bound(groups.plan.type) for name, aggregate in aggregates.items()}
         epsilons = _shares(parse_epsilon(epsilon), split, list(aggregates))
         lowered = {
@@ -214,7 +232,16 @@ class Grouping:
         }
         other = None if groups.other is NO_OTHER else (groups.other,)
         return Tabulation(
-            groups.plan, self._reading, groups.traced, groups.keys, other, bound, epsilons, groups, lowered
+            groups.plan,
+            self._reading,
+            groups.traced,
+            groups.keys,
+            other,
+            groups.listing,
+            bound,
+            epsilons,
+            groups,
+            lowered,
         )
 
     def __repr__(self) -> str:
@@ -229,9 +256,21 @@ def grouping(
     named: Mapping[str, RecordFunction],
     keys: GroupKeys,
     other: object,
+    above: object = None,
 ) -> Grouping:
     """The records of a query in groups: see `Query.by`."""
-    return Grouping(find_groups(query.plan, columns, named, keys, other), getattr(query, "reading", ""))
+    return Grouping(find_groups(query.plan, columns, named, keys, other, above), getattr(query, "reading", ""))
+
+
+def _lister(aggregates: Mapping[str, Aggregate]) -> str:
+    """The one aggregate that groups are listed by."""
+    found = [name for name, aggregate in aggregates.items() if aggregate.lists]
+    if len(found) != 1:
+        raise PlanError(
+            f"agg: groups are listed by their noisy count, so ask for one wp.count(), not {len(found)}: "
+            "agg(rows=wp.count(), epsilon=1)"
+        )
+    return found[0]
 
 
 SUFFIXES = ("_low", "_high", "_kind")

@@ -39,7 +39,8 @@ class Weighing(Aggregate):
 
     def measurements(self, groups: Groups, epsilon: Fraction, reading: str) -> tuple[Measurement, ...]:
         domain = None if groups.keys is None else groups.labels(groups.keys, self.parts)
-        return (Measurement(self.plan(groups), NoisyCount(), epsilon, domain, reading),)
+        listing = groups.listing if self.lists else None
+        return (Measurement(self.plan(groups), NoisyCount(), epsilon, domain, reading, listing),)
 
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:
         (weights,) = answers
@@ -51,8 +52,8 @@ class Weighing(Aggregate):
         """The number that the noisy weights of the parts come down to: a count, where the plan tells how they count."""
         (number,) = numbers.values()
         factor = float(self.kind((weights.measurement,)).factor)
-        half = half_width(weights.scale, confidence)
-        return Estimate(number / factor, (number - half) / factor, (number + half) / factor)
+        low, high = weights.measurement.ends(number, weights.scale, confidence)
+        return Estimate(number / factor, low / factor, high / factor)
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
         (measurement,) = measurements
@@ -69,6 +70,7 @@ class Count(Weighing):
     """The weight of each group."""
 
     name: ClassVar[str] = "Count"
+    lists: ClassVar[bool] = True
 
     def bound(self, type_: Type) -> Count:
         return self
