@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import graphs
 from wpinq.cli import main
 from wpinq.measure.answers import Answers
 from wpinq.query import Query
@@ -115,3 +116,15 @@ def test_a_group_of_several_columns_is_asked_for_as_a_tuple(people: Query) -> No
         with pytest.raises(wp.PlanError, match="a key of 2 columns is a tuple"):
             live.at([None])
         assert live.at([(None, "f")]).to_columns()["city"] == [None]
+
+
+def test_what_is_divided_by_another_number_at_each_key_is_not_called_a_count() -> None:
+    edges = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
+    whole = graphs.triangles_by_degree(graphs.symmetrize(edges))
+    triples = Query(whole.plan.inputs[0])  # of which the recipe sorts each
+    asked = triples.by(degrees=lambda t: wp.sort(t), keys=[(2, 2, 2)]).agg(n=wp.count(), epsilon=10**6)
+    assert asked.measurements[0].plan == whole.plan
+    found = wp.simulate(asked, {"edges": [(0, 1), (1, 2), (2, 0)]}, seed=1)
+    assert found[(2, 2, 2)]["n"].estimate == pytest.approx(0.25, abs=0.001)  # one triangle, of weight 3/12
+    assert asked.kind("n").name == "weight, not a count"
+    assert "which weigh 3/(x² + y² + z²) each" in repr(found)
