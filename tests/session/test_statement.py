@@ -36,7 +36,7 @@ def test_accounts_and_history_tell_what_was_spent_and_no_data() -> None:
         session.set_budget("words", 3)
         (account,) = session.accounts()
         events = session.history()
-        assert session.debited == {"words": Fraction(1, 4)}
+        assert session.debited() == {"words": Fraction(1, 4)}
     assert (account.account, account.budget, account.spent, account.remaining) == (
         "words", 3, Fraction(1, 4), Fraction(11, 4),
     )  # fmt: skip
@@ -59,7 +59,7 @@ def test_a_label_changes_no_replay_and_what_replays_has_no_debit(tmp_path: Path)
         assert list(first.values) == list(again.values)
     with opened(path) as session:
         assert list(session.release(counts()).values) == list(first.values)
-        assert session.debited == {}
+        assert session.debited() == {}
         assert [event.label for event in session.history() if event.kind == "debit"] == ["the first"]
     assert "the first" not in json.dumps(first.to_json()) + repr(first)
 

@@ -139,10 +139,10 @@ def run(options: argparse.Namespace) -> None:
             answers: dict[str, Any] = session.release(asked, label=label)  # all have public keys: it was checked
             remaining = {name: session.remaining(name) for name in bill}
         except (WpinqError, KeyboardInterrupt):
-            if spent := _spent(session.debited):
+            if spent := _spent(session.debited()):
                 tell(f"wpinq: this run spent {spent}")
             raise
-        spent = _spent(session.debited) or "nothing"
+        spent = _spent(session.debited()) or "nothing"
     replayed = all(name in versions for name in bill.sources)
     folder = None
     try:

@@ -312,7 +312,6 @@ class Session:
     def _repr_html_(self) -> str:
         return "<div>a closed session</div>" if self._closed else statement_html(self.accounts(), self.history())
 
-    @property
     def debited(self) -> dict[str, Fraction]:
         """What this session itself has debited from each account, also where a release then failed."""
         return dict(self._debited)
