@@ -268,10 +268,13 @@ def test_ctrl_c_while_a_transaction_begins_leaves_none(ledger: Ledger, monkeypat
         action()
         signal.raise_signal(signal.SIGINT)
 
+    # where the tests run in the background, a shell has Ctrl-C ignored
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     with monkeypatch.context() as patched:
         patched.setattr(ledger_file, "patiently", pressed)
         with pytest.raises(KeyboardInterrupt):
             ledger.debit({"m": "degrees"}, never)
+    signal.signal(signal.SIGINT, usual)
     assert ledger.account("edges").spent == 0
     assert ledger.debit({"m": "degrees"}, flat(edges=1)) == {"m"}
     ledger.verify()

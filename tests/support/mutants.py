@@ -35,7 +35,7 @@ class Mutant:
     """A second change that it takes, where two lines guard against the error."""
 
 
-LISTED_WHOLE = ("items = body.arguments[: self.bound]", "items = body.arguments")
+LISTED_WHOLE = ("items = elements[: self.bound]", "items = elements")
 ANY_FIELD = ("if body.type.nullable or not isinstance(place, int):", "if not isinstance(place, int):")
 KNOWN_ANYWAY = (
     "if not all(argument.known for argument in arguments):",
@@ -98,7 +98,13 @@ MUTANTS = (
         "one part pays for all of its batch",
         DEMAND,
         "demand",
-        (("owed += max(held.values()) - largest", "owed = max(owed, max(held.values()) - largest)"),),
+        (
+            ("owed += max(held.values()) - largest", "owed = max(owed, max(held.values()) - largest)"),
+            (
+                "by_source.get(operator.source, Fraction(0)) + asked_here",
+                "max(by_source.get(operator.source, Fraction(0)), asked_here)",
+            ),
+        ),
     ),
     Mutant(
         "what is above a part moves half as far",

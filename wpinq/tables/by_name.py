@@ -8,6 +8,7 @@ from typing import Any
 from wpinq.errors import ExpressionError, PlanError
 from wpinq.expr import build
 from wpinq.expr.column import Column
+from wpinq.expr.nodes import Lambda
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift
 from wpinq.expr.types import TupleOf, Type
 
@@ -52,12 +53,12 @@ def record_of(columns: NamedColumns) -> UserFunction:
     return function
 
 
-def selected(columns: Sequence[RecordFunction], named: Mapping[str, object]) -> UserFunction:
+def selected(columns: Sequence[RecordFunction], named: Mapping[str, object]) -> UserFunction | Lambda:
     """What a select gives: one column or function by itself, several as a record of them."""
     if not columns and not named:
         raise PlanError('select needs a function or columns: select("city"), select("city", "age")')
     if len(columns) == 1 and not named:
-        return as_function(columns[0])
+        return columns[0] if isinstance(columns[0], Lambda) else as_function(columns[0])
     return record_of(named_columns(columns, named, "select"))
 
 

@@ -35,7 +35,7 @@ def weights(monkeypatch: pytest.MonkeyPatch) -> list[dict[Any, float]]:
 
     seen: list[dict[Any, float]] = []
 
-    def watched(order: Order, outputs: Any, keys: Any) -> list[float]:
+    def watched(order: Order, outputs: Any, keys: Any, past: Any) -> list[float]:
         seen.append(dict(outputs))
         return [outputs.get(key, 0.0) for key in keys]
 
@@ -309,7 +309,7 @@ def test_a_failure_after_the_debit_is_one_constant(spark: Any, monkeypatch: pyte
 
     with wp.Session(engine="spark") as session:
         session.protect(EDGES, frame(spark, ROWS), budget=1.0)
-        monkeypatch.setattr("wpinq.engines.relational.spark.cluster.run", fail)
+        monkeypatch.setattr("wpinq.engines.relational.spark.cluster.fetch", fail)
         with pytest.raises(EvaluationFailed) as failed:
             session.release(DEGREES)
         assert "4711" not in str(failed.value)
