@@ -309,7 +309,7 @@ def test_a_failure_after_the_debit_is_one_constant(spark: Any, monkeypatch: pyte
 
     with wp.Session(engine="spark") as session:
         session.protect(EDGES, frame(spark, ROWS), budget=1.0)
-        monkeypatch.setattr("wpinq.engines.relational.spark.cluster.fetch", fail)
+        monkeypatch.setattr("wpinq.engines.relational.spark.cluster.SparkDatabase._run", fail)
         with pytest.raises(EvaluationFailed) as failed:
             session.release(DEGREES)
         assert "4711" not in str(failed.value)
