@@ -20,6 +20,7 @@ import os, sys, tempfile
 os.chdir(tempfile.mkdtemp(dir={str(DESK)!r}))
 os.symlink({str(ROOT / "examples")!r}, "examples")
 sys.path.insert(0, {str(ROOT)!r})
+os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]  # the wpinq beside this Python
 """
 (DESK / "profile_default" / "startup").mkdir(parents=True)
 (DESK / "profile_default" / "startup" / "desk.py").write_text(STARTUP, encoding="utf-8")

@@ -46,6 +46,12 @@ def test_the_tutorials_show_what_their_cells_gave(site: Path) -> None:
         assert page.count("cell_output") >= 3, source.name
 
 
+def test_commands_in_tutorials_were_run(site: Path) -> None:
+    """A shell command that is not found raises nothing in a notebook: its output tells."""
+    assert "The ledger is whole" in (site / "tutorials" / "curator.html").read_text(encoding="utf-8")
+    assert "id,city,sex,age,salary" in (site / "tutorials" / "people.html").read_text(encoding="utf-8")
+
+
 def test_the_words_of_every_page_can_be_searched(site: Path) -> None:
     index = (site / "searchindex.js").read_text(encoding="utf-8")
     assert '"tutorials/people"' in index
