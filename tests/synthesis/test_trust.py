@@ -34,6 +34,7 @@ DEGREES = {
     "ring": np.full(300, 2),
     "star": np.append(np.ones(400, dtype=np.int64), 400),
     "clique": np.full(50, 49),
+    "tree": np.bincount(np.concatenate([np.arange(1, 800), [i * 7919 % 104729 % i for i in range(1, 800)]])),
     "power law": np.minimum(np.floor((1 - (np.arange(300) + 0.5) / 300) ** -0.7).astype(np.int64), 40),
 }
 TRIALS = 1500
