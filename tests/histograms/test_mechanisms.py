@@ -34,9 +34,9 @@ from wpinq.histograms import (
     simulated_error,
     simulated_sorted_error,
 )
-from wpinq.histograms.inference.geometric_sums import geometric_half_widths, geometric_variance
-from wpinq.histograms.inference.noise_law import Noise
 from wpinq.histograms.strategies.noise_choice import noise_of
+from wpinq.inference.geometric_sums import geometric_half_widths, geometric_variance
+from wpinq.inference.noise_law import Noise
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import GeometricCount, NoisyCount
 from wpinq.measure.scales import geometric_scale

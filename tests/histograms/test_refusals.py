@@ -10,7 +10,7 @@ import pytest
 import wpinq as wp
 from wpinq import histograms as h
 from wpinq.errors import AnswersError, PlanError, WpinqError
-from wpinq.histograms.inference.checks import MOST_BINS, MOST_RECORDS
+from wpinq.inference.checks import MOST_BINS, MOST_RECORDS
 
 people = wp.source("people", int)
 persons = wp.source("persons", group=int, place=int)

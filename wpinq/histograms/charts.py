@@ -16,12 +16,12 @@ import numpy as np
 from wpinq.arrays import Floats
 from wpinq.display.plots import axes_or_new, plain_text, provenance
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.inference.checks import integer_row, vector
-from wpinq.histograms.inference.intervals import Bootstrap
-from wpinq.histograms.inference.tree import Tree
 from wpinq.histograms.strategies.hierarchical import Hierarchical
 from wpinq.histograms.strategies.linear import LinearStrategy
 from wpinq.histograms.workload import Ranges
+from wpinq.inference.checks import integer_row, vector
+from wpinq.inference.intervals import Bootstrap
+from wpinq.inference.tree import Tree
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.kinds import COUNT, RESCALED, WEIGHT

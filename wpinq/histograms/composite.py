@@ -8,8 +8,8 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
-from wpinq.histograms.inference.axes import along_axes, flat_product
 from wpinq.histograms.workload import Workload, check_domain_size
+from wpinq.inference.axes import along_axes, flat_product
 
 
 class Kronecker(Workload):

@@ -15,12 +15,12 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.inference.checks import count_of, vector
-from wpinq.histograms.inference.noise_law import Noise
 from wpinq.histograms.strategies.count_of_counts import CountOfCounts, earth_movers_distance
 from wpinq.histograms.strategies.linear import LinearStrategy
 from wpinq.histograms.strategies.sorted import Sorted
 from wpinq.histograms.workload import as_workload
+from wpinq.inference.checks import count_of, vector
+from wpinq.inference.noise_law import Noise
 
 
 def simulated_error(

@@ -10,9 +10,9 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.inference.axes import along, blocks, units
-from wpinq.histograms.inference.checks import MOST_BINS, array_of, count_of
-from wpinq.histograms.inference.ranges import check_ranges
+from wpinq.inference.axes import along, blocks, units
+from wpinq.inference.checks import MOST_BINS, array_of, count_of
+from wpinq.inference.ranges import check_ranges
 
 _BLOCK = 1 << 17
 """Ranges at a time."""

@@ -13,11 +13,11 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.expr import library as wp
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.checks import MOST_BINS, MOST_RECORDS, count_of, is_one_of, vector
-from wpinq.histograms.inference.isotonic import isotonic, pool_sizes
-from wpinq.histograms.inference.nonnegative import project_to_total
-from wpinq.histograms.inference.rounding import round_to_total
 from wpinq.histograms.strategies.strategy import Strategy, checked_query
+from wpinq.inference.checks import MOST_BINS, MOST_RECORDS, count_of, is_one_of, vector
+from wpinq.inference.isotonic import isotonic, pool_sizes
+from wpinq.inference.nonnegative import project_to_total
+from wpinq.inference.rounding import round_to_total
 from wpinq.measure.answers import Answers
 from wpinq.query import Query
 

@@ -12,12 +12,12 @@ import numpy as np
 from wpinq.arrays import Floats, Integers
 from wpinq.expr import library as wp
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.checks import is_one_of
-from wpinq.histograms.inference.consistency import tree_least_squares
-from wpinq.histograms.inference.nonnegative import project_tree, zero_subtrees
-from wpinq.histograms.inference.tree import Tree
-from wpinq.histograms.inference.variances import least_squares_spread, range_variances
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
+from wpinq.inference.checks import is_one_of
+from wpinq.inference.consistency import tree_least_squares
+from wpinq.inference.nonnegative import project_tree, zero_subtrees
+from wpinq.inference.tree import Tree
+from wpinq.inference.variances import least_squares_spread, range_variances
 
 
 @dataclass(frozen=True)

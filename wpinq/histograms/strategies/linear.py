@@ -12,12 +12,12 @@ from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr import library as wp
 from wpinq.expr.trace import UserFunction
-from wpinq.histograms.inference.axes import blocks, units
-from wpinq.histograms.inference.checks import is_one_of, vector
-from wpinq.histograms.inference.nonnegative import nonnegative_least_squares, project_tree
-from wpinq.histograms.inference.tree import Tree
 from wpinq.histograms.strategies.strategy import Strategy, bins_of
 from wpinq.histograms.workload import Workload, as_workload
+from wpinq.inference.axes import blocks, units
+from wpinq.inference.checks import is_one_of, vector
+from wpinq.inference.nonnegative import nonnegative_least_squares, project_tree
+from wpinq.inference.tree import Tree
 from wpinq.query import Query
 
 Coefficient = tuple[Any, Any]

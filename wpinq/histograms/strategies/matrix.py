@@ -13,10 +13,10 @@ from wpinq.arrays import Floats
 from wpinq.errors import PlanError
 from wpinq.expr import library as wp
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.axes import blocks, units
-from wpinq.histograms.inference.least_squares import least_squares
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
 from wpinq.histograms.workload import Workload, check_matrix
+from wpinq.inference.axes import blocks, units
+from wpinq.inference.least_squares import least_squares
 
 _GRID_BITS = 48
 _SLACK_ROW = -1

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.checks import is_one_of
-from wpinq.histograms.inference.noise_law import Noise
+from wpinq.inference.checks import is_one_of
+from wpinq.inference.noise_law import Noise
 from wpinq.measure.answers import Answers
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import GeometricCount, Measurement, NoisyCount

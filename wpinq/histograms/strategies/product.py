@@ -17,10 +17,10 @@ from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT, TupleOf
 from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker
-from wpinq.histograms.inference.axes import along_axes
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy, listed
 from wpinq.histograms.strategies.strategy import checked_query
 from wpinq.histograms.workload import Workload, check_domain_size
+from wpinq.inference.axes import along_axes
 from wpinq.query import Query
 
 _LONGEST = 300

@@ -12,9 +12,9 @@ from wpinq.arrays import Floats
 from wpinq.errors import PlanError
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.intervals import Bootstrap, bootstrap
-from wpinq.histograms.inference.isotonic import isotonic
 from wpinq.histograms.strategies.strategy import Strategy, bins_of
+from wpinq.inference.intervals import Bootstrap, bootstrap
+from wpinq.inference.isotonic import isotonic
 from wpinq.query import Query
 
 

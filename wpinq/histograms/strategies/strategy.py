@@ -13,10 +13,10 @@ from wpinq.errors import PlanError
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.checks import vector
-from wpinq.histograms.inference.noise_law import Noise
 from wpinq.histograms.strategies.noise_choice import Mechanism, noise_of, noisy
 from wpinq.histograms.workload import check_domain_size
+from wpinq.inference.checks import vector
+from wpinq.inference.noise_law import Noise
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.query import Query

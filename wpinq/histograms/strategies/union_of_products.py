@@ -16,10 +16,10 @@ from wpinq.expr import library as wp
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker, Stacked
-from wpinq.histograms.inference.axes import along, along_axes, flat_product
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy, listed
 from wpinq.histograms.strategies.product import Product, attributes_of, combined, grouped, replaced, times
 from wpinq.histograms.workload import Workload
+from wpinq.inference.axes import along, along_axes, flat_product
 from wpinq.query import Query
 
 _SHARE_BITS = 12  # few enough for products of a share and two coefficients of a PIdentity to round nothing

@@ -13,10 +13,10 @@ import numpy as np
 from wpinq.arrays import Floats, Integers
 from wpinq.expr import library as wp
 from wpinq.expr.values import Value
-from wpinq.histograms.inference.axes import along
-from wpinq.histograms.inference.tree import Tree
-from wpinq.histograms.inference.variances import Spread, range_variances
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
+from wpinq.inference.axes import along
+from wpinq.inference.tree import Tree
+from wpinq.inference.variances import Spread, range_variances
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.checks import array_of, confidence_of, count_of, vector
-from wpinq.histograms.inference.noise_law import Noise
+from wpinq.inference.checks import array_of, confidence_of, count_of, vector
+from wpinq.inference.noise_law import Noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)

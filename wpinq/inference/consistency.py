@@ -9,9 +9,9 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.axes import along
-from wpinq.histograms.inference.checks import array_of, sequence_of, vector
-from wpinq.histograms.inference.tree import Tree, all_finite, as_levels
+from wpinq.inference.axes import along
+from wpinq.inference.checks import array_of, sequence_of, vector
+from wpinq.inference.tree import Tree, all_finite, as_levels
 
 Precision = float | Floats
 

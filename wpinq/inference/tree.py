@@ -15,7 +15,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.inference.checks import MOST_BINS, array_of, count_of, integer_row, sequence_of
+from wpinq.inference.checks import MOST_BINS, array_of, count_of, integer_row, sequence_of
 
 _MOST_STRIDES = 16
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.checks import confidence_of, number, vector
+from wpinq.inference.checks import confidence_of, number, vector
 
 _NEGLIGIBLE = 1e-9
 _DIGITS = 26.0

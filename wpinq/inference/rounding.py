@@ -10,8 +10,8 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.checks import MOST_RECORDS, count_of, number, vector
-from wpinq.histograms.inference.tree import Tree, as_levels
+from wpinq.inference.checks import MOST_RECORDS, count_of, number, vector
+from wpinq.inference.tree import Tree, as_levels
 
 _CLOSE = 1e-6
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.checks import sequence_of, vector
-from wpinq.histograms.inference.tree import Tree, check_tree
+from wpinq.inference.checks import sequence_of, vector
+from wpinq.inference.tree import Tree, check_tree
 
 
 def match_sizes(parent: Any, children: Sequence[Any]) -> tuple[list[Integers], float]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wpinq.arrays import Floats, Integers
-from wpinq.histograms.inference.tree import Tree
+from wpinq.inference.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.checks import matrix_of, positive, vector
+from wpinq.inference.checks import matrix_of, positive, vector
 
 
 def least_squares(matrix: Any, values: Any, tolerance: float = 1e-12) -> Floats:

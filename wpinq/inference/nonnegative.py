@@ -10,8 +10,8 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.checks import matrix_of, number, positive, vector
-from wpinq.histograms.inference.tree import Tree, as_levels
+from wpinq.inference.checks import matrix_of, number, positive, vector
+from wpinq.inference.tree import Tree, as_levels
 
 _DENSE_LIMIT = 600
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.checks import is_one_of, number, vector
+from wpinq.inference.checks import is_one_of, number, vector
 
 
 def isotonic_l2(values: Any, lower: float = -math.inf, upper: float = math.inf, weights: Any | None = None) -> Floats:

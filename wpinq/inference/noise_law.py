@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from wpinq.arrays import Floats
-from wpinq.histograms.inference.checks import positive
-from wpinq.histograms.inference.geometric_sums import geometric_half_widths, geometric_variance
-from wpinq.histograms.inference.laplace_sums import linear_half_widths
+from wpinq.inference.checks import positive
+from wpinq.inference.geometric_sums import geometric_half_widths, geometric_variance
+from wpinq.inference.laplace_sums import linear_half_widths
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.histograms.inference.checks import number, vector
-from wpinq.histograms.inference.isotonic import isotonic_l2
+from wpinq.inference.checks import number, vector
+from wpinq.inference.isotonic import isotonic_l2
 
 
 def range_sums(counts: Any, starts: Any, stops: Any) -> Floats:

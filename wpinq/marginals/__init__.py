@@ -1,0 +1,1 @@
+"""Marginals of tables: planned, measured together, made consistent, and modelled, for attributes of public sizes."""
