@@ -117,7 +117,18 @@ CHECKS: list[Check] = [
     ("date as text", lambda r: wp.cast(r.a, str), lambda r: r["a"].isoformat()),
     ("timestamp as text", lambda r: wp.cast(r.s, str), lambda r: r["s"].isoformat()),
     ("date from text", lambda r: wp.cast(wp.cast(r.a, str), date), lambda r: r["a"]),
+    ("timestamp from text", lambda r: wp.cast(wp.cast(r.s, str), datetime), lambda r: r["s"]),
+    (
+        "timestamp from text with a zone",
+        lambda r: wp.cast(wp.cast(r.s, str) + "-02:30", datetime),
+        lambda r: or_null(lambda: r["s"] + timedelta(hours=2.5)),
+    ),
     ("time from text", lambda r: wp.cast(wp.cast(wp.cast(r.s, time), str), time), lambda r: r["s"].time()),
+    (
+        "duration from text",
+        lambda r: wp.cast("-P" + wp.cast(r.n % 1000, str) + "DT" + wp.cast(wp.second(r.s), str) + "S", timedelta),
+        lambda r: -timedelta(days=r["n"] % 1000, seconds=r["s"].second),
+    ),
     ("sum", lambda r: r.x + r.y, lambda r: fits(EXACT.add(r["x"], r["y"]), 4) if sides(r) else None),
     ("difference", lambda r: r.x - r.z, lambda r: fits(EXACT.subtract(r["x"], r["z"]), 2)),
     ("product", lambda r: r.x * r.y, lambda r: fits(EXACT.multiply(r["x"], r["y"]), 6)),

@@ -10,6 +10,7 @@ from wpinq.expr.infix import to_float as number_to_float
 from wpinq.expr.integers import choose, over, rest, same, times
 from wpinq.expr.logical_values import DAY, SECOND
 from wpinq.expr.moments import MOMENTS, kept
+from wpinq.expr.moments_of_text import duration_of_text, timestamp_of_text
 from wpinq.expr.nodes import Constant, Expr
 from wpinq.expr.printing import show
 from wpinq.expr.text_casts import (
@@ -77,9 +78,11 @@ def to_date(value: Expr) -> Expr:
 
 
 def to_timestamp(value: Expr) -> Expr:
-    """The midnight that begins a date; or of the microseconds since 1970. Null where there is none."""
+    """The midnight that begins a date; of ISO 8601 text; of the microseconds since 1970. Null where there is none."""
     if value.type == DATE:
         return stored("to_timestamp", TIMESTAMP, lambda days: times(days, DAY), value)
+    if value.type == STR:
+        return stored("to_timestamp", TIMESTAMP, timestamp_of_text, value)
     return _counted("to_timestamp", TIMESTAMP, value)
 
 
@@ -93,11 +96,11 @@ def to_time(value: Expr) -> Expr:
 
 
 def to_duration(value: Expr) -> Expr:
-    """The duration since midnight of a time of day; or of so many microseconds."""
+    """The duration since midnight of a time of day; of ISO 8601 text; or of so many microseconds."""
     if value.type in (TIME, INT):
         return stored("to_duration", DURATION, lambda length: length, value)
     if value.type == STR:
-        raise ExpressionError(f"text is no duration: write microseconds, and cast wp.cast(x, int), in `{show(value)}`")
+        return stored("to_duration", DURATION, duration_of_text, value)
     return _counted("to_duration", DURATION, value)
 
 

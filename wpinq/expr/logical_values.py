@@ -218,7 +218,7 @@ def presenter(type_: Type) -> Callable[[Value], Value]:
 
 _TEXTS: dict[Type, re.Pattern[str]] = {
     DATE: re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
-    TIMESTAMP: re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?", re.ASCII),
+    TIMESTAMP: re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:[0-5]\d)?", re.ASCII),
     TIME: re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII),
     DURATION: re.compile(
         r"(-?)P(?=\d|T\d)(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,6}))?S)?)?", re.ASCII

@@ -37,7 +37,8 @@ def _read(text: Expr, type_: Logical) -> Constant:
     try:
         return Constant(type_, parse(static_text(text, f"a {type_}"), type_))
     except (UnfitValue, Mistyped) as reason:
-        fix = f"; of a text in records, to_{type_}(text)" if type_ in (DATE, TIME) else ""
+        moment = type_ in (DATE, TIMESTAMP, TIME, DURATION)
+        fix = f"; of a text in records, to_{type_}(text)" if moment else ""
         raise ExpressionError(f"a constant {type_} cannot be made: {reason}{fix}") from None
 
 
@@ -82,7 +83,10 @@ def to_date(value: object) -> Any:
 
 @derived(casting.to_timestamp, in_python=False)
 def to_timestamp(value: object) -> Any:
-    """The midnight that begins a date, or of microseconds since 1970; null where there is none."""
+    """The midnight that begins a date; of ISO 8601 text, in UTC where it has a zone; of microseconds since 1970.
+
+    Null where there is none.
+    """
 
 
 @derived(casting.to_time, in_python=False)
@@ -92,7 +96,10 @@ def to_time(value: object) -> Any:
 
 @derived(casting.to_duration, in_python=False)
 def to_duration(value: object) -> Any:
-    """The duration of so many microseconds, or since midnight of a time of day."""
+    """The duration of so many microseconds, of text such as `P1DT2H30M` or `-PT0.5S`, or since midnight of a time.
+
+    Null where there is none; a number in the text has at most 19 digits.
+    """
 
 
 def _to_decimal(value: Expr, scale: Expr) -> Expr:
