@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from wpinq.expr.types import (
     TIMESTAMP,
     CategoryOf,
     DecimalOf,
+    ListOf,
+    TupleOf,
     Type,
 )
 
@@ -34,34 +37,176 @@ _CLOCK = re.compile(r"time\([0-6]\)")
 _SPAN = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
 
 
+Unfit = tuple[Any, str]
+"""A condition that holds of an unfit value, never null; and what is wrong with it."""
+
+
 @dataclass(frozen=True, slots=True)
 class SparkColumn:
-    """What stands for the values of a column; a condition that holds of an unfit one, and what is wrong with it."""
+    """What stands for the values of a column, as `columns.flat` lays it, and what may be wrong with them."""
 
-    value: Any
-    unfit: Any = None
-    reason: str = ""
+    leaves: tuple[Any, ...]
+    unfit: tuple[Unfit, ...] = ()
 
-    def checked(self) -> Any:
-        """The value; an unfit one ends the query."""
+    def checked(self) -> list[Any]:
+        """The leaves; an unfit value ends the query."""
         from pyspark.sql import functions as sql
 
-        if self.unfit is None:
-            return self.value
-        return sql.when(self.unfit, sql.raise_error(sql.lit("unfit"))).otherwise(self.value)
+        leaves = list(self.leaves)
+        for condition, _ in self.unfit:
+            leaves[0] = sql.when(condition, sql.raise_error(sql.lit("unfit"))).otherwise(leaves[0])
+        return leaves
 
 
-def spark_column(column: Any, kind: str, type_: Type) -> SparkColumn | None:
-    """A column of a kind, as `dtypes` calls it, as a declared type; None where the kind is another."""
+def spark_column(column: Any, given: Any, type_: Type) -> SparkColumn | None:
+    """A column of a type of Spark's as a declared type; None where the given type is another.
+
+    What a list or a record holds is looked at here. Of a single value only what the canonical form would hide: whether
+    it is null, finite and UTF-8 can be asked of that.
+    """
+    if isinstance(type_, TupleOf):
+        return _record(column, given, type_)
+    if isinstance(type_, ListOf):
+        packed = _packed(column, given, type_)
+        return None if packed is None else SparkColumn((packed.value,), packed.unfit)
+    single = _single(column, given.simpleString(), type_)
+    return None if single is None else SparkColumn((single.value,), single.unfit)
+
+
+def flaws(value: Any, type_: Type) -> list[Unfit]:
+    """What may be wrong with a single value in canonical form, in words."""
+    from pyspark.sql import functions as sql
+
+    found = []
+    if not type_.nullable:
+        found.append((value.isNull(), f"null where {type_} is declared (declare it as `T | None` to allow null)"))
+    if type_ == FLOAT:
+        found.append((_sure(sql.isnan(value) | (sql.abs(value) == float("inf"))), "nan or infinity"))
+    if type_ == STR or isinstance(type_, CategoryOf):
+        found.append((_sure(~sql.is_valid_utf8(value)), "a text that is not UTF-8"))
+    return found
+
+
+def _sure(condition: Any) -> Any:
+    from pyspark.sql import functions as sql
+
+    return sql.coalesce(condition, sql.lit(False))
+
+
+# --- lists and records ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """One value, packed, and what may be wrong with it."""
+
+    value: Any
+    unfit: tuple[Unfit, ...] = ()
+
+
+def _record(column: Any, given: Any, type_: TupleOf) -> SparkColumn | None:
+    """A record as its leaves side by side."""
+    places = _places(given, type_)
+    if places is None:
+        return None
+    there = column.isNotNull()
+    leaves, unfit = [there] if type_.nullable else [], _null(column, type_)
+    for place, element in zip(places, type_.elements, strict=True):
+        inside = spark_column(column[place.name], place.dataType, element)
+        if inside is None:
+            return None
+        wrong = [*inside.unfit]
+        if not isinstance(element, (ListOf, TupleOf)):
+            wrong += flaws(inside.leaves[0], element)
+        leaves += inside.leaves
+        unfit += [(there & condition, reason) for condition, reason in wrong]
+    return SparkColumn(tuple(leaves), tuple(unfit))
+
+
+def _packed(column: Any, given: Any, type_: Type) -> _Value | None:
+    """A value that stands in a list, or is one."""
+    if isinstance(type_, ListOf):
+        return _list(column, given, type_)
+    if isinstance(type_, TupleOf):
+        return _struct(column, given, type_)
+    single = _single(column, given.simpleString(), type_)
+    return None if single is None else _Value(single.value, (*single.unfit, *flaws(single.value, type_)))
+
+
+def _list(column: Any, given: Any, type_: ListOf) -> _Value | None:
+    from pyspark.sql import functions as sql
+    from pyspark.sql.types import ArrayType
+
+    if not isinstance(given, ArrayType):
+        return None
+    probe = _packed(sql.lit(None), given.elementType, type_.element)
+    if probe is None:
+        return None
+
+    def of_element(part: Callable[[_Value], Any]) -> Callable[[Any], Any]:
+        def chosen(item: Any) -> Any:
+            made = _packed(item, given.elementType, type_.element)
+            assert made is not None
+            return part(made)
+
+        return chosen
+
+    def fault(number: int) -> Callable[[_Value], Any]:
+        return lambda made: made.unfit[number][0]
+
+    unfit = _null(column, type_)
+    if type_.bound is not None:
+        unfit.append((_sure(sql.size(column) > type_.bound), f"a list of more than {type_.bound} elements"))
+    for number, (_, reason) in enumerate(probe.unfit):
+        unfit.append((_sure(sql.exists(column, of_element(fault(number)))), reason))
+    return _Value(sql.transform(column, of_element(lambda made: made.value)), tuple(unfit))
+
+
+def _struct(column: Any, given: Any, type_: TupleOf) -> _Value | None:
+    from pyspark.sql import functions as sql
+
+    places = _places(given, type_)
+    if places is None:
+        return None
+    unfit, fields = _null(column, type_), []
+    for i, (place, element) in enumerate(zip(places, type_.elements, strict=True)):
+        inside = _packed(column[place.name], place.dataType, element)
+        if inside is None:
+            return None
+        fields.append(inside.value.alias(f"f{i}"))
+        unfit += [(column.isNotNull() & condition, reason) for condition, reason in inside.unfit]
+    packed = sql.struct(*(fields or [sql.lit(True).alias("f")]))
+    return _Value(sql.when(column.isNotNull(), packed), tuple(unfit))
+
+
+def _places(given: Any, type_: TupleOf) -> list[Any] | None:
+    """The fields of Spark's record that a declared one means, by name; None where one is missing, or there twice."""
+    from pyspark.sql.types import StructType
+
+    if not isinstance(given, StructType):
+        return None
+    found = [[field for field in given.fields if field.name == name] for name in type_.names]
+    return [fields[0] for fields in found] if all(len(fields) == 1 for fields in found) else None
+
+
+def _null(column: Any, type_: Type) -> list[Unfit]:
+    reason = f"null where {type_} is declared (declare it as `T | None` to allow null)"
+    return [] if type_.nullable else [(column.isNull(), reason)]
+
+
+# --- single values ----------------------------------------------------------------------------------------------------
+
+
+def _single(column: Any, kind: str, type_: Type) -> _Value | None:
+    """A value of a kind, as Spark calls it, as a declared type; None where the kind is another."""
     from pyspark.sql import functions as sql
 
     if isinstance(type_, DecimalOf):
         return _decimal(column, kind, type_)
     if isinstance(type_, CategoryOf):
         known = sql.coalesce(column.isin(list(type_.listed)), sql.lit(True))
-        return (
-            SparkColumn(column, ~known, "a value that is none of the declared categories") if kind == "string" else None
-        )
+        unknown = (~known, "a value that is none of the declared categories")
+        return _Value(column, (unknown,)) if kind == "string" else None
     if type_ == DATE and kind == "date":
         return _in_range(sql.unix_date(column).cast("bigint"), type_)
     if type_ == TIMESTAMP and kind == "timestamp":
@@ -71,22 +216,22 @@ def spark_column(column: Any, kind: str, type_: Type) -> SparkColumn | None:
     if type_ == TIME and _CLOCK.fullmatch(kind):
         return _in_range(_microseconds(column), type_)
     if type_ == DURATION and _SPAN.fullmatch(kind):
-        return SparkColumn(_microseconds(column.cast("interval day to second")))
+        return _Value(_microseconds(column.cast("interval day to second")))
     if type_ == BOOL and kind in _INTEGERS:
         bit = sql.coalesce(column.isin(0, 1), sql.lit(True))
-        return SparkColumn(column == 1, ~bit, "an integer that is neither 0 nor 1, where bool is declared")
+        return _Value(column == 1, ((~bit, "an integer that is neither 0 nor 1, where bool is declared"),))
     if type_ in _KINDS and kind in _KINDS[type_]:
         typed = column.cast(_KINDS[type_][-1])
-        return SparkColumn(typed + sql.lit(0.0) if type_ == FLOAT else typed)  # -0.0 becomes 0.0
+        return _Value(typed + sql.lit(0.0) if type_ == FLOAT else typed)  # -0.0 becomes 0.0
     return None
 
 
-def _in_range(value: Any, type_: Type) -> SparkColumn:
+def _in_range(value: Any, type_: Type) -> _Value:
     from pyspark.sql import functions as sql
 
     beyond = "a day" if type_ == TIME else "the years 1 to 9999"
     outside = sql.coalesce(~value.between(*limits(type_)), sql.lit(False))
-    return SparkColumn(value, outside, f"a {type_} outside {beyond}")
+    return _Value(value, ((outside, f"a {type_} outside {beyond}"),))
 
 
 def _microseconds(column: Any) -> Any:
@@ -107,7 +252,7 @@ def _of_clock(column: Any) -> Any:
     )
 
 
-def _decimal(column: Any, kind: str, type_: DecimalOf) -> SparkColumn | None:
+def _decimal(column: Any, kind: str, type_: DecimalOf) -> _Value | None:
     from pyspark.sql import functions as sql
 
     if kind not in _INTEGERS and not kind.startswith("decimal("):
@@ -119,4 +264,4 @@ def _decimal(column: Any, kind: str, type_: DecimalOf) -> SparkColumn | None:
     # back in the type that was given: Spark compares decimals of two scales after rounding one of them
     same = sql.coalesce(held.try_cast(given) == exact, sql.lit(False))
     unfit = column.isNotNull() & (units.isNull() | ~same)
-    return SparkColumn(units, unfit, f"a number of more than {type_.scale} decimals, or outside 64 bits")
+    return _Value(units, ((unfit, f"a number of more than {type_.scale} decimals, or outside 64 bits"),))

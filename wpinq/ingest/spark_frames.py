@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from wpinq.columns.flat import column_names
 from wpinq.dataset import EngineDataset, WeightRange
 from wpinq.errors import SourceRejected
 from wpinq.expr.person import Person
-from wpinq.expr.types import FLOAT, INT, STR, CategoryOf, ListOf, TupleOf, Type
+from wpinq.expr.types import INT, STR, ListOf, TupleOf, Type
 from wpinq.ingest.canonical_rows import SPARK
 from wpinq.ingest.conversions import conversion
 from wpinq.ingest.people import asymmetric, kept_of, weighed
-from wpinq.ingest.spark_columns import SparkColumn, spark_column
+from wpinq.ingest.promises import same_reversed
+from wpinq.ingest.spark_columns import SparkColumn, flaws, spark_column
 from wpinq.ingest.typed_columns import Layout
 
 _WHAT = "the Spark frame"
@@ -39,7 +41,7 @@ def read_frame(
     frame : pyspark.sql.DataFrame
         It is evaluated once.
     type_ : Type
-        The declared type: one or more fields, each of single values, perhaps null; no list and no record.
+        The declared type: one or more fields; lists are Spark's arrays, and records in them its structs, by field name.
     unit_weight, cap, facts, person
         As `read_source` has them.
 
@@ -66,15 +68,12 @@ def read_frame(
     columns, kinds = _columns(frame)
     places = layout.pick(columns, _WHAT)
     for i, (place, field) in enumerate(zip(places, layout.types, strict=True)):
-        if isinstance(field, (ListOf, TupleOf)):
-            raise SourceRejected(
-                f"{_WHAT}: {layout.label(i)} is a list or a record, and its fields hold single values: make a row of "
-                "each element (functions.explode), a field of each part (functions.col('whole.part')), or offer a "
-                "table or rows"
-            )
         if spark_column(sql.lit(None), kinds[place], field) is None:
             words = conversion("spark", columns[place], field)
             how = f" To convert it: {words}." if words else ""
+            if isinstance(field, (ListOf, TupleOf)):
+                how = " A list is an array (functions.collect_list, functions.array), and a record a struct that has "
+                how += "all fields of the declared one by name (functions.struct)."
             raise SourceRejected(f"{_WHAT}: {layout.label(i)} is of another type than {field}.{how}")
     given = frame.toDF(*[f"g{i}" for i in range(len(frame.columns))])
     found = [
@@ -83,7 +82,7 @@ def read_frame(
     ]
     canonical = [column for column in found if column is not None]
     if person is None:
-        fault, read = _checked(given, canonical, layout, cap, facts)
+        fault, read = _checked(given, canonical, type_, cap, facts)
     else:
         fault, read = _checked_people(given, canonical, _ids(columns, kinds, person), type_, layout, cap, facts, person)
     if read is None:
@@ -91,27 +90,28 @@ def read_frame(
     return read
 
 
-def _columns(frame: Any) -> tuple[list[str], list[str]]:
+def _columns(frame: Any) -> tuple[list[str], list[Any]]:
     """The names and types of the columns of a frame."""
     found = None
     with contextlib.suppress(Exception):
-        found = list(frame.columns), [kind for _, kind in frame.dtypes]
+        found = list(frame.columns), [field.dataType for field in frame.schema.fields]
     if found is None:
         raise SourceRejected(f"{_WHAT} {_UNREADABLE}")
     return found
 
 
 def _checked(
-    given: Any, columns: Sequence[SparkColumn], layout: Layout, cap: Fraction, facts: frozenset[str]
+    given: Any, columns: Sequence[SparkColumn], type_: Type, cap: Fraction, facts: frozenset[str]
 ) -> tuple[str, EngineDataset | None]:
     """The dataset, or what is wrong with it. What Spark says of a failure quotes rows: it ends here.
 
     The rows are read once and held, and what is held is checked: what the frame reads may change at any moment.
     """
+    layout = Layout.of(type_)
     held, fault, read = None, "", None
     with contextlib.suppress(Exception):
         held = _weighed(given, columns).localCheckpoint(eager=True)
-        fault, weight_range = _first_fault(held, _unfit(layout), cap, facts)
+        fault, weight_range = _first_fault(held, type_, _unfit(layout), cap, facts)
         read = None if fault else EngineDataset(held, weight_range)
     if held is None:
         fault = _unfit_column(given, columns, layout)
@@ -120,7 +120,7 @@ def _checked(
     return fault, read
 
 
-def _ids(columns: Sequence[str], kinds: Sequence[str], person: Person) -> tuple[Type, SparkColumn]:
+def _ids(columns: Sequence[str], kinds: Sequence[Any], person: Person) -> tuple[Type, SparkColumn]:
     """The type and the column of the ids of people."""
     from pyspark.sql import functions as sql
 
@@ -150,8 +150,7 @@ def _checked_people(
     holding: list[Any] = []
     fault, read = "", None
     with contextlib.suppress(Exception):
-        checked = [column.checked().alias(f"c{i}") for i, column in enumerate(columns)]
-        rows = given.select(*checked, ids[1].checked().alias("p"))
+        rows = given.select(*_checked_columns(columns), ids[1].checked()[0].alias("p"))
         holding.append(rows.groupBy(*rows.columns).agg(sql.count(sql.lit(1)).alias("m")).localCheckpoint(eager=True))
         fault = _row_fault(holding[0], {**_unfit(layout), **_unfit_ids(ids[0], person.column)})
         if not fault:
@@ -163,7 +162,7 @@ def _checked_people(
         if not fault:
             made = spark.sql(weighed("{kept}", type_, person, SPARK), kept=holding[1])
             holding.append(made.localCheckpoint(eager=True))
-            fault, weight_range = _first_fault(holding[2], {}, cap, facts, person)
+            fault, weight_range = _first_fault(holding[2], type_, {}, cap, facts, person)
             read = None if fault else EngineDataset(holding.pop(), weight_range)
     if not holding and read is None:
         fault = _unfit_column(given, columns, layout)
@@ -177,11 +176,17 @@ def _let_go(held: Any) -> None:
         held._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
 
+def _checked_columns(columns: Sequence[SparkColumn]) -> list[Any]:
+    """All leaves, under the names of columns."""
+    leaves = [leaf for column in columns for leaf in column.checked()]
+    return [leaf.alias(f"c{i}") for i, leaf in enumerate(leaves)]
+
+
 def _weighed(given: Any, columns: Sequence[SparkColumn]) -> Any:
     """The rows in canonical form, equal ones added up."""
     from pyspark.sql import functions as sql
 
-    rows = given.select(*[column.checked().alias(f"c{i}") for i, column in enumerate(columns)])
+    rows = given.select(*_checked_columns(columns))
     return rows.groupBy(*rows.columns).agg(sql.count(sql.lit(1)).cast("double").alias("w"))
 
 
@@ -189,29 +194,26 @@ def _unfit_column(given: Any, columns: Sequence[SparkColumn], layout: Layout) ->
     """Which column has what stands for nothing, where one has, read again."""
     from pyspark.sql import functions as sql
 
-    doubtful = [(i, column) for i, column in enumerate(columns) if column.unfit is not None]
+    doubtful = [(i, *unfit) for i, column in enumerate(columns) for unfit in column.unfit]
     with contextlib.suppress(Exception):
-        found = given.agg(*[sql.max(column.unfit) for _, column in doubtful]).collect()[0] if doubtful else ()
-        for is_so, (i, column) in zip(found, doubtful, strict=True):
+        conditions = [sql.max(condition) for _, condition, _ in doubtful]
+        found = given.agg(*conditions).collect()[0] if doubtful else ()
+        for is_so, (i, _, reason) in zip(found, doubtful, strict=True):
             if is_so:
-                return f"has in {layout.label(i)} {column.reason}"
+                return f"has in {layout.label(i)} {reason}"
     return ""
 
 
 def _unfit(layout: Layout) -> dict[str, Any]:
-    """What may be wrong with a row, in words, and how Spark tells."""
+    """What may be wrong with a row, in words, and how Spark tells; lists and records were looked at as they were read."""
     from pyspark.sql import functions as sql
 
-    unfit = {}
+    unfit, number = {}, 0
     for i, field in enumerate(layout.types):
-        value, label = sql.col(f"c{i}"), layout.label(i)
-        if not field.nullable:
-            unfit[f"has a null in {label}, which is declared without"] = value.isNull()
-        if field == FLOAT:
-            infinite = sql.isnan(value) | (sql.abs(value) == float("inf"))
-            unfit[f"has a number in {label} that is not finite"] = sql.coalesce(infinite, sql.lit(False))
-        if field == STR or isinstance(field, CategoryOf):
-            unfit[f"has a text in {label} that is not UTF-8"] = sql.coalesce(~sql.is_valid_utf8(value), sql.lit(False))
+        if not isinstance(field, (ListOf, TupleOf)):
+            found = flaws(sql.col(f"c{number}"), field)
+            unfit.update({f"has in {layout.label(i)} {reason}": condition for condition, reason in found})
+        number += len(column_names(field))
     return unfit
 
 
@@ -234,7 +236,12 @@ def _row_fault(rows: Any, unfit: Mapping[str, Any]) -> str:
 
 
 def _first_fault(
-    held: Any, unfit: Mapping[str, Any], cap: Fraction, facts: frozenset[str], person: Person | None = None
+    held: Any,
+    type_: Type,
+    unfit: Mapping[str, Any],
+    cap: Fraction,
+    facts: frozenset[str],
+    person: Person | None = None,
 ) -> tuple[str, WeightRange]:
     """What is wrong with the dataset, if anything is; and the range of its weights."""
     from pyspark.sql import functions as sql
@@ -249,18 +256,15 @@ def _first_fault(
     if "unit_weights" in facts and greatest not in (None, 1.0):
         what = "two people with the same rows" if person is not None and person.nested else "a row twice"
         faults.append(f"has {what}, where the source declares unit_weights")
-    if not faults and "symmetric" in facts and _has_reverse(held, same_weight=True, how="left_anti"):
+    if not faults and "symmetric" in facts and _has_reverse(held, type_, same_weight=True, how="LEFT ANTI"):
         faults.append("has (a, b) and (b, a) of different weight, where the source declares symmetric")
-    if not faults and "simple" in facts and _has_reverse(held, same_weight=False, how="left_semi"):
+    if not faults and "simple" in facts and _has_reverse(held, type_, same_weight=False, how="LEFT SEMI"):
         faults.append("has (a, a), or both (a, b) and (b, a), where the source declares simple")
     return (faults or [""])[0], (least, greatest)
 
 
-def _has_reverse(held: Any, *, same_weight: bool, how: str) -> bool:
-    """Whether a record has (`left_semi`), or lacks (`left_anti`), its reverse."""
-    from pyspark.sql import functions as sql
-
-    reverse = held.select(*[sql.col(name).alias(f"r{name}") for name in held.columns])
-    pairs = [("c0", "rc1"), ("c1", "rc0")] + [("w", "rw")] * same_weight
-    same = [held[name].eqNullSafe(reverse[other]) for name, other in pairs]
-    return bool(held.join(reverse, same, how).limit(1).count())
+def _has_reverse(held: Any, type_: Type, *, same_weight: bool, how: str) -> bool:
+    """Whether a record has (`LEFT SEMI`), or lacks (`LEFT ANTI`), its reverse."""
+    same = same_reversed(type_) + (" AND a.w = b.w" if same_weight else "")
+    query = f"SELECT a.w FROM {{held}} AS a {how} JOIN {{held}} AS b ON {same}"
+    return bool(held.sparkSession.sql(query, held=held).limit(1).count())

@@ -134,9 +134,3 @@ def test_what_is_said_converts_a_column_of_text(times: Any) -> None:
                 session.protect(source, frame, budget=1)
             said = str(caught.value).partition("To convert it: ")[2].removesuffix(".").partition(", with ")[0]
             session.protect(source, eval(said, {"frame": frame}), budget=1)
-
-
-def test_lists_of_a_frame_are_refused_with_what_to_do(spark: Any) -> None:
-    listed = wp.source("listed", a=list[int])
-    with wp.Session(engine="spark") as session, pytest.raises(SourceRejected, match=r"functions\.explode"):
-        session.protect(listed, spark.sql("SELECT array(1, 2) AS a"), budget=1)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import struct
+import sys
+from datetime import date
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -10,10 +14,13 @@ import pytest
 
 import wpinq as wp
 from tests.support.people import kept_rows, weigh
+from wpinq.columns.flat import reader
 from wpinq.errors import SourceRejected
 from wpinq.expr.person import Person
-from wpinq.expr.types import BOOL, FLOAT, INT, STR, record_type
+from wpinq.expr.types import BOOL, DATE, FLOAT, INT, STR, ListOf, TupleOf, record_type
+from wpinq.expr.values import canonical_bytes, normalize
 from wpinq.ingest import read_source
+from wpinq.ingest.canonical_rows import SPARK, canonical_hex
 
 ROW = record_type({"n": INT.with_nullable(), "x": FLOAT.with_nullable(), "b": BOOL.with_nullable(), "s": STR})
 SCHEMA = "n bigint, x double, b boolean, s string"
@@ -82,6 +89,46 @@ def test_a_session_on_spark_releases_what_a_session_on_duckdb_releases(spark: An
     assert released[0] == released[1]
 
 
+BASKET = record_type(
+    {
+        "when": TupleOf(("day", "hour"), (DATE, INT.with_nullable()), nullable=True),
+        "items": ListOf(TupleOf(("what", "prices"), (STR, ListOf(FLOAT.with_nullable())), nullable=True)),
+    }
+)
+BASKETS = "when struct<hour: int, day: date>, items array<struct<what: string, prices: array<double>>>"
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["rows", "lists"])
+def test_rows_with_lists_and_records_are_those_that_every_engine_keeps(spark: Any, nested: bool) -> None:
+    rng = Random(8)
+    days = [None, (date(2024, 2, 29), None), (date(2024, 2, 29), 0), (date(1, 1, 1), 23)]
+    sold = [None, ("é", []), ("", [0.5, None]), ("", [None, 0.5]), ("", [-0.0]), ("b", [1e300, 5e-324])]
+    pool = [(rng.choice(days), [rng.choice(sold) for _ in range(rng.randint(0, 3))]) for _ in range(8)]
+    rows = [(rng.choice([1, 2, 3]), *rng.choice(pool)) for _ in range(60)]
+    turned = [(who, when and when[::-1], items) for who, when, items in rows]
+    frame = spark.createDataFrame(turned, f"who int, {BASKETS}").repartition(3)
+    for at_most in (1, 7, 50):
+        records = [normalize(row[1:], BASKET) for row in rows]
+        want = weigh(kept_rows([row[0] for row in rows], records, BASKET, at_most), Person("who", at_most, nested))
+        held = read(frame, Person("who", at_most, nested), BASKET)
+        record = reader(ListOf(BASKET) if nested else BASKET)
+        got = {record(row): row[-1] for row in held.frame.collect()}
+        assert repr(sorted(got.items(), key=repr)) == repr(sorted(want.items(), key=repr))
+
+
+def test_floats_in_spark_have_the_canonical_bytes_of_every_float(spark: Any) -> None:
+    rng = Random(4)
+    powers = [2.0**power for power in range(-1074, 1024)]
+    numbers = [math.nextafter(power, end) for power in powers for end in (0.0, math.inf)] + powers
+    drawn = (struct.unpack(">d", rng.randbytes(8))[0] for _ in range(2000))
+    numbers += [0.0, sys.float_info.max, *filter(math.isfinite, drawn)]
+    numbers = [number for number in {*numbers, *(-number for number in numbers)} if math.isfinite(number)]
+    frame = spark.createDataFrame([(number + 0.0,) for number in numbers], "c0 double")
+    rows = spark.sql(f"SELECT c0, {canonical_hex(FLOAT, SPARK)} AS h FROM {{frame}}", frame=frame).collect()
+    assert len(rows) == len(numbers)
+    assert [row.h for row in rows] == [canonical_bytes(row.c0, FLOAT).hex().upper() for row in rows]
+
+
 EDGE = record_type({"src": INT, "dst": INT})
 
 
@@ -100,7 +147,7 @@ def test_two_people_with_the_same_rows_weigh_2_and_break_unit_weights_in_words_o
     ("rows", "options", "said"),
     [
         ([(None, 1, 2)], {}, "a null among the ids"),
-        ([(1, 1, 2), (1, 1, None)], {}, "null in field 'dst'"),
+        ([(1, 1, 2), (1, 1, None)], {}, "in field 'dst' null"),
         ([(1, 1, 2), (2, 2, 1)], {"facts": ["symmetric"]}, "for one person"),
         ([(1, 1, 2), (2, 1, 2)], {"facts": ["unit_weights"]}, "twice"),
         ([(1, 1, 2), (2, 2, 1)], {"facts": ["simple"]}, "both"),

@@ -256,11 +256,11 @@ def test_a_quantile_brings_no_record_to_the_driver(spark: Any, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("source", "rows", "schema", "words"),
     [
-        ({"src": int, "dst": int}, [(1, 2), (1, None)], "src bigint, dst bigint", "a null in field 'dst'"),
+        ({"src": int, "dst": int}, [(1, 2), (1, None)], "src bigint, dst bigint", "has in field 'dst' null where int is"),
         ({"src": int, "dst": int}, [(1, 2)], "src bigint, dst double", "field 'dst' is of another type than int"),
         ({"src": int, "dst": int}, [(1, 2)], "src bigint, other bigint", "no column named 'dst'"),
-        ({"x": float}, "SELECT CAST('inf' AS DOUBLE) AS x", "", "field 'x' that is not finite"),
-        ({"x": list[int]}, [(1,)], "x int", "is a list or a record"),
+        ({"x": float}, "SELECT CAST('inf' AS DOUBLE) AS x", "", "has in field 'x' nan or infinity"),
+        ({"x": list[int]}, [(1,)], "x int", "another type than list[int]. A list is an array"),
         ({"x": int}, [(5,), (6,), (7,)], "x int", "above the cap 2"),
         ({"x": str}, "SELECT CAST(X'ff' AS STRING) AS x", "", "not UTF-8"),
     ],
