@@ -37,11 +37,14 @@ def told(how: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
         def checked(*args: Any, **named: Any) -> Any:
             try:
-                signature.bind(*args, **named)
-            except TypeError as reason:
-                complaint = f"{name}: {reason}. Write {how}"
-            else:
                 return function(*args, **named)
+            except TypeError:  # of the call, which then has done nothing, or of what it did
+                try:
+                    signature.bind(*args, **named)
+                except TypeError as reason:
+                    complaint = f"{name}: {reason}. Write {how}"
+                else:
+                    raise
             raise refusal(complaint)
 
         # In the module of the function, so that whatever looks for what a module defines finds it there.

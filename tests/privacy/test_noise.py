@@ -493,7 +493,7 @@ def test_an_exponential_coin_of_any_exponent_is_exact_at_its_ties() -> None:
     words = [expected >> WORD, expected & 2**WORD - 1]
     for last, heads in ((words[1] - 1, True), (words[1] + 1, False)):
         # exp(-2.5): heads of exp(-2), decided by its second word, then of exp(-0.5)
-        tape = io.BytesIO(b"".join(word.to_bytes(4, "little") for word in (words[0], last, 0)))
+        tape = io.BytesIO(b"".join(word.to_bytes(WORD // 8, "little") for word in (words[0], last, 0)))
         assert exponential_coin(Fraction(5, 2), tape.read) == heads
 
 

@@ -23,12 +23,14 @@ from scipy import stats
 
 from wpinq.kernel import laplace
 from wpinq.kernel.coins import WORD, Coin, Coins
-from wpinq.kernel.exponential import Exponential
+from wpinq.kernel.exponential import AHEAD, Exponential
 from wpinq.kernel.geometric import double_geometric
 from wpinq.kernel.laplace import add_laplace
 
 FALSE_ALARM = 1e-9
 LARGEST = sys.float_info.max
+SIZE = WORD // 8
+"""Bytes of a word."""
 CONTEXT = decimal.Context(prec=120)
 
 
@@ -51,8 +53,8 @@ class Tape:
         drawn = bytearray(self.generator.randbytes(count))
         for place, word in self.words.items():
             start = place - len(self.written)
-            if 0 <= start <= count - 4:
-                drawn[start : start + 4] = word.to_bytes(4, "little")
+            if 0 <= start <= count - SIZE:
+                drawn[start : start + SIZE] = word.to_bytes(SIZE, "little")
         self.written += drawn
         return bytes(drawn)
 
@@ -67,13 +69,13 @@ class Replay:
         return taken
 
     def flip(self, p: Fraction) -> bool:
-        return self.below(p, int.from_bytes(self(4), "little"))
+        return self.below(p, int.from_bytes(self(SIZE), "little"))
 
     def below(self, p: Fraction, first: int) -> bool:
         """Whether the real number whose digits are the word and those that follow is below p."""
-        number, bits = first, 32
+        number, bits = first, WORD
         while math.floor(p * 2**bits) == number:
-            number, bits = number << 32 | int.from_bytes(self(4), "little"), bits + 32
+            number, bits = number << WORD | int.from_bytes(self(SIZE), "little"), bits + WORD
         return bool(number < p * 2**bits)
 
 
@@ -101,7 +103,7 @@ def test_a_tie_is_decided_by_the_words_that_follow(ties: int, offset: int, heads
     expected = coin.leading(WORD * (ties + 1))
     words = [expected >> WORD * (ties - k) & 2**WORD - 1 for k in range(ties + 1)]
     words[-1] += offset
-    drawn = b"".join(word.to_bytes(4, "little") for word in words)
+    drawn = b"".join(word.to_bytes(SIZE, "little") for word in words)
     one, many = Replay(drawn), Replay(drawn)
     assert coin.flip(one) == heads
     assert Coins([coin]).flip(1, many)[0, 0] == heads
@@ -152,9 +154,11 @@ def slow_draws(count: int, c: Fraction, b: Fraction, replay: Replay) -> tuple[li
     noise = [Fraction(0)] * count
     going = list(range(count))
     while going:
-        going = tied(replay, [chance(c / b, False)], going)[0]
-        for i in going:
-            noise[i] += 1
+        rows = tied(replay, [chance(c / b, False)] * AHEAD, going)
+        for heads in rows:
+            going = [i for i in going if i in heads]
+            for i in going:
+                noise[i] += 1
     for j, ones in enumerate(tied(replay, [digit(c, b, j) for j in range(1, 65)], list(range(count))), start=1):
         for i in ones:
             noise[i] += Fraction(1, 2**j)
@@ -167,7 +171,7 @@ def digit(c: Fraction, b: Fraction, place: int) -> Fraction:
 
 def tied(replay: Replay, chances: list[Fraction], who: list[int]) -> list[list[int]]:
     """Who has heads, for each coin: all first words, then what the ties among them ask for."""
-    words = [[int.from_bytes(replay(4), "little") for _ in who] for _ in chances]
+    words = [[int.from_bytes(replay(SIZE), "little") for _ in who] for _ in chances]
     return [
         [i for i, word in zip(who, row, strict=True) if replay.below(p, word)]
         for p, row in zip(chances, words, strict=True)
@@ -213,17 +217,20 @@ def test_ties_are_decided_as_in_the_slow_one() -> None:
     values, law = [0.3] * 40, Exponential(2.5)
     plain = Tape(5)
     _, whole, _ = law.draw(40, plain)
-    start = 40 + 4 * (40 + int(whole.sum()))
-    assert len(plain.written) == start + 4 * 64 * 40
+    rounds = sum(int((whole >= AHEAD * number).sum()) for number in range(20))
+    start = 40 + SIZE * AHEAD * rounds
+    assert len(plain.written) == start + SIZE * 64 * 40, "and no ties by chance, for this seed"
     forced = {
-        start + 4 * (40 * row + i): law.digit(row + 1).leading(32) for row in (0, 3, 30, 63) for i in range(0, 40, 3)
+        start + SIZE * (40 * row + i): law.digit(row + 1).leading(WORD)
+        for row in (0, 3, 30, 63)
+        for i in range(0, 40, 3)
     }
     tape = Tape(5, forced)
     fast = add_laplace(np.array(values), 2.5, tape).tolist()
     replay = Replay(tape.written)
     assert fast == slow(values, 2.5, replay)
     assert replay.left == b""
-    assert len(tape.written) >= len(plain.written) + 4 * len(forced)
+    assert len(tape.written) >= len(plain.written) + SIZE * len(forced)
 
 
 def test_chunks_are_drawn_independently(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +307,7 @@ def test_no_zero_has_a_sign() -> None:
 
 def test_a_long_whole_part_is_exact() -> None:
     # The first 1500 coins of the whole part of one draw fall on heads: E is beyond 1500 c.
-    tape = Tape(11, {1 + 4 * k: 0 for k in range(1500)})
+    tape = Tape(11, {1 + SIZE * k: 0 for k in range(1500)})
     fast = add_laplace(np.array([0.3]), 2.5, tape).tolist()
     replay = Replay(tape.written)
     assert fast == slow([0.3], 2.5, replay)

@@ -204,7 +204,9 @@ def canonical_bytes_of(values: Sequence[Value], type_: Type) -> list[bytes]:
         ]
         head = _tuple_head(type_)
         return [head + b"".join(parts) for parts in zip(*columns, strict=True)]
-    known = {value: canonical_bytes(value, type_) for value in set(values)}
+    different = set(values)
+    plain = _BYTES.get(type_) if None not in different else None
+    known = {value: canonical_bytes(value, type_) if plain is None else plain(value) for value in different}
     return list(map(known.__getitem__, values))
 
 

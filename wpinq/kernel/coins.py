@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 RandomBytes = Callable[[int], bytes]
 """A source of independent, uniform bytes, as many as asked for: `os.urandom`, but for tests."""
 
-WORD = 32
-"""Bits of a word. The first decides all but one flip in 2**32."""
+WORD = 16
+"""Bits of a word. The first decides all but one flip in 2**16: of noise, one value in a thousand has one that it leaves."""
 
-_WORD_TYPE = np.dtype("<u4")
+_WORD_TYPE = np.dtype("<u2")
 
 
 class Coin:

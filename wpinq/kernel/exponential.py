@@ -27,6 +27,9 @@ from wpinq.kernel.coins import Coin, Coins, RandomBytes
 DIGITS = 64
 """Digits after the point that are drawn at once."""
 
+AHEAD = 6
+"""Coins of the whole part that are flipped at once. Those that follow one on tails decide nothing, and are forgotten."""
+
 AT_ONCE = 2**12
 """Draws at once: their random words fit into the processor's cache."""
 
@@ -44,7 +47,7 @@ class Exponential:
         mantissa, exponent = math.frexp(scale)
         self.exponent = exponent - 1 if mantissa == 0.5 else exponent  # of c
         self._relative = Fraction(2) ** self.exponent / Fraction(scale)  # c/b, in [1, 2)
-        self._onward = Coins([Coin(self._relative, logistic=False)])
+        self._onward = Coins([Coin(self._relative, logistic=False)] * AHEAD)
         self._digits = Coins([self.digit(place) for place in range(1, DIGITS + 1)])
 
     def digit(self, place: int) -> Coin:
@@ -59,8 +62,9 @@ class Exponential:
         whole = np.zeros(count, dtype=np.int64)
         going = np.arange(count)
         while len(going):
-            going = going[self._onward.flip(len(going), random)[0]]
-            whole[going] += 1
+            heads = np.logical_and.accumulate(self._onward.flip(len(going), random)).sum(axis=0)
+            whole[going] += heads
+            going = going[heads == AHEAD]
         digits = np.packbits(self._digits.flip(count, random), axis=0)
         return signs, whole, np.ascontiguousarray(digits.T).view(">u8")[:, 0].astype(np.uint64)
 

@@ -249,9 +249,11 @@ class SparkDatabase(RelationalEngine):
         views = self._views
         views.found |= self._weights
         batch = next((one for one in self._batches if plan.rewrites is REWRITES and plan.root in one), None)
-        if batch is not None:
+        if batch is None:
+            views.begin(frozenset)
+        else:
             plan = batch.plan(plan.root)
-            views.kept |= batch.read_often(views.programs, views.found)
+            views.begin(partial(batch.read_often, views.programs, views.found))
         return run(plan, views, on_step, views.programs)
 
     def _shut(self) -> None:

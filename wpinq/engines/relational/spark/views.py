@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -27,8 +28,8 @@ class SparkViews(ExitStack):
         self._made: set[str] = set()
         self.found: dict[str, WeightRange] = {}
         self.programs = Programs(SPARK)  # with weights of the data: they go with these
-        self.kept: frozenset[str] = frozenset()
-        """Tables that several plans read."""
+        self._often: Callable[[], frozenset[str]] = frozenset
+        self._kept: tuple[int, frozenset[str]] | None = None
 
     def stands(self, table: str) -> bool:
         """Whether a plan that is evaluated together with this one made it."""
@@ -38,11 +39,21 @@ class SparkViews(ExitStack):
         """Name the query of a statement. Its rows are made when they are first asked for."""
         frame = self._spark.sql(statement.query)
         self._made.add(statement.creates)
-        if shared or statement.creates in self.kept:
+        if shared or statement.creates in self._read_often():
             frame = frame.localCheckpoint(eager=False)
             self.callback(let_go, frame)
         frame.createOrReplaceTempView(statement.creates)
         self.callback(self._spark.catalog.dropTempView, statement.creates)
+
+    def _read_often(self) -> frozenset[str]:
+        """Asked again whenever a weight was found: the programs, and with them the tables, are others from then on."""
+        if self._kept is None or self._kept[0] != len(self.found):
+            self._kept = len(self.found), self._often()
+        return self._kept[1]
+
+    def begin(self, often: Callable[[], frozenset[str]]) -> None:
+        """A plan is evaluated; `often` gives the tables that several plans read, from what is `found` by then."""
+        self._often, self._kept = often, None
 
     def drop(self, table: str) -> None:
         """Nothing yet: rows that are made late may come from it."""
