@@ -7,7 +7,9 @@ parquet file, as one undirected edge a row, by each engine in a process of its o
 
 - protect: the file, checked; repeats refused, for the source declares unit weights;
 - CCDF: the noisy degree CCDF of 40 degrees, symmetrized edges and degrees included;
-- TbI: the noisy count of triangles by intersection.
+- TbI: the noisy count of triangles by intersection;
+- TbD x 1, x 1, x 16 (Spark alone): as many filters over one TbD in one release, each in a session of its own. The first
+  warms up Java; the last line is the processor time of 16 over that of the second.
 
 Seconds are of the clock; "processor" is that of all threads, of Python and, for Spark, of Java. Starting Spark is a row
 of its own. What comes to the driver is counted twice: the rows that Python gets from Java, with their bytes, and the
@@ -231,16 +233,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "edges.parquet"
         write_graph(path, given.edges, given.seed)
+        batch: list[float] = []
         for engine in ("duckdb", "spark"):
             task = {"engine": engine, "path": str(path), "memory": given.memory, "plain": given.plain}
             for part in in_a_process(task):
                 seconds, processor, rows, read, results = part["spent"]
+                if part["name"].startswith("TbD"):
+                    batch.append(processor)
                 sent = f"{read:,} | {results:,}" if engine == "spark" else " | "
                 print(
                     f"| {engine} | {part['name']} | {seconds:.1f} | {processor:.1f} | {rows:,} | {sent} "
                     f"| {part['peak']:.2f} |",
                     flush=True,
                 )
+        print(f"16 filters over one TbD against one: {batch[2] / batch[1]:.2f}")
 
 
 if __name__ == "__main__":
