@@ -31,7 +31,9 @@ def timestamp_of_text(text: Expr) -> Expr:
     zoned = both(no(zulu), no(below(call("find", constant("+-"), sign), 0)))
     end = minus(length, choose(zulu, 1, choose(zoned, 6, 0)))
     zone = choose(zoned, _part(text, end, 6), constant("+00:00"))
-    sized = no(both(no(same(end, _SHORTEST)), both(no(same(end, 19)), no(both(below(20, end), below(end, _WHOLE + 1))))))
+    sized = no(
+        both(no(same(end, _SHORTEST)), both(no(same(end, 19)), no(both(below(20, end), below(end, _WHOLE + 1)))))
+    )
     missing = _part(constant(":00.000000"), minus(end, _SHORTEST), _WHOLE - _SHORTEST)
     full = choose(sized, call("concatenate", _part(text, 0, end), missing), "")
     marks = [_is(full, at, mark) for at, mark in ((4, "-"), (7, "-"), (13, ":"), (16, ":"), (19, "."))]

@@ -205,7 +205,7 @@ def _unfit_column(given: Any, columns: Sequence[SparkColumn], layout: Layout) ->
 
 
 def _unfit(layout: Layout) -> dict[str, Any]:
-    """What may be wrong with a row, in words, and how Spark tells; lists and records were looked at as they were read."""
+    """What may be wrong with a row, in words, and how Spark tells; lists and records were looked at on the way in."""
     from pyspark.sql import functions as sql
 
     unfit, number = {}, 0

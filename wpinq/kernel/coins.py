@@ -19,7 +19,7 @@ RandomBytes = Callable[[int], bytes]
 """A source of independent, uniform bytes, as many as asked for: `os.urandom`, but for tests."""
 
 WORD = 16
-"""Bits of a word. The first decides all but one flip in 2**16: of noise, one value in a thousand has one that it leaves."""
+"""Bits of a word. The first decides all but one flip in 2**16; of Laplace noise, all of 999 values in a thousand."""
 
 _WORD_TYPE = np.dtype("<u2")
 

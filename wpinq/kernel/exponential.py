@@ -28,7 +28,7 @@ DIGITS = 64
 """Digits after the point that are drawn at once."""
 
 AHEAD = 6
-"""Coins of the whole part that are flipped at once. Those that follow one on tails decide nothing, and are forgotten."""
+"""Coins of the whole part that are flipped at once. Those after one on tails decide nothing, and are forgotten."""
 
 AT_ONCE = 2**12
 """Draws at once: their random words fit into the processor's cache."""

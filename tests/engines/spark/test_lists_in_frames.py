@@ -13,9 +13,10 @@ import wpinq as wp
 from wpinq.dataset import EngineDataset
 from wpinq.engines.relational.spark.cluster import SparkDatabase
 from wpinq.errors import SourceRejected
-from wpinq.expr.types import FLOAT, INT, ListOf, TupleOf, record_type
+from wpinq.expr.types import FLOAT, INT, STR, ListOf, TupleOf, record_type
 from wpinq.ingest import read_source
 
+ITEM, PART = record_type({"what": STR, "price": INT}), record_type({"a": INT})
 VISIT = {"day": date, "price": wp.decimal(2) | None, "tags": list[str] | None}
 MORE = TupleOf(("y", "z"), (FLOAT, ListOf(INT)), nullable=True)
 AT = TupleOf(("x", "more"), (INT, MORE), nullable=True)
@@ -88,15 +89,16 @@ def test_a_frame_is_what_rows_of_python_are(name: str, spark: Any, database: Spa
 
 
 def test_lists_of_a_frame_are_released(spark: Any) -> None:
-    baskets = wp.source("baskets", items=list[{"what": str, "price": int}])  # type: ignore[misc]
+    baskets = wp.source("baskets", items=list[ITEM])  # type: ignore[valid-type]
     frame = spark.sql(
         "SELECT array(named_struct('price', 3, 'what', 'a'), named_struct('price', 4, 'what', 'b')) AS items "
         "UNION ALL SELECT array() AS items"
     )
     asked = [
         baskets.select(lambda b: wp.count(b.items)).noisy_count(10**6, over=[0, 1, 2]),
-        baskets.select_many(lambda b: wp.map(b.items, lambda item: item.what), limit=3)
-        .noisy_count(10**6, over=["a", "b", "c"]),
+        baskets.select_many(lambda b: wp.map(b.items, lambda item: item.what), limit=3).noisy_count(
+            10**6, over=["a", "b", "c"]
+        ),
     ]
     with wp.Session(engine="spark") as session:
         session.protect(baskets, frame, budget=10**7)
@@ -118,9 +120,9 @@ def test_lists_of_a_frame_are_released(spark: Any) -> None:
         (list[wp.category("a")], "SELECT array('b') AS x", "none of the declared categories"),  # type: ignore[misc]
         ({"a": int}, "SELECT CAST(NULL AS STRUCT<a: INT>) AS x", "has in field 'x' null where"),
         ({"a": float}, "SELECT named_struct('a', double('Infinity')) AS x", "has in field 'x' nan or infinity"),
-        (list[{"a": int}], "SELECT array(named_struct('a', int(NULL))) AS x", "null where int is"),  # type: ignore[misc]
+        (list[PART], "SELECT array(named_struct('a', int(NULL))) AS x", "null where int is"),  # type: ignore[valid-type]
         (list[int], "SELECT array('4711') AS x", "of another type than list[int]. A list is an array"),
-        (list[{"a": int}], "SELECT array(named_struct('b', 1)) AS x", "a record a struct that has all"),  # type: ignore[misc]
+        (list[PART], "SELECT array(named_struct('b', 1)) AS x", "a record a struct that has"),  # type: ignore[valid-type]
         ({"a": int}, "SELECT 4711 AS x", "of another type than (a: int)"),
         (list[tuple[int, int]], "SELECT array(named_struct('a', 1, 'b', 2)) AS x", "by name (functions.struct)"),
     ],

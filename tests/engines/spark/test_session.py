@@ -256,7 +256,12 @@ def test_a_quantile_brings_no_record_to_the_driver(spark: Any, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("source", "rows", "schema", "words"),
     [
-        ({"src": int, "dst": int}, [(1, 2), (1, None)], "src bigint, dst bigint", "has in field 'dst' null where int is"),
+        (
+            {"src": int, "dst": int},
+            [(1, 2), (1, None)],
+            "src bigint, dst bigint",
+            "has in field 'dst' null where int is",
+        ),
         ({"src": int, "dst": int}, [(1, 2)], "src bigint, dst double", "field 'dst' is of another type than int"),
         ({"src": int, "dst": int}, [(1, 2)], "src bigint, other bigint", "no column named 'dst'"),
         ({"x": float}, "SELECT CAST('inf' AS DOUBLE) AS x", "", "has in field 'x' nan or infinity"),
