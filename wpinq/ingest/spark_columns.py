@@ -37,7 +37,7 @@ _CLOCK = re.compile(r"time\([0-6]\)")
 _SPAN = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
 
 
-Unfit = tuple[Any, str]
+SparkFault = tuple[Any, str]
 """A condition that holds of an unfit value, never null; and what is wrong with it."""
 
 
@@ -46,7 +46,7 @@ class SparkColumn:
     """What stands for the values of a column, as `columns.flat` lays it, and what may be wrong with them."""
 
     leaves: tuple[Any, ...]
-    unfit: tuple[Unfit, ...] = ()
+    unfit: tuple[SparkFault, ...] = ()
 
     def checked(self) -> list[Any]:
         """The leaves; an unfit value ends the query."""
@@ -73,7 +73,7 @@ def spark_column(column: Any, given: Any, type_: Type) -> SparkColumn | None:
     return None if single is None else SparkColumn((single.value,), single.unfit)
 
 
-def flaws(value: Any, type_: Type) -> list[Unfit]:
+def flaws(value: Any, type_: Type) -> list[SparkFault]:
     """What may be wrong with a single value in canonical form, in words."""
     from pyspark.sql import functions as sql
 
@@ -97,11 +97,11 @@ def _sure(condition: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class _Value:
+class _SparkValue:
     """One value, packed, and what may be wrong with it."""
 
     value: Any
-    unfit: tuple[Unfit, ...] = ()
+    unfit: tuple[SparkFault, ...] = ()
 
 
 def _record(column: Any, given: Any, type_: TupleOf) -> SparkColumn | None:
@@ -123,17 +123,17 @@ def _record(column: Any, given: Any, type_: TupleOf) -> SparkColumn | None:
     return SparkColumn(tuple(leaves), tuple(unfit))
 
 
-def _packed(column: Any, given: Any, type_: Type) -> _Value | None:
+def _packed(column: Any, given: Any, type_: Type) -> _SparkValue | None:
     """A value that stands in a list, or is one."""
     if isinstance(type_, ListOf):
         return _list(column, given, type_)
     if isinstance(type_, TupleOf):
         return _struct(column, given, type_)
     single = _single(column, given.simpleString(), type_)
-    return None if single is None else _Value(single.value, (*single.unfit, *flaws(single.value, type_)))
+    return None if single is None else _SparkValue(single.value, (*single.unfit, *flaws(single.value, type_)))
 
 
-def _list(column: Any, given: Any, type_: ListOf) -> _Value | None:
+def _list(column: Any, given: Any, type_: ListOf) -> _SparkValue | None:
     from pyspark.sql import functions as sql
     from pyspark.sql.types import ArrayType
 
@@ -143,7 +143,7 @@ def _list(column: Any, given: Any, type_: ListOf) -> _Value | None:
     if probe is None:
         return None
 
-    def of_element(part: Callable[[_Value], Any]) -> Callable[[Any], Any]:
+    def of_element(part: Callable[[_SparkValue], Any]) -> Callable[[Any], Any]:
         def chosen(item: Any) -> Any:
             made = _packed(item, given.elementType, type_.element)
             assert made is not None
@@ -151,7 +151,7 @@ def _list(column: Any, given: Any, type_: ListOf) -> _Value | None:
 
         return chosen
 
-    def fault(number: int) -> Callable[[_Value], Any]:
+    def fault(number: int) -> Callable[[_SparkValue], Any]:
         return lambda made: made.unfit[number][0]
 
     unfit = _null(column, type_)
@@ -159,10 +159,10 @@ def _list(column: Any, given: Any, type_: ListOf) -> _Value | None:
         unfit.append((_sure(sql.size(column) > type_.bound), f"a list of more than {type_.bound} elements"))
     for number, (_, reason) in enumerate(probe.unfit):
         unfit.append((_sure(sql.exists(column, of_element(fault(number)))), reason))
-    return _Value(sql.transform(column, of_element(lambda made: made.value)), tuple(unfit))
+    return _SparkValue(sql.transform(column, of_element(lambda made: made.value)), tuple(unfit))
 
 
-def _struct(column: Any, given: Any, type_: TupleOf) -> _Value | None:
+def _struct(column: Any, given: Any, type_: TupleOf) -> _SparkValue | None:
     from pyspark.sql import functions as sql
 
     places = _places(given, type_)
@@ -176,7 +176,7 @@ def _struct(column: Any, given: Any, type_: TupleOf) -> _Value | None:
         fields.append(inside.value.alias(f"f{i}"))
         unfit += [(column.isNotNull() & condition, reason) for condition, reason in inside.unfit]
     packed = sql.struct(*(fields or [sql.lit(True).alias("f")]))
-    return _Value(sql.when(column.isNotNull(), packed), tuple(unfit))
+    return _SparkValue(sql.when(column.isNotNull(), packed), tuple(unfit))
 
 
 def _places(given: Any, type_: TupleOf) -> list[Any] | None:
@@ -189,7 +189,7 @@ def _places(given: Any, type_: TupleOf) -> list[Any] | None:
     return [fields[0] for fields in found] if all(len(fields) == 1 for fields in found) else None
 
 
-def _null(column: Any, type_: Type) -> list[Unfit]:
+def _null(column: Any, type_: Type) -> list[SparkFault]:
     reason = f"null where {type_} is declared (declare it as `T | None` to allow null)"
     return [] if type_.nullable else [(column.isNull(), reason)]
 
@@ -197,7 +197,7 @@ def _null(column: Any, type_: Type) -> list[Unfit]:
 # --- single values ----------------------------------------------------------------------------------------------------
 
 
-def _single(column: Any, kind: str, type_: Type) -> _Value | None:
+def _single(column: Any, kind: str, type_: Type) -> _SparkValue | None:
     """A value of a kind, as Spark calls it, as a declared type; None where the kind is another."""
     from pyspark.sql import functions as sql
 
@@ -206,7 +206,7 @@ def _single(column: Any, kind: str, type_: Type) -> _Value | None:
     if isinstance(type_, CategoryOf):
         known = sql.coalesce(column.isin(list(type_.listed)), sql.lit(True))
         unknown = (~known, "a value that is none of the declared categories")
-        return _Value(column, (unknown,)) if kind == "string" else None
+        return _SparkValue(column, (unknown,)) if kind == "string" else None
     if type_ == DATE and kind == "date":
         return _in_range(sql.unix_date(column).cast("bigint"), type_)
     if type_ == TIMESTAMP and kind == "timestamp":
@@ -216,22 +216,22 @@ def _single(column: Any, kind: str, type_: Type) -> _Value | None:
     if type_ == TIME and _CLOCK.fullmatch(kind):
         return _in_range(_microseconds(column), type_)
     if type_ == DURATION and _SPAN.fullmatch(kind):
-        return _Value(_microseconds(column.cast("interval day to second")))
+        return _SparkValue(_microseconds(column.cast("interval day to second")))
     if type_ == BOOL and kind in _INTEGERS:
         bit = sql.coalesce(column.isin(0, 1), sql.lit(True))
-        return _Value(column == 1, ((~bit, "an integer that is neither 0 nor 1, where bool is declared"),))
+        return _SparkValue(column == 1, ((~bit, "an integer that is neither 0 nor 1, where bool is declared"),))
     if type_ in _KINDS and kind in _KINDS[type_]:
         typed = column.cast(_KINDS[type_][-1])
-        return _Value(typed + sql.lit(0.0) if type_ == FLOAT else typed)  # -0.0 becomes 0.0
+        return _SparkValue(typed + sql.lit(0.0) if type_ == FLOAT else typed)  # -0.0 becomes 0.0
     return None
 
 
-def _in_range(value: Any, type_: Type) -> _Value:
+def _in_range(value: Any, type_: Type) -> _SparkValue:
     from pyspark.sql import functions as sql
 
     beyond = "a day" if type_ == TIME else "the years 1 to 9999"
     outside = sql.coalesce(~value.between(*limits(type_)), sql.lit(False))
-    return _Value(value, ((outside, f"a {type_} outside {beyond}"),))
+    return _SparkValue(value, ((outside, f"a {type_} outside {beyond}"),))
 
 
 def _microseconds(column: Any) -> Any:
@@ -252,7 +252,7 @@ def _of_clock(column: Any) -> Any:
     )
 
 
-def _decimal(column: Any, kind: str, type_: DecimalOf) -> _Value | None:
+def _decimal(column: Any, kind: str, type_: DecimalOf) -> _SparkValue | None:
     from pyspark.sql import functions as sql
 
     if kind not in _INTEGERS and not kind.startswith("decimal("):
@@ -264,4 +264,4 @@ def _decimal(column: Any, kind: str, type_: DecimalOf) -> _Value | None:
     # back in the type that was given: Spark compares decimals of two scales after rounding one of them
     same = sql.coalesce(held.try_cast(given) == exact, sql.lit(False))
     unfit = column.isNotNull() & (units.isNull() | ~same)
-    return _Value(units, ((unfit, f"a number of more than {type_.scale} decimals, or outside 64 bits"),))
+    return _SparkValue(units, ((unfit, f"a number of more than {type_.scale} decimals, or outside 64 bits"),))

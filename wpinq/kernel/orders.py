@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-import operator
 import secrets
-import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 
 from wpinq.dataset import EngineDataset
 from wpinq.errors import EpsilonError, PlanError, SessionError
@@ -27,7 +25,6 @@ from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.listing import Listable, Listing, listing_from_json
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
 from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
-from wpinq.measure.sink import Sink
 from wpinq.measure.subgraph_counts import COUNT, SubgraphCount
 from wpinq.plan.arithmetic import Weights
 from wpinq.plan.certify import Certificate, certify
@@ -71,8 +68,12 @@ class Order:
     def terms(self, scope: Callable[[Node], str]) -> Terms:
         """The terms on which it is released, for the record: what it would cost by itself."""
         measurement = self.measurement
-        certificate = certify(measurement.plan)
-        moves, owed = _moved_and_owed(measurement.sink, measurement.plan, measurement.epsilon)
+        certificate, stability = certify(measurement.plan), measurement.sink.stability(measurement.plan)
+        declared = certificate.sources
+        moves: dict[str, dict[str, Fraction]] = {}
+        for name, moved in stability.items():
+            moves.setdefault(declared[name].account, {})[name] = moved
+        owed = charges({name: moved * measurement.epsilon for name, moved in stability.items()}, declared)
         chain = chain_of_parts(measurement.plan, scope) if certificate.output.splits else ()
         asked = demand([measurement.asked], scope=scope).parts if chain else {}
         parts = tuple((key, asked[key]) for key in chain)
@@ -116,25 +117,17 @@ class Order:
         return self
 
 
-@lru_cache(maxsize=1024)
-def _moved_and_owed(
-    sink: Sink, plan: Node, epsilon: Fraction
-) -> tuple[Mapping[str, Mapping[str, Fraction]], Mapping[str, Fraction]]:
-    """By account, how far each of its sources moves an output, and what the account is charged for it alone."""
-    stability, declared = sink.stability(plan), certify(plan).sources
-    moves: dict[str, dict[str, Fraction]] = {}
-    for name, moved in stability.items():
-        moves.setdefault(declared[name].account, {})[name] = moved
-    return moves, charges({name: moved * epsilon for name, moved in stability.items()}, declared)
-
-
 def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh: bool) -> Order:
     """The order of a measurement over what is protected now; refused here, before any debit, where it is unfit."""
     if not isinstance(measurement, Measurement):
         raise SessionError(NOT_MEASURED)
-    known = _known.get(id(measurement))
-    if known is None or known.given() is not measurement:
-        known = _Known(measurement)
+    if type(measurement.sink) not in SINKS.values():
+        raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
+    if measurement.listing is not None:
+        measurement = replace(measurement, domain=None, listing=measurement.listing.checked(measurement.key_type))
+    if measurement.domain is not None:  # before the debit: a Measurement can be made by hand
+        domain = check_domain(measurement.domain, measurement.key_type, canonical=True)
+        measurement = replace(measurement, domain=domain)
     certificate = certify(measurement.plan)
     versions = []
     for name, declared in certificate.sources.items():
@@ -144,72 +137,23 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
         if held.source != declared:
             raise SessionError(f"the source {name!r} was protected under another declaration than the query uses")
         versions.append((name, held.version))
-    if not known.identity:
-        known.certify(certificate)
+    measurement.sink.check(measurement.plan)
+    if isinstance(measurement.sink, Choose) and not measurement.domain:
+        raise SessionError("a choice needs at least one candidate")
+    if isinstance(measurement.sink, GeometricCount) and certificate.require_lattice() != measurement.sink.step:
+        # a Measurement can be made by hand, or read
+        raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
+    if isinstance(measurement.sink, SubgraphCount) and measurement.domain != measurement.sink.keys:
+        raise SessionError(f"{measurement.sink.name} has keys of its own: use wpinq.graphs to ask for it")
     nonce = secrets.token_bytes(16) if fresh else b""
 
     def named(identity: bytes, scale: float) -> tuple[str, float]:
         digest = digest_of("release", identity, repr(scale), repr(sorted(versions)), nonce)
         return digest.hex(), scale
 
-    digest, scale = named(known.identity, known.scale)
-    former = [] if fresh else [named(*earlier) for earlier in _earlier(known.measurement)]
-    return Order(known.measurement, digest, tuple(versions), scale, tuple(pair for pair in former if pair[0] != digest))
-
-
-class _Known:
-    """A measurement that was looked at, and what a release of it needs that hangs on nothing else.
-
-    What is released again and again is one object, and no part of it changes: it is looked at once, and remembered for
-    as long as somebody has it. One of which a part could change, as in one that was made by hand, is not.
-    """
-
-    __slots__ = ("given", "identity", "measurement", "scale")
-
-    def __init__(self, given: Measurement) -> None:
-        if type(given.sink) not in SINKS.values():
-            raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
-        self.given = weakref.ref(given, partial(_forget, id(given)))
-        self.measurement = replace(given)  # not itself, which is to go when nobody else has it
-        if given.listing is not None:
-            listing = given.listing.checked(given.key_type)
-            self.measurement = replace(given, domain=None, listing=listing)
-        elif given.domain is not None:  # before the debit: a Measurement can be made by hand
-            domain = check_domain(given.domain, given.key_type, canonical=True)
-            self.measurement = replace(given, domain=domain)
-        self.identity, self.scale = b"", 0.0
-
-    def certify(self, certificate: Certificate) -> None:
-        """Refuse what no session can release, and find the scale."""
-        measurement, sink = self.measurement, self.measurement.sink
-        sink.check(measurement.plan)
-        if isinstance(sink, Choose) and not measurement.domain:
-            raise SessionError("a choice needs at least one candidate")
-        if isinstance(sink, GeometricCount) and certificate.require_lattice() != sink.step:
-            # a Measurement can be made by hand, or read
-            raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
-        if isinstance(sink, SubgraphCount) and measurement.domain != sink.keys:
-            raise SessionError(f"{sink.name} has keys of its own: use wpinq.graphs to ask for it")
-        self.identity, self.scale = measurement.digest, _scale(measurement, certificate)
-        given = self.given()
-        if given is not None and type(given) is Measurement and given.listing is None and self._is_fixed(given):
-            _known[id(given)] = self
-
-    def _is_fixed(self, given: Measurement) -> bool:
-        """Whether the keys that were checked are the given ones themselves, in a tuple."""
-        checked = self.measurement.domain
-        if given.domain is None or checked is None:
-            return given.domain is checked
-        alike = type(given.domain) is tuple and len(checked) == len(given.domain)
-        return alike and all(map(operator.is_, given.domain, checked))
-
-
-_known: dict[int, _Known] = {}
-"""By the identity of a measurement that there still is."""
-
-
-def _forget(identity: int, gone: object) -> None:
-    _known.pop(identity, None)
+    digest, scale = named(measurement.digest, _scale(measurement, certificate))
+    former = [] if fresh else [named(*earlier) for earlier in _earlier(measurement)]
+    return Order(measurement, digest, tuple(versions), scale, tuple(pair for pair in former if pair[0] != digest))
 
 
 def _earlier(measurement: Measurement) -> Iterator[tuple[bytes, float]]:

@@ -260,7 +260,7 @@ SINKS: dict[str, type[Sink]] = {
 """Every sink by its name: all that a promise covers."""
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True)
 class Measurement:
     """A plan with its sink, its epsilon and, usually, its public keys. Holds no data and spends nothing.
 
