@@ -294,9 +294,7 @@ def _simulate_count(measurement: Measurement, sink: SubgraphCount, weights: Mapp
     return Answers(measurement, scale, np.array(values), simulated=True)
 
 
-def _simulate_buckets(
-    measurement: Measurement, sink: Buckets, weights: Mapping[Value, Any], seed: int
-) -> Answers:
+def _simulate_buckets(measurement: Measurement, sink: Buckets, weights: Mapping[Value, Any], seed: int) -> Answers:
     """The same draw as a session's, from bytes of numpy."""
     scale = selection_scale(measurement.epsilon, certify(measurement.plan).slack(), Fraction(2))
     given, random = [float(weights.get(bin, 0.0)) for bin in sink.keys], np.random.default_rng(seed).bytes

@@ -249,9 +249,7 @@ class Releasable(Planned):
         """The candidate that best halves the weight: `quantile` at 1/2."""
         return self.quantile(epsilon=epsilon, q=Fraction(1, 2), candidates=candidates)
 
-    def buckets(
-        self, epsilon: object, bins: int, penalty: object, split: object = Fraction(1, 2)
-    ) -> ListedMeasurement:
+    def buckets(self, epsilon: object, bins: int, penalty: object, split: object = Fraction(1, 2)) -> ListedMeasurement:
         """Which neighbouring bins are alike: a partition of the bins 0 … bins − 1 into buckets, as noise lets it be told.
 
         `Pr[B] ∝ prior(B) · exp(−ε · C(B) / 2)`, with `C(B) = Σ_{I in B} (min_c Σ_{i in I} |A(i) − c| + penalty)`. Buckets
