@@ -250,10 +250,10 @@ class Releasable(Planned):
         return self.quantile(epsilon=epsilon, q=Fraction(1, 2), candidates=candidates)
 
     def buckets(self, epsilon: object, bins: int, penalty: object, split: object = Fraction(1, 2)) -> ListedMeasurement:
-        """Which neighbouring bins are alike: a partition of the bins 0 … bins − 1 into buckets, as noise lets it be told.
+        """Which neighbouring bins are alike: a partition of bins 0 … bins − 1 into buckets, as noise lets it be told.
 
-        `Pr[B] ∝ prior(B) · exp(−ε · C(B) / 2)`, with `C(B) = Σ_{I in B} (min_c Σ_{i in I} |A(i) − c| + penalty)`. Buckets
-        are nodes of the tree of halves over the bins.
+        `Pr[B] ∝ prior(B) · exp(−ε · C(B) / 2)`, with `C(B) = Σ_{I in B} (min_c Σ_{i in I} |A(i) − c| + penalty)`.
+        Buckets are nodes of the tree of halves over the bins.
 
         Parameters
         ----------

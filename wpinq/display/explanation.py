@@ -10,11 +10,11 @@ from wpinq.display.subgraph_explanation import explain_count
 from wpinq.engines.contract import DEFAULT_ENGINE, gap
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.printing import show, write_public
+from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import WEIGHT, Kind, kind_of_weights
 from wpinq.measure.laws import half_width
 from wpinq.measure.listing import Listing
-from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.measurement import Choose, Clamped, GeometricCount, NoisyAverage, NoisyCount
 from wpinq.measure.scales import lattice_scale
 from wpinq.measure.sink import Sink
@@ -185,9 +185,9 @@ def _of_sink(certificate: Certificate, sink: Sink, epsilon: Fraction, scale: flo
         # the largest of n exponential noises is below scale x ln(n / 0.05) with probability 95 %
         yield f"so 95 % of choices among n keys score within {scale:.4g} x ln(20 n) of the best."
     elif isinstance(sink, Buckets):
-        yield f"{said} releases no number: of {sink.bins} bins it puts neighbours that are alike into buckets, where a"
-        yield f"bucket costs {format_epsilon(sink.penalty)} and the L1 distance of its bins from their median, with noise"
-        yield f"of scale {2 * scale:.9g}: partitions that cost so much more are e times less likely."
+        yield f"{said} releases no number: of {sink.bins} bins it puts neighbours that are alike into buckets."
+        yield f"A bucket costs {format_epsilon(sink.penalty)}, and the L1 distance of its bins from their median;"
+        yield f"what costs {2 * scale:.9g} more is e times less likely."
     elif isinstance(sink, NoisyAverage):
         yield f"{said} adds Laplace noise of scale {scale:.9g} to a sum and to a count, each of half the weight,"
         yield "and gives their ratio: the more weight there is, the nearer it is to the average."

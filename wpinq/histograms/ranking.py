@@ -95,7 +95,8 @@ class Ranking:
         Notes
         -----
         Privacy cost: none. Which way is taken follows from the plan, and never from data. The errors of the ranking are
-        those of unbiased estimates unless it was simulated on a guess; top down lowers them, mostly (docs/histograms.md).
+        those of unbiased estimates unless it was simulated on a guess; top down mostly lowers them
+        (docs/histograms.md).
 
         Examples
         --------

@@ -64,11 +64,11 @@ class TwoStage:
     its buckets one by one or in the tree of least expected error (`Bucketed`).
 
     **When it pays.** On data that are nearly flat or in blocks, with a total weight times epsilon from about 100 to
-    15,000: up to 9 times less error than `choose`. Elsewhere it loses, three times in the mean and in single cases twenty
-    to thirty times: where that product is less, the first stage sees nothing and merges all; where it is more, buckets
-    hide what noise no longer does. So it is an option, and `choose` with its non-negative estimates the default. Whether
-    it suits is a public judgement, made on an earlier release or on what is known of the data: `advice` says what
-    is known of the sizes, and `run` tries it on a public guess.
+    15,000: up to 9 times less error than `choose`. Elsewhere it loses, three times in the mean and in single cases
+    twenty to thirty times: where that product is less, the first stage sees nothing and merges all; where it is more,
+    buckets hide what noise no longer does. So it is an option, and `choose` with its non-negative estimates the
+    default. Whether it suits is a public judgement, made on an earlier release or on what is known of the data:
+    `advice` says what is known of the sizes, and `run` tries it on a public guess.
 
     Parameters
     ----------
@@ -243,8 +243,9 @@ class TwoStage:
             on_bill(promised)
         if not session.affords(list(promised.measurements)):
             raise BudgetExceeded(
-                f"what is left of the budgets does not cover both stages, epsilon {format_epsilon(parse_epsilon(epsilon))}"
-                " in sum: nothing was spent; where both were released before, run(session.release, …) has them"
+                "what is left of the budgets does not cover both stages, epsilon "
+                f"{format_epsilon(parse_epsilon(epsilon))} in sum: nothing was spent; where both were released before, "
+                "run(session.release, …) has them"
             )
         return self.run(lambda m: session.release(m, label=label), source, epsilon, bin, workload, mechanism)
 

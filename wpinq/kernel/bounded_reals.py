@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class BoundedReal:
     """A real x > 0 with `low · 2^exponent ≤ x ≤ high · 2^exponent`."""
 

@@ -12,9 +12,10 @@ below node v over that of v as one bucket without its prior, `e(leaf) = 1` and
     odds(v) = split / (1 − split) · e(left) · e(right) · exp((D(v) − D(left) − D(right) − penalty) / scale)
     e(v) = (1 − split) · (1 + odds(v))
 
-and, from the root on, v is one bucket with probability `1 / (1 + odds(v))`. Each such coin is flipped exactly: a uniform
-number, digit by digit, against rational bounds on the odds (`bounded_reals`), which are made closer until they decide.
-No chance is ever rounded to 0 or 1: that would be an infinite loss. `docs/proofs/buckets.md` has the whole argument.
+and, from the root on, v is one bucket with probability `1 / (1 + odds(v))`. Each such coin is flipped exactly: a
+uniform number, digit by digit, against rational bounds on the odds (`bounded_reals`), which are made closer until they
+decide. No chance is ever rounded to 0 or 1: that would be an infinite loss. `docs/proofs/buckets.md` has the whole
+argument.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class _Draw:
         return found
 
     def _stops(self, height: int, place: int) -> bool:
-        """One flip: whether a uniform number is below `1 / (1 + odds)`, that is, whether it times that sum is below 1."""
+        """One flip: whether a uniform number is below `1 / (1 + odds)`: whether it times `1 + odds` is below 1."""
         digits, drawn = 0, 0
         while True:
             digits, drawn = digits + _WORD, drawn << _WORD | int.from_bytes(self._random(_WORD // 8), "little")
@@ -117,7 +118,7 @@ class _Draw:
 
 
 Gains = list[list[Fraction | None]]
-"""For the nodes of each level above the bins, the lowest first: what is gained by a split; None of a node of one half."""
+"""For the nodes of each level above the bins, the lowest first, what a split gains; None of a node of one half."""
 
 
 def split_gains(weights: Sequence[float]) -> Gains:

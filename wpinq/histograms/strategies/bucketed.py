@@ -19,7 +19,7 @@ from wpinq.histograms.strategies.identity import Identity
 from wpinq.histograms.strategies.linear import LinearStrategy, declared_or
 from wpinq.histograms.strategies.strategy import Strategy, bins_of
 from wpinq.histograms.workload import AllRanges, Workload, as_workload
-from wpinq.inference.axes import along
+from wpinq.inference.axes import along, blocks, units
 from wpinq.query import Query
 
 
@@ -65,10 +65,8 @@ class OverBuckets(Workload):
 
     def gram_diagonal(self) -> Floats:
         found = np.empty(self.domain)
-        for start in range(0, self.domain, 256):
-            stop = min(start + 256, self.domain)
-            unit = np.zeros((self.domain, stop - start))
-            unit[np.arange(start, stop), np.arange(stop - start)] = 1.0
+        for start, stop in blocks(self.domain):
+            unit = units(self.domain, start, stop)
             found[start:stop] = (unit * self.gram(unit)).sum(axis=0)
         return found
 
@@ -163,7 +161,14 @@ def _best(workload: OverBuckets) -> LinearStrategy:
     for power in range(1, (2 * count - 1).bit_length()):
         tree = Hierarchical(count, 2**power)
         found.setdefault(tree.tree.sizes, tree)
-    return min([Identity(count), *found.values()], key=lambda one: one.expected_error(workload, 1))
+    candidates = [Identity(count), *found.values()]
+    errors = np.zeros(len(candidates))
+    for start, stop in blocks(count):  # the product with WᵀW, which takes the time, once for all candidates
+        unit = units(count, start, stop)
+        gram = workload.gram(unit)
+        errors += [float((gram * one.estimate(one.coefficients(unit))).sum()) for one in candidates]
+    errors *= [float(one.sensitivity) ** 2 for one in candidates]
+    return candidates[int(errors.argmin())]
 
 
 def _checked(starts: Sequence[int], domain: int) -> Integers:

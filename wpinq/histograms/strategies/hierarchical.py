@@ -111,10 +111,10 @@ class Hierarchical(LinearStrategy):
             Noisy counts of the nodes, root first.
         nonnegative : {"declared", "top down", "subtrees", "least squares"}, optional
             "declared" is "top down" where the sources of the answers declare what makes the histogram non-negative
-            (`declared_nonnegative`), and else unbiased. "top down" makes the tree non-negative from the root on, each node keeping its total. "subtrees" is the
-            paper's heuristic: a node at or below 0 becomes 0 with its subtree; it keeps no totals, so long
-            ranges should be read from `zero_subtrees(tree, nodes)` and not from the bins. "least squares" solves
-            the constrained problem.
+            (`declared_nonnegative`), and else unbiased. "top down" makes the tree non-negative from the root on, each
+            node keeping its total. "subtrees" is the paper's heuristic: a node at or below 0 becomes 0 with its
+            subtree; it keeps no totals, so long ranges should be read from `zero_subtrees(tree, nodes)` and not from
+            the bins. "least squares" solves the constrained problem.
 
         Notes
         -----
