@@ -164,6 +164,9 @@ def test_advice_says_when_it_pays() -> None:
     assert "too little" in two.advice(9_400, 0.01)
     assert "blocks" in two.advice(9_400, 0.1)
     assert "hide" in two.advice(10**6, 1)
+    for total in (0, -1, "many", float("nan")):
+        with pytest.raises(wp.AnswersError, match="total weight"):
+            two.advice(total, 1)
 
 
 def test_two_stages_that_make_no_sense_are_refused() -> None:

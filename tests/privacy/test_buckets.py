@@ -208,7 +208,7 @@ def test_a_neighbour_further_away_loses_as_much_more() -> None:
 def test_the_auditor_finds_half_the_noise_and_deviations_from_the_mean(
     scale: Fraction, deviation: Callable[[Sequence[Fraction]], Fraction]
 ) -> None:
-    """Of all eight bins, whose mean is below 5, and of the first two, whose mean is above, one cost rises, one falls."""
+    """Of all eight bins, of a mean below 5, and of the first two, of one above, one cost rises and one falls."""
     one, other = (gibbs([first, 30, 0, 0, 0, 0, 0, 0], scale, HALF, HALF, deviation) for first in (5, 6))
     ratios = log_ratios(one, other)
     assert max(ratios) - min(ratios) > Decimal("1.2")

@@ -15,6 +15,7 @@ from wpinq.histograms.strategies.identity import Identity
 from wpinq.histograms.strategies.noise_choice import Mechanism
 from wpinq.histograms.strategies.strategy import bins_of
 from wpinq.histograms.workload import check_domain_size
+from wpinq.inference.checks import positive
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.bucket_choice import Buckets
@@ -264,7 +265,7 @@ class TwoStage:
         >>> print(TwoStage(4096).advice(9_400, 0.01))
         94 = total x epsilon: too little, the first stage would merge nearly all bins; take choose(...)
         """
-        signal = total * float(parse_epsilon(epsilon))
+        signal = positive(total, "a total weight") * float(parse_epsilon(epsilon))
         said = f"{signal:.4g} = total x epsilon: "
         if signal < FEWEST:
             return said + "too little, the first stage would merge nearly all bins; take choose(...)"

@@ -72,10 +72,10 @@ def draw_buckets(
     >>> draw_buckets([0.0, 0.0, 9e9, 9e9], 2.0, Fraction(1000), Fraction(1, 2))
     [0, 2]
     """
-    return silently(lambda given: _Draw(given, scale, penalty, split, random).starts(), weights)
+    return silently(lambda given: _BucketDraw(given, scale, penalty, split, random).starts(), weights)
 
 
-class _Draw:
+class _BucketDraw:
     """One draw: the tree of deviations, its odds to as many digits as were needed so far, and the way down."""
 
     def __init__(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
+from types import FunctionType
 from typing import Any, Literal
 
 import numpy as np
@@ -134,8 +135,10 @@ class Bucketed(Strategy):
 
     def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: that of the strategy, over each record's bucket. Uses of the source: 1."""
-        places = self._places
-        return self.strategy.query(bins_of(source, bin, self.domain).select(lambda x: wp.element(places, x)))
+        places, bins = self._places, bins_of(source, bin, self.domain)
+        if isinstance(bin, FunctionType):  # one Select less, and what it rounds
+            return self.strategy.query(source, lambda record: wp.element(places, bin(record)))
+        return self.strategy.query(bins.select(lambda x: wp.element(places, x)))
 
     def infer(
         self, answers: Any, nonnegative: Literal["declared", "top down", "least squares"] | None = "declared"
@@ -166,7 +169,7 @@ def _best(workload: OverBuckets) -> LinearStrategy:
     for start, stop in blocks(count):  # the product with WᵀW, which takes the time, once for all candidates
         unit = units(count, start, stop)
         gram = workload.gram(unit)
-        errors += [float((gram * one.estimate(one.coefficients(unit))).sum()) for one in candidates]
+        errors += [float((gram * one.solve(unit)).sum()) for one in candidates]
     errors *= [float(one.sensitivity) ** 2 for one in candidates]
     return candidates[int(errors.argmin())]
 

@@ -93,9 +93,12 @@ class Hierarchical(LinearStrategy):
         return tree_least_squares(self.tree, self.tree.split(answers))[-1]
 
     def coefficients(self, queries: Floats) -> Floats:
+        return self.apply(self.solve(queries))
+
+    def solve(self, vectors: Floats) -> Floats:
         # Aᵀ y = w for y = w at the leaves and 0 above; so the estimate from y is (AᵀA)⁻¹ w
-        levels = [np.zeros((size, *queries.shape[1:])) for size in self.tree.sizes[:-1]]
-        return self.apply(tree_least_squares(self.tree, [*levels, queries])[-1])
+        levels = [np.zeros((size, *vectors.shape[1:])) for size in self.tree.sizes[:-1]]
+        return tree_least_squares(self.tree, [*levels, vectors])[-1]
 
     def range_variances(self, starts: Integers, stops: Integers) -> Floats:
         return range_variances(self.tree, least_squares_spread(self.tree), starts, stops)

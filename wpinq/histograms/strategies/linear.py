@@ -72,6 +72,10 @@ class LinearStrategy(Strategy):
     def coefficients(self, queries: Floats) -> Floats:
         """What the estimate of each query takes of each answer: `(A⁺)ᵀ w`."""
 
+    def solve(self, vectors: Floats) -> Floats:
+        """`(AᵀA)⁻¹ w`."""
+        return self.estimate(self.coefficients(vectors))
+
     def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: `SelectMany(bin → its column of A)`. Every record's weight goes to its bin's column.
 
@@ -228,7 +232,7 @@ class LinearStrategy(Strategy):
             return total
         for start, stop in blocks(self.domain):
             unit = units(self.domain, start, stop)
-            total += float((workload.gram(unit) * self.estimate(self.coefficients(unit))).sum())
+            total += float((workload.gram(unit) * self.solve(unit)).sum())
         return total
 
     def range_variances(self, starts: Integers, stops: Integers) -> Floats | None:
