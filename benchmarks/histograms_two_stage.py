@@ -28,6 +28,7 @@ from wpinq.histograms.workload import Bins
 from wpinq.kernel.bucket_draws import draw_buckets
 
 EPSILONS = [0.01, 0.1, 1.0]
+COLUMNS = ["choose", "choose+", "best of all +", "two stages", "tuned"]
 
 
 @dataclass(frozen=True)
@@ -110,26 +111,20 @@ def measure(args: argparse.Namespace, claimed: Claimed, data: list[Array]) -> No
     workload = workload_of(claimed, rng)
     strategies = [choice.strategy for choice in choose(workload, 1).choices]  # the order is that of every epsilon
     two = [TwoStage(claimed.bins), TwoStage(claimed.bins, share=claimed.share, penalty=claimed.penalty)]
-    cells = [
-        [cell(rng, strategies, two, workload, truth, epsilon, args.draws) for epsilon in EPSILONS] for truth in data
-    ]
-    best = np.array([[min(*plain, *down, *staged) for plain, down, staged, _ in row] for row in cells])
-    columns = {
-        "choose": np.array([[plain[0] for plain, _, _, _ in row] for row in cells]),
-        "choose+": np.array([[down[0] for _, down, _, _ in row] for row in cells]),
-        "best of all +": np.array([[min(down) for _, down, _, _ in row] for row in cells]),
-        "two stages": np.array([[staged[0] for _, _, staged, _ in row] for row in cells]),
-        "tuned": np.array([[staged[1] for _, _, staged, _ in row] for row in cells]),
-    }
-    print(
-        f"\n{claimed.kind}, {claimed.bins} bins: {strategies[0]!r} of {len(strategies)} strategies, {args.draws} draws"
-    )
+    chosen = f"{strategies[0]!r} of {len(strategies)} strategies"
+    print(f"\n{claimed.kind}, {claimed.bins} bins: choose takes {chosen}; {args.draws} draws")
     print("regret over the best of all, and N x epsilon with the buckets of two stages")
-    print(f"  {'':13}{'eps':>6}{'N eps':>12}{'buckets':>9}" + "".join(f"{name:>15}" for name in columns))
-    for i, name in enumerate(DPBENCH):
+    print(f"  {'':13}{'eps':>6}{'N eps':>12}{'buckets':>9}" + "".join(f"{name:>15}" for name in COLUMNS), flush=True)
+    found = np.zeros((len(COLUMNS), len(data), len(EPSILONS)))
+    best = np.zeros((len(data), len(EPSILONS)))
+    for i, (name, truth) in enumerate(zip(DPBENCH, data, strict=True)):
         for j, epsilon in enumerate(EPSILONS):
-            ratios = "".join(f"{column[i, j] / best[i, j]:15.2f}" for column in columns.values())
-            print(f"  {name:13}{epsilon:6}{data[i].sum() * epsilon:12,.0f}{cells[i][j][3]:9.0f}{ratios}")
+            plain, down, staged, buckets = cell(rng, strategies, two, workload, truth, epsilon, args.draws)
+            best[i, j] = min(*plain, *down, *staged)
+            found[:, i, j] = plain[0], down[0], min(down), *staged
+            ratios = "".join(f"{ratio:15.2f}" for ratio in found[:, i, j] / best[i, j])
+            print(f"  {name:13}{epsilon:6}{truth.sum() * epsilon:12,.0f}{buckets:9.0f}{ratios}", flush=True)
+    columns = dict(zip(COLUMNS, found, strict=True))
     for name, column in columns.items():
         print(f"  {name:13} mean {shown(mean_of(column / best))}, worst {shown((column / best).max(axis=0))}")
     report(claimed, columns, best)
