@@ -23,7 +23,17 @@ from fractions import Fraction
 import numpy as np
 from histograms_data import DPBENCH, Array, claim, histogram, parser
 
-from wpinq.histograms import Bucketed, LinearStrategy, Prefixes, Ranges, TwoStage, Workload, choose
+from wpinq.histograms import (
+    Bucketed,
+    Hierarchical,
+    Identity,
+    LinearStrategy,
+    Prefixes,
+    Ranges,
+    TwoStage,
+    Workload,
+    choose,
+)
 from wpinq.histograms.workload import Bins
 from wpinq.kernel.bucket_draws import draw_buckets
 
@@ -67,16 +77,24 @@ def error(workload: Workload, estimate: Array, true: Array) -> float:
     return float(((workload.answer(estimate) - true) ** 2).mean())
 
 
-def two_stage_error(
-    rng: np.random.Generator, two: TwoStage, workload: Workload, truth: Array, epsilon: float
-) -> tuple[float, int]:
-    """The error of one draw of both stages, and how many buckets there were."""
+def two_stage_errors(
+    rng: np.random.Generator, two: TwoStage, workload: Workload, truth: Array, epsilon: float, draws: int
+) -> Array:
+    """The errors of some draws of both stages, and how many buckets there were: shape (draws, 2).
+
+    Which tree suits the workload best is found for the buckets of the first draw, and kept for the others.
+    """
     first, second = two.epsilons(Fraction(str(epsilon)))
-    starts = draw_buckets(truth.tolist(), float(2 / first), two.penalty / second, two.split, rng.bytes)
-    strategy = Bucketed(two.domain, starts, workload=workload)
-    inner = strategy.strategy
-    noisy = inner.apply(np.add.reduceat(truth, starts)) + strategy.noise(epsilon=second).draw(rng, inner.size)
-    return error(workload, strategy.infer(noisy, "top down"), workload.answer(truth)), len(starts)
+    found, branching = [], 0
+    for draw in range(draws):
+        starts = draw_buckets(truth.tolist(), float(2 / first), two.penalty / second, two.split, rng.bytes)
+        kept = (Hierarchical(len(starts), branching) if branching else Identity(len(starts))) if draw else None
+        strategy = Bucketed(two.domain, starts, kept, workload)
+        inner = strategy.strategy
+        branching = inner.branching if isinstance(inner, Hierarchical) else 0
+        noisy = inner.apply(np.add.reduceat(truth, starts)) + strategy.noise(epsilon=second).draw(rng, inner.size)
+        found.append((error(workload, strategy.infer(noisy, "top down"), workload.answer(truth)), len(starts)))
+    return np.array(found)
 
 
 def cell(
@@ -92,7 +110,7 @@ def cell(
             noisy = noiseless + noise.draw(rng, strategy.size)
             plain[i] += error(workload, strategy.infer(noisy), true) / draws
             top_down[i] += error(workload, strategy.infer(noisy, "top down"), true) / draws
-    drawn = np.array([[two_stage_error(rng, one, workload, truth, epsilon) for _ in range(draws)] for one in two])
+    drawn = np.array([two_stage_errors(rng, one, workload, truth, epsilon, draws) for one in two])
     return plain, top_down, drawn[:, :, 0].mean(axis=1), float(drawn[0, :, 1].mean())
 
 
