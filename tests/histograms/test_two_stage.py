@@ -10,8 +10,10 @@ import pytest
 
 import wpinq as wp
 from wpinq import histograms as h
+from wpinq.histograms.strategies import bucketed
 from wpinq.histograms.strategies.bucketed import OverBuckets
 from wpinq.histograms.strategies.linear import LinearStrategy
+from wpinq.inference.variances import workload_variance
 from wpinq.measure.bucket_choice import Buckets
 
 AGES = wp.source("ages", int)
@@ -59,6 +61,21 @@ def test_the_strategy_over_buckets_is_that_of_the_least_expected_error(domain: i
     least = min(one.expected_error(over, 1) for one in candidates)
     assert found.strategy.expected_error(over, 1) == pytest.approx(least, rel=1e-9)
     assert isinstance(found.strategy, (h.Identity, h.Hierarchical))
+
+
+@pytest.mark.parametrize(("count", "branching"), [(1, 2), (2, 2), (7, 2), (30, 3), (64, 4), (65, 64)])
+def test_the_variance_of_a_workload_is_read_off_the_tree(count: int, branching: int) -> None:
+    strategy, workload = h.Hierarchical(count, branching), h.AllRanges(count)
+    expected = sum(float((strategy.coefficients(rows) ** 2).sum()) for rows in workload.row_blocks())
+    assert workload_variance(strategy.tree, workload.gram(np.eye(count))) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("workload", [h.AllRanges(200), h.Prefixes(200), h.Bins(200)])
+def test_of_very_many_buckets_the_strategy_is_near_the_best(workload: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = h.Bucketed(200, range(200), workload=workload).strategy
+    monkeypatch.setattr(bucketed, "_EXACT", 0)
+    estimated = h.Bucketed(200, range(200), workload=workload).strategy
+    assert estimated.expected_error(workload, 1) <= 1.1 * exact.expected_error(workload, 1)
 
 
 @pytest.mark.parametrize("inner", [h.Identity(3), h.Hierarchical(3), h.Wavelet(3), h.PIdentity([[1.0, 2.0, 0.5]])])

@@ -21,7 +21,12 @@ from wpinq.histograms.strategies.linear import LinearStrategy, declared_or
 from wpinq.histograms.strategies.strategy import Strategy, bins_of
 from wpinq.histograms.workload import AllRanges, Workload, as_workload
 from wpinq.inference.axes import along, blocks, units
+from wpinq.inference.variances import workload_variance
 from wpinq.query import Query
+
+_EXACT = 2**24
+"""Buckets times bins up to which errors are computed; beyond it they are estimated."""
+_PROBES = 64
 
 
 class OverBuckets(Workload):
@@ -86,7 +91,8 @@ class Bucketed(Strategy):
         The bins where buckets begin: public, or released by `query.buckets`.
     strategy : LinearStrategy, optional
         Over the buckets; when left out, that of the least expected error of Identity and the trees with powers of two
-        as branching factors.
+        as branching factors. (Beyond 2²⁴ buckets times bins these errors are estimated, with 64 vectors of random
+        signs that are the same for all: Hutchinson 1990.)
     workload : Workload or matrix, optional
         Over the bins, what the strategy is chosen for; all ranges when left out.
 
@@ -160,18 +166,20 @@ class Bucketed(Strategy):
 def _best(workload: OverBuckets) -> LinearStrategy:
     """Of Identity and the k-ary trees over the buckets that of the least expected error, by its closed form."""
     count = workload.domain
-    found: dict[tuple[int, ...], LinearStrategy] = {}
+    trees: dict[tuple[int, ...], Hierarchical] = {}
     for power in range(1, (2 * count - 1).bit_length()):
         tree = Hierarchical(count, 2**power)
-        found.setdefault(tree.tree.sizes, tree)
-    candidates = [Identity(count), *found.values()]
-    errors = np.zeros(len(candidates))
-    for start, stop in blocks(count):  # the product with WᵀW, which takes the time, once for all candidates
-        unit = units(count, start, stop)
-        gram = workload.gram(unit)
-        errors += [float((gram * one.solve(unit)).sum()) for one in candidates]
-    errors *= [float(one.sensitivity) ** 2 for one in candidates]
-    return candidates[int(errors.argmin())]
+        trees.setdefault(tree.tree.sizes, tree)
+    candidates: list[LinearStrategy] = [Identity(count), *trees.values()]
+    if count * workload.workload.domain <= _EXACT:
+        gram = np.concatenate([workload.gram(units(count, *block)) for block in blocks(count)], axis=1)
+        norms = [float(np.trace(gram)), *(workload_variance(one.tree, gram) for one in trees.values())]
+    else:  # the same signs for all of them
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (count, _PROBES))
+        products = workload.gram(signs)
+        norms = [float((products * one.solve(signs)).sum()) for one in candidates]
+    errors = [float(one.sensitivity) ** 2 * norm for one, norm in zip(candidates, norms, strict=True)]
+    return candidates[errors.index(min(errors))]
 
 
 def _checked(starts: Sequence[int], domain: int) -> Integers:
