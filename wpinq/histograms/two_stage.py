@@ -65,8 +65,8 @@ class TwoStage:
     its buckets one by one or in the tree of least expected error (`Bucketed`).
 
     **When it pays.** On data that are nearly flat or in blocks, with a total weight times epsilon from about 100 to
-    15,000: up to 9 times less error than `choose`. Elsewhere it loses, three times in the mean and in single cases
-    twenty to thirty times: where that product is less, the first stage sees nothing and merges all; where it is more,
+    15,000: up to 12 times less error than `choose`. Elsewhere it loses, two to three times in the mean and in single
+    cases twenty times: where that product is less, the first stage sees nothing and merges all; where it is more,
     buckets hide what noise no longer does. So it is an option, and `choose` with its non-negative estimates the
     default. Whether it suits is a public judgement, made on an earlier release or on what is known of the data:
     `advice` says what is known of the sizes, and `run` tries it on a public guess.
