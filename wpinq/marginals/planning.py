@@ -16,8 +16,8 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import PlanError
-from wpinq.inference.checks import MOST_BINS, count_of, is_one_of, positive
-from wpinq.marginals.attributes import Attributes
+from wpinq.inference.checks import MOST_BINS, count_of, is_one_of
+from wpinq.marginals.attributes import Attributes, weight_of
 from wpinq.marginals.counted_work import CountedWork
 from wpinq.marginals.covers import distinct, disturbed, random_cover, random_pool
 from wpinq.marginals.marginal_plan import MarginalPlan
@@ -86,7 +86,7 @@ def plan_marginals(
     count_of(most_cells, "the most cells of a view", 1, MOST_BINS, PlanError)
     weighted = views if isinstance(views, Mapping) else None
     wanted = known.views(views if weighted is None else list(weighted))
-    given = {} if weighted is None else {known.view(view): positive(w, "a weight") for view, w in weighted.items()}
+    given = {} if weighted is None else {known.view(view): weight_of(w, "a weight") for view, w in weighted.items()}
     cells = np.array([float(known.cells(view)) for view in wanted])
     weights = np.array([given.get(view, 1.0) for view in wanted])
     weights = weights * {"balanced": cells**0.5, "max": 1.0}.get(objective, cells)
