@@ -1,1 +1,1 @@
-"""Joint models of a whole table, fitted to noisy marginals: non-negative, consistent, and rows can be drawn from them."""
+"""Joint models of a whole table, fitted to noisy marginals: non-negative, consistent, and rows are drawn from them."""

@@ -21,8 +21,8 @@ class DigitalNet:
 
     Notes
     -----
-    A shift adds the same random digits, without carry, to all points: it keeps the net's evenness, and every point is by
-    itself uniform. Source: Sobol', *On the distribution of points in a cube*, 1967; Owen, *Monte Carlo extension of
+    A shift adds the same random digits, without carry, to all points: it keeps the net's evenness, and every point by
+    itself is uniform. Source: Sobol', *On the distribution of points in a cube*, 1967; Owen, *Monte Carlo extension of
     quasi-Monte Carlo*, WSC 1998, for the shift.
 
     Examples
@@ -38,12 +38,12 @@ class DigitalNet:
 
         powers = max(0, (points - 1).bit_length())
         net = qmc.Sobol(dimensions, scramble=False, bits=_BITS).random_base2(powers)
-        self._points = np.rint(net * 2**_BITS).astype(np.int64)
+        self._points: Integers = np.rint(net * 2**_BITS).astype(np.int64)
 
     def ranks(self, points: int, random: np.random.Generator) -> Integers:
         """For some points their ranks in each dimension, of shape (points, dimensions): each from 0 on, once."""
         shifted = self._points[:points] ^ random.integers(0, 2**_BITS, self._points.shape[1])
-        found = np.empty_like(shifted)
+        found: Integers = np.empty_like(shifted)
         places = np.broadcast_to(np.arange(points)[:, None], shifted.shape)
         np.put_along_axis(found, np.argsort(shifted, axis=0), places, axis=0)
         return found

@@ -13,13 +13,13 @@ from wpinq.errors import AnswersError
 from wpinq.inference.checks import positive
 from wpinq.inference.nonnegative import project_to_total
 from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.measured_views import MeasuredView
+from wpinq.marginals.measured_views import MeasuredView, View
 from wpinq.marginals.residuals import ConsistentMarginals
 
 _FLOOR = 0.25
-"""The least share of a value a fit begins with, in standard deviations of its noisy count: from 0 no step leads away."""
-_CLOSEST = 0.6
-_SLOPE = 0.27
+"""The least count of a value that a fit begins with, in deviations of its noise: from 0 no step leads away."""
+_CLOSEST = 0.4
+_SLOPE = 0.35
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +58,7 @@ class FitTarget:
         for measured in held:
             if not np.isfinite(measured.counts).all():
                 raise AnswersError(
-                    f"the counts of the view {attributes.shown(measured.view)} must be finite: nan and infinity are none"
+                    f"counts of the view {attributes.shown(measured.view)} must be finite: nan and infinity are none"
                 )
             positive(measured.scale, "the scale of a measured view")
         answers = ConsistentMarginals(list(views), attributes)
@@ -81,8 +81,9 @@ class FitTarget:
 def stopping_ratio(views: Sequence[MeasuredView], total: float) -> float:
     """How close a fit should come to noisy marginals: its loss over that of the truth.
 
-    `c = 1 − 0.27 · log₁₀ x`, at least 0.6 and at most 1, with `x = N Σ_a (1/b_a) / cells`: records for each measured cell,
-    over the noise. It looks at public sizes and the noisy total, and at no other answer.
+    `c = 1 − 0.35 · F² · log₁₀ x`, at least 0.4 and at most 1, with `x = N Σ_a (1/b_a) / cells`, the records for each
+    measured cell, in units of its noise, and `F = rank / cells`, the share of the cells that the others do not determine.
+    It looks at public sizes and the noisy total, and at no other answer.
 
     Parameters
     ----------
@@ -93,19 +94,32 @@ def stopping_ratio(views: Sequence[MeasuredView], total: float) -> float:
 
     Notes
     -----
-    A fit that follows its answers farther follows the noise. Where there are few records to a cell, the truth's own loss,
-    c = 1, is where to stop; where there are many, a model has so many numbers to choose that it comes closer than the
-    truth before it follows noise. `docs/joint_models.md` has the measurements that the constants are read off.
+    A fit that follows its answers farther follows the noise. Where there are few records to a cell, the truth's own
+    loss, c = 1, is where to stop. Where there are many, there is much to tell, and on the way there a model comes closer
+    to the answers than the truth is, by the numbers that it is free to choose. The form and both constants were read off
+    fits to tables of nine kinds: `docs/joint_models.md` has them.
 
     Examples
     --------
     >>> pair = MeasuredView((0, 1), np.zeros((9, 16)), scale=1.0)
     >>> stopping_ratio([pair], 144.0), round(stopping_ratio([pair], 1440.0), 2), stopping_ratio([pair], 1e6)
-    (1.0, 0.73, 0.6)
+    (1.0, 0.65, 0.4)
     """
     cells = sum(measured.counts.size for measured in views)
     records = total * sum(1 / measured.scale for measured in views) / cells
-    return min(1.0, max(_CLOSEST, 1 - _SLOPE * math.log10(records)))
+    return min(1.0, max(_CLOSEST, 1 - _SLOPE * (_rank(views) / cells) ** 2 * math.log10(records)))
+
+
+def _rank(views: Sequence[MeasuredView]) -> int:
+    """How many independent numbers the views have together: `Π_{i∈S} (n_i − 1)` for every S that one of them holds."""
+    dimensions: dict[View, int] = {}
+    for measured in views:
+        many = [(i, size - 1) for i, size in zip(measured.view, measured.counts.shape, strict=True) if size > 1]
+        spaces: list[tuple[View, int]] = [((), 1)]
+        for place, dimension in many:
+            spaces += [((*space, place), known * dimension) for space, known in spaces]
+        dimensions.update(spaces)
+    return sum(dimensions.values())
 
 
 def _shares(answers: ConsistentMarginals, views: Sequence[MeasuredView], place: int, total: float) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
 from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.measured_views import View
+from wpinq.marginals.measured_views import MeasuredView, View
 from wpinq.marginals.models.fit_target import FitTarget
 from wpinq.marginals.models.joint_model import JointModel, systematic
 from wpinq.marginals.models.mirror_descent import mirror_descent
@@ -28,7 +28,13 @@ class FullTable(JointModel):
     """
 
     def __init__(
-        self, attributes: Attributes, total: float, measured: Sequence[View], loss: float, steps: int, shares: Floats
+        self,
+        attributes: Attributes,
+        total: float,
+        measured: Sequence[MeasuredView],
+        loss: float,
+        steps: int,
+        shares: Floats,
     ) -> None:
         super().__init__(attributes, total, measured, loss, steps)
         self.shares = shares
@@ -62,7 +68,7 @@ def fit_full_table(target: FitTarget, steps: int) -> FullTable:
 
     found = mirror_descent(target, beliefs, steps)
     ratio = 2 * found.loss / target.cells
-    return FullTable(attributes, target.total, measured, ratio, found.steps, table(found.potentials))
+    return FullTable(attributes, target.total, target.views, ratio, found.steps, table(found.potentials))
 
 
 def _sums(shares: Floats, view: View) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
 from wpinq.inference.checks import MOST_RECORDS, count_of
 from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.measured_views import View
+from wpinq.marginals.measured_views import MeasuredView, View
 
 MOST_CELLS = 2**26
 """The most cells of a marginal that a model writes down."""
@@ -30,22 +30,25 @@ class JointModel(ABC):
         The attributes of the table.
     total : float
         The estimated number of records, more than 0.
-    measured : tuple of View
-        The views that it was fitted to.
+    measured : tuple of MeasuredView
+        What it was fitted to.
     loss : float
         What is left of the distance to the answers, over what is expected of the truth: about 1 is the noise.
     steps : int
         How many steps the fit took.
+    options : mapping
+        What `fit` was told, but for the seed: with it the same fit is made of other answers.
     """
 
     def __init__(
-        self, attributes: Attributes, total: float, measured: Sequence[View], loss: float, steps: int
+        self, attributes: Attributes, total: float, measured: Sequence[MeasuredView], loss: float, steps: int
     ) -> None:
         self.attributes = attributes
         self.total = total
         self.measured = tuple(measured)
         self.loss = loss
         self.steps = steps
+        self.options: Mapping[str, Any] = {}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self.attributes.sizes)} attributes, {len(self.measured)} views measured>"
@@ -63,9 +66,9 @@ class JointModel(ABC):
         return np.asarray(self.total * self._shares(wanted))
 
     def supported(self, view: Any) -> bool:
-        """Whether a measured view holds all attributes of this one. If not, its marginal follows from the model only."""
+        """Whether a measured view holds all of these attributes. If not, the marginal follows from the model only."""
         wanted = set(self.attributes.view(view))
-        return not wanted or any(wanted <= set(measured) for measured in self.measured)
+        return not wanted or any(wanted <= set(each.view) for each in self.measured)
 
     def draw(self, rows: int | None = None, seed: int = 0) -> Integers:
         """Rows of codes, stratified: their marginals are closer to the model's than those of independent draws.

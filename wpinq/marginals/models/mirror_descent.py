@@ -1,4 +1,4 @@
-"""Entropic mirror descent: the distribution of a family `p ∝ exp(Σ_a θ_a)` whose marginals are nearest to noisy ones."""
+"""Entropic mirror descent: the distribution `p ∝ exp(Σ_a θ_a)` whose marginals are nearest to noisy ones."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Descent:
 def mirror_descent(target: FitTarget, beliefs: Beliefs, steps: int) -> Descent:
     """Steps `θ ← θ − s ∇_μ L` until the loss is at the target's limit.
 
-    A step is halved until the loss falls by 0.45 of what its slope promises, and the next one is half as long again. The
-    first is one that surely descends: `L` curves by at most `Σ_a N²/(2 b_a²)` in units of relative entropy (Pinsker).
-    The start is the product of the target's single shares.
+    A step is halved until the loss falls by 0.45 of what its slope promises, and the next one is half as long again.
+    The first is one that surely descends: `L` curves by at most `Σ_a N²/(2 b_a²)` in units of relative entropy
+    (Pinsker). The start is the product of the target's single shares.
 
     Source: Beck and Teboulle, *Mirror descent and nonlinear projected subgradient methods*, 2003; McKenna, Sheldon and
     Miklau, *Graphical-model based estimation and inference for differential privacy*, ICML 2019, Algorithm 1.

@@ -3,8 +3,8 @@
 A marginal of two attributes is then one matrix product, and one of more a product of two matrices whose columns are
 products of a kind's shares. So a fit costs a few matrix products a step, whatever the size of the table.
 
-Source: Liu, Vietri and Wu, *Iterative Methods for Private Synthetic Data*, NeurIPS 2021, for products fitted by gradients;
-Aydore et al., *Differentially Private Query Release Through Adaptive Projection*, ICML 2021.
+Source: Aydore et al., *Differentially Private Query Release Through Adaptive Projection*, ICML 2021, and Liu, Vietri
+and Wu, *Iterative Methods for Private Synthetic Data*, NeurIPS 2021: mixtures of products that are fitted by gradients.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from wpinq.arrays import Floats, Integers
 from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.measured_views import View
+from wpinq.marginals.measured_views import MeasuredView, View
 from wpinq.marginals.models.digital_net import DigitalNet
 from wpinq.marginals.models.fit_target import FitTarget
 from wpinq.marginals.models.joint_model import JointModel, systematic
@@ -47,7 +47,7 @@ class MixtureModel(JointModel):
         self,
         attributes: Attributes,
         total: float,
-        measured: Sequence[View],
+        measured: Sequence[MeasuredView],
         loss: float,
         steps: int,
         shares: Sequence[Floats],
@@ -83,11 +83,8 @@ def fit_mixture(target: FitTarget, components: int, members: int, steps: int, se
     found = [_Fit(target, components, np.random.default_rng([seed, member])) for member in range(members)]
     taken = [member.run(steps) for member in found]
     shares = [np.concatenate(parts) for parts in zip(*(member.shares(np.float64) for member in found), strict=True)]
-    measured = [each.view for each in target.views]
-    model = MixtureModel(target.attributes, target.total, measured, 0.0, max(taken), shares)
-    left = sum(
-        float(((model.marginal(each.view) - each.counts) ** 2).sum()) / each.variance for each in target.views
-    )
+    model = MixtureModel(target.attributes, target.total, target.views, 0.0, max(taken), shares)
+    left = sum(float(((model.marginal(each.view) - each.counts) ** 2).sum()) / each.variance for each in target.views)
     model.loss = left / target.cells
     return model
 

@@ -1,7 +1,7 @@
 """Trees: every attribute depends on one other, and marginals come by exact belief propagation.
 
-For measured views of at most two attributes whose pairs close no circle. Of all distributions with the pairs' marginals, a
-tree's is that of the largest entropy.
+For measured views of at most two attributes whose pairs close no circle. Of all distributions with the pairs'
+marginals, a tree's is that of the largest entropy.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
 from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.measured_views import View
+from wpinq.marginals.measured_views import MeasuredView, View
 from wpinq.marginals.models.fit_target import FitTarget
 from wpinq.marginals.models.joint_model import MOST_CELLS, JointModel, systematic
 from wpinq.marginals.models.mirror_descent import mirror_descent
@@ -61,7 +61,9 @@ class Forest:
                 order.append(place)
                 for child in sorted(beside[place] - {parents[place]}, reverse=True):
                     if child in order or child in waiting:
-                        raise AnswersError("the pairs that were measured close a circle, a tree has none: fit a mixture")
+                        raise AnswersError(
+                            "the pairs that were measured close a circle, a tree has none: fit a mixture"
+                        )
                     parents[child] = place
                     waiting.append(child)
         return Forest(tuple(parents), tuple(order))
@@ -88,7 +90,7 @@ class TreeModel(JointModel):
         self,
         attributes: Attributes,
         total: float,
-        measured: Sequence[View],
+        measured: Sequence[MeasuredView],
         loss: float,
         steps: int,
         forest: Forest,
@@ -132,11 +134,10 @@ class TreeModel(JointModel):
             given = self.given[child]
             cells = found.size * below.shape[1] * (len(below) if child in view else 1)
             if cells > 2 * MOST_CELLS:
-                raise AnswersError(f"a marginal of a tree takes more than {2 * MOST_CELLS} cells on the way: ask for less")
-            if child in view:
-                below = (given[:, :, None] * below).reshape(len(given), -1)
-            else:
-                below = given @ below
+                raise AnswersError(
+                    f"a marginal of a tree takes more than {2 * MOST_CELLS} cells on the way: ask for less"
+                )
+            below = (given[:, :, None] * below).reshape(len(given), -1) if child in view else given @ below
             found = (found[:, :, None] * below[:, None, :]).reshape(len(found), -1)
             places += [child, *inner] if child in view else inner
         return found, places
@@ -168,7 +169,7 @@ def fit_tree(target: FitTarget, steps: int) -> TreeModel:
     found = mirror_descent(target, beliefs, steps)
     given = propagate(target.attributes, forest, measured, found.potentials)
     ratio = 2 * found.loss / target.cells
-    return TreeModel(target.attributes, target.total, measured, ratio, found.steps, forest, given)
+    return TreeModel(target.attributes, target.total, target.views, ratio, found.steps, forest, given)
 
 
 def propagate(
