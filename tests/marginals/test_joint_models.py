@@ -250,7 +250,7 @@ def test_drawn_rows_are_stratified(model):
     whole = found.marginal((0, 1, 2, 3)).ravel()
     independent = np.random.default_rng(0).choice(len(whole), rows, p=whole / whole.sum())
     apart = np.stack(np.unravel_index(independent, SIZES), axis=1)
-    assert stratified < 0.6 * errors({view: counts(apart, view, SIZES) for view in views}, expected)[0]
+    assert stratified < 0.7 * errors({view: counts(apart, view, SIZES) for view in views}, expected)[0]
 
 
 def test_order_of_drawn_rows_tells_nothing_of_their_kind():
