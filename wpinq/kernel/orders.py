@@ -23,7 +23,7 @@ from wpinq.kernel.selection import select, selection_scale
 from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.listing import Listable, Listing, listing_from_json
-from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
+from wpinq.measure.measurement import SINKS, Choice, Choose, GeometricCount, Measurement, MostDistant, check_domain
 from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
 from wpinq.measure.subgraph_counts import COUNT, SubgraphCount
 from wpinq.plan.arithmetic import Weights
@@ -138,13 +138,14 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
             raise SessionError(f"the source {name!r} was protected under another declaration than the query uses")
         versions.append((name, held.version))
     measurement.sink.check(measurement.plan)
-    if isinstance(measurement.sink, Choose) and not measurement.domain:
+    if isinstance(measurement.sink, Choice) and not measurement.domain:
         raise SessionError("a choice needs at least one candidate")
     if isinstance(measurement.sink, GeometricCount) and certificate.require_lattice() != measurement.sink.step:
         # a Measurement can be made by hand, or read
         raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
-    if isinstance(measurement.sink, SubgraphCount) and measurement.domain != measurement.sink.keys:
-        raise SessionError(f"{measurement.sink.name} has keys of its own: use wpinq.graphs to ask for it")
+    if isinstance(measurement.sink, (SubgraphCount, MostDistant)) and measurement.domain != measurement.sink.keys:
+        how = "wpinq.graphs" if isinstance(measurement.sink, SubgraphCount) else "query.most_distant(...)"
+        raise SessionError(f"{measurement.sink.name} has keys of its own: use {how} to ask for it")
     nonce = secrets.token_bytes(16) if fresh else b""
 
     def named(identity: bytes, scale: float) -> tuple[str, float]:
@@ -161,6 +162,8 @@ def _earlier(measurement: Measurement) -> Iterator[tuple[bytes, float]]:
 
     The data were the same, and the answer is as good: to answer from there costs nothing.
     """
+    if isinstance(measurement.sink, MostDistant):  # there was none then
+        return
     simple = any("simple" in source.facts for source in certify(measurement.plan).sources.values())
     for dropped in _DROPPED if simple else _DROPPED[:1]:
         with contextlib.suppress(EpsilonError, PlanError):  # it could not be had, so nobody has it
@@ -206,10 +209,11 @@ def _scale(measurement: Measurement, certificate: Certificate, *, former: bool =
         if of_width:
             width_scale(of_width)
         return ladder_scale(certificate, of_count)
-    if not isinstance(measurement.sink, Choose):
+    if not isinstance(measurement.sink, Choice):
         return laplace_scale(measurement.epsilon, certificate.slack(by_uses=former))
     score_range = Fraction(2) if former else measurement.sink.score_range
-    return selection_scale(measurement.epsilon, certificate.slack(readouts=1, by_uses=former), score_range)
+    slack = certificate.slack(measurement.sink.readouts, by_uses=former)
+    return selection_scale(measurement.epsilon, slack, score_range)
 
 
 def noisy(order: Order, outputs: Weights, keys: Sequence[Value], past: Past = ()) -> list[float]:
@@ -254,6 +258,6 @@ def counted(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float
     return [as_float(drawn[str(key)]()) for key in keys]
 
 
-def chosen(order: Order, scores: Sequence[float]) -> int:
+def chosen(order: Order, scores: Sequence[float | Fraction]) -> int:
     """The place of the candidate that a choice falls on."""
     return select(scores, order.scale)
