@@ -226,7 +226,7 @@ class Releasable(Planned):
     def most_distant(
         self, epsilon: object, sizes: Iterable[int], candidates: Iterable[ComparedMarginal]
     ) -> ListedMeasurement:
-        """The view whose marginal is farthest from a public one, less a public penalty, as far as noise lets it be told.
+        """The view whose marginal is farthest from a public one, less a penalty, as far as noise lets it be told.
 
         `score(r) = ‖m_r − p_r‖₁ − c_r`, with m_r the histogram of the attributes in r, p_r what it is compared with and
         c_r the penalty; noise of scale 2/ε. The records are codes, an integer an attribute, from 0 to size − 1. A

@@ -216,7 +216,7 @@ def test_releases_by_methods_and_by_text_are_equal() -> None:
             1,
             (2, 3),
             [
-                wp.ComparedMarginal((0, 1), ([0.1, 1e300], [1, 2, -5e-324])),
+                wp.ComparedMarginal((0, 1), ([0.1, 1e99], [1, 2, -5e-324])),
                 wp.ComparedMarginal((1,), ([1 / 3, 0, 2],), penalty=-0.1),
                 wp.ComparedMarginal((0,), ([0.1, 0.2], [3.0]), penalty=1e-300),
             ],

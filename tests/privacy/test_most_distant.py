@@ -104,7 +104,7 @@ def test_the_audit_finds_a_score_that_moves_too_far() -> None:
     def wrapped(data: dict[tuple[int, int], int]) -> list[Fraction]:
         """Codes without a cell put into two at once."""
         more = dict(data)
-        for (a, b), count in data.items():
+        for (_, b), count in data.items():
             if b == 2:
                 for cell in ((0, 0), (1, 1)):
                     more[cell] = more.get(cell, 0) + count

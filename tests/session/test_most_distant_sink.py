@@ -25,7 +25,7 @@ COMPARED = (
     wp.ComparedMarginal((0, 1), ([0.1, 2], [1, 0, 3])),
     wp.ComparedMarginal((0, 2), ([1, 2, 3, 4],), penalty=0.3),
     wp.ComparedMarginal((0, 1, 2), ([1] * 6, [0.5, 0.25], [4]), penalty=-1),
-    wp.ComparedMarginal((1,), ([-1, 1e300, 0],), penalty=1e300),
+    wp.ComparedMarginal((1,), ([-1, 1e100, 0],), penalty=1e100),
 )
 ASKED = PEOPLE.most_distant(1, SIZES, COMPARED)
 
@@ -208,6 +208,8 @@ PAIR = [wp.ComparedMarginal((0, 1), ([1, 1], [1, 1, 1]))]
         (lambda: wp.ComparedMarginal((0,), (["a"],)), "finite"),
         (lambda: wp.ComparedMarginal((0,), ([float("inf")],)), "finite"),
         (lambda: wp.ComparedMarginal((0,), ([10**400],)), "finite"),
+        (lambda: wp.ComparedMarginal((0, 1), ([1e60], [-1e60])), "1e\\+100"),
+        (lambda: wp.ComparedMarginal((0,), ([1],), penalty=-1e101), "1e\\+100"),
         (lambda: wp.ComparedMarginal((0,), ([1],), penalty=float("nan")), "finite"),
         (lambda: wp.ComparedMarginal((0,), ([1],), penalty=[1, 2]), "finite"),
     ],

@@ -14,7 +14,7 @@ from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import WEIGHT, Kind, kind_of_weights
 from wpinq.measure.laws import half_width
 from wpinq.measure.listing import Listing
-from wpinq.measure.measurement import Choice, Clamped, GeometricCount, NoisyAverage, NoisyCount
+from wpinq.measure.measurement import Clamped, GeometricCount, NoisyAverage, NoisyChoice, NoisyCount
 from wpinq.measure.scales import lattice_scale
 from wpinq.measure.sink import Sink
 from wpinq.measure.subgraph_counts import SubgraphCount
@@ -162,7 +162,7 @@ def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink | None, listing: 
     else:
         yield from _of_sink(certificate, sink or NoisyCount(), epsilon, per_unit / float(epsilon))
     yield f"Of that scale, a share of {float(widening - 1):.2g} covers floating-point error."
-    if isinstance(sink, Choice):
+    if isinstance(sink, NoisyChoice):
         return
     domain = certificate.domain
     if listing is not None:
@@ -177,7 +177,7 @@ def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink | None, listing: 
 def _of_sink(certificate: Certificate, sink: Sink, epsilon: Fraction, scale: float) -> Iterator[str]:
     """What one sink makes of weights that Laplace noise of some scale would cover."""
     said = f"{sink.name}({format_epsilon(epsilon)})"
-    if isinstance(sink, Choice):
+    if isinstance(sink, NoisyChoice):
         scale *= float(sink.score_range)
         yield f"{said} releases no number: it picks one of the keys, by {sink.by}, with noise of scale {scale:.9g},"
         # the largest of n exponential noises is below scale x ln(n / 0.05) with probability 95 %

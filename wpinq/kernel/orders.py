@@ -23,7 +23,7 @@ from wpinq.kernel.selection import select, selection_scale
 from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.listing import Listable, Listing, listing_from_json
-from wpinq.measure.measurement import SINKS, Choice, Choose, GeometricCount, Measurement, MostDistant, check_domain
+from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, MostDistant, NoisyChoice, check_domain
 from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
 from wpinq.measure.subgraph_counts import COUNT, SubgraphCount
 from wpinq.plan.arithmetic import Weights
@@ -138,7 +138,7 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
             raise SessionError(f"the source {name!r} was protected under another declaration than the query uses")
         versions.append((name, held.version))
     measurement.sink.check(measurement.plan)
-    if isinstance(measurement.sink, Choice) and not measurement.domain:
+    if isinstance(measurement.sink, NoisyChoice) and not measurement.domain:
         raise SessionError("a choice needs at least one candidate")
     if isinstance(measurement.sink, GeometricCount) and certificate.require_lattice() != measurement.sink.step:
         # a Measurement can be made by hand, or read
@@ -209,7 +209,7 @@ def _scale(measurement: Measurement, certificate: Certificate, *, former: bool =
         if of_width:
             width_scale(of_width)
         return ladder_scale(certificate, of_count)
-    if not isinstance(measurement.sink, Choice):
+    if not isinstance(measurement.sink, NoisyChoice):
         return laplace_scale(measurement.epsilon, certificate.slack(by_uses=former))
     score_range = Fraction(2) if former else measurement.sink.score_range
     slack = certificate.slack(measurement.sink.readouts, by_uses=former)

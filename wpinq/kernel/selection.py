@@ -71,7 +71,7 @@ def select(scores: Sequence[float | Fraction], scale: float, random: RandomBytes
     Parameters
     ----------
     scores : sequence of float or Fraction
-        One finite score a candidate, and protected, taken for the rational that it is. The candidates, and so their number, are public. Where the
+        One finite score a candidate, and protected. The candidates, and so their number, are public. Where the
         dataset that they are computed from moves by 1, the moves of any two must differ by at most `score_range`.
     scale : float
         `selection_scale(epsilon, slack, score_range)`: score_range / epsilon, but for the slack.

@@ -39,7 +39,7 @@ from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.key_domains import ranges
 from wpinq.measure.labels import check_label
 from wpinq.measure.listing import Listing
-from wpinq.measure.measurement import Choice, Choose, ListedMeasurement, Measurement, check_text
+from wpinq.measure.measurement import Choose, ListedMeasurement, Measurement, NoisyChoice, check_text
 from wpinq.measure.statement import Balance, Event
 from wpinq.measure.statement_page import statement_html
 from wpinq.measure.subgraph_counts import SubgraphCount
@@ -451,7 +451,7 @@ class Session:
 
     def _release(self, order: Order, new: bool) -> Answers | Release:
         measurement = order.measurement
-        if isinstance(measurement.sink, Choice):
+        if isinstance(measurement.sink, NoisyChoice):
             return self._choose(order)
         if measurement.listing is not None:
             return self._list(order, measurement.listing)
@@ -526,7 +526,7 @@ class Session:
 
     def _pick(self, order: Order, held: Sequence[Protected]) -> int:
         sink, domain = order.measurement.sink, order.measurement.domain
-        assert isinstance(sink, Choice)
+        assert isinstance(sink, NoisyChoice)
         assert domain is not None
         if not isinstance(sink, Choose):  # its candidates are no records: all of them count
             return chosen(order, sink.scores(self._weights(order, held, None), domain))

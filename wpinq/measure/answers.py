@@ -25,7 +25,7 @@ from wpinq.measure.answer_rows import CONFIDENCE, Row, arrow_table, columns, key
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.kinds import Kind
 from wpinq.measure.listing import Listing, listing_from_json
-from wpinq.measure.measurement import SINKS, Choice, GeometricCount, Measurement, NoisyCount, check_domain
+from wpinq.measure.measurement import SINKS, GeometricCount, Measurement, NoisyChoice, NoisyCount, check_domain
 from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
 from wpinq.plan.node import Node
 
@@ -181,7 +181,7 @@ class Answers:
         confidence : float
             Between 0 and 1.
         """
-        if isinstance(self.measurement.sink, Choice):
+        if isinstance(self.measurement.sink, NoisyChoice):
             raise AnswersError("a choice among candidates has no interval")
         return self.measurement.ends(self[key], self.scale, confidence)
 

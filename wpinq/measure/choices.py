@@ -17,8 +17,8 @@ from wpinq.plan.node import Node
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Sink):
-    """A noisy choice among public candidates by permute-and-flip, with scores that the weights of the plan determine."""
+class NoisyChoice(Sink):
+    """A noisy choice among public candidates, by permute-and-flip with scores that the plan's weights determine."""
 
     single: ClassVar[bool] = True
     readouts: ClassVar[int]
@@ -54,7 +54,7 @@ class Choice(Sink):
 
 
 @dataclass(frozen=True, slots=True)
-class Choose(Choice):
+class Choose(NoisyChoice):
     """The choice of the candidate that has most weight, or that cuts the weight at a quantile.
 
     `score` is "weight", `score(c) = A(c)`, or "quantile", with L, M and R the weight before, at and after c, each

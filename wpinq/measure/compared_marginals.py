@@ -28,6 +28,9 @@ CELLS_LIMIT = 2**20
 VIEWS_LIMIT = 10_000
 """The most views of a choice."""
 
+LARGEST = Fraction(1e100)
+"""The largest cell of a public marginal, and the largest penalty: scores stay far within the floats."""
+
 _WHOLE = 2**53  # up to here floats add integers exactly
 _OUTSIDE = -1
 
@@ -68,12 +71,14 @@ class ComparedMarginal:
             (penalty,) = _numbers([self.penalty])
         except (TypeError, ValueError, OverflowError):
             raise PlanError(
-                "a candidate is the places of its attributes, arrays of finite numbers whose outer product is the public "
-                "marginal, and a penalty: ComparedMarginal((0, 1), ([5.0, 5.0], [0.2, 0.8]), penalty=3)"
+                "a candidate is the places of its attributes, arrays of finite numbers whose outer product is the "
+                "public marginal, and a penalty: ComparedMarginal((0, 1), ([5.0, 5.0], [0.2, 0.8]), penalty=3)"
             ) from None
         rising = all(a < b for a, b in zip((-1, *view), view, strict=False))
         if not (view and rising and factors and all(factors)):
             raise PlanError("a view is the places of its attributes in a record, from 0, rising; and it has a factor")
+        if max(abs(penalty), math.prod(Fraction(max(map(abs, factor))) for factor in factors)) > LARGEST:
+            raise PlanError(f"a public marginal and its penalty stay below {float(LARGEST):g}: count in larger units")
         object.__setattr__(self, "view", view)
         object.__setattr__(self, "factors", factors)
         object.__setattr__(self, "penalty", penalty)
@@ -130,7 +135,7 @@ def marginal_distances(
         Exact.
     """
     codes, (units, unit) = _columns(list(weights), len(sizes)), _over_one_denominator(weights.values())
-    inside = [(0 <= column) & (column < size) for column, size in zip(codes, sizes, strict=True)]
+    inside = [(column >= 0) & (column < size) for column, size in zip(codes, sizes, strict=True)]
     found = []
     for candidate in candidates:
         cells = math.prod(sizes[place] for place in candidate.view)
@@ -171,7 +176,8 @@ def _sums(cell: Integers, units: NDArray[Any], cells: int) -> NDArray[Any]:
 
 
 def _outer(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-    return np.multiply.outer(left, right).ravel()
+    found: NDArray[Any] = np.multiply.outer(left, right)
+    return found.ravel()
 
 
 def _numbers(given: Any) -> tuple[float, ...]:

@@ -17,8 +17,8 @@ from wpinq.errors import PlanError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value, canonical_bytes
-from wpinq.measure.choices import Choice as Choice
 from wpinq.measure.choices import Choose as Choose
+from wpinq.measure.choices import NoisyChoice as NoisyChoice
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import STATISTIC, Kind
 from wpinq.measure.laws import DoubleGeometric, half_width, listed_reach
@@ -263,7 +263,7 @@ class Measurement:
 
     def _digest(self, sink: tuple[bytes | str, ...]) -> bytes:
         extra: tuple[bytes | str, ...] = ()
-        if isinstance(self.sink, Choice):  # a choice is made among its candidates: others, another choice
+        if isinstance(self.sink, NoisyChoice):  # a choice is made among its candidates: others, another choice
             extra = tuple(canonical_bytes(key, self.key_type) for key in self.domain or ())
         return digest_of("measurement", self.plan.digest, *sink, str(self.epsilon), *extra)
 

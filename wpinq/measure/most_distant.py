@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Self
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import INT, ListOf, TupleOf, Type
 from wpinq.expr.values import Value
-from wpinq.measure.choices import Choice
+from wpinq.measure.choices import NoisyChoice
 from wpinq.measure.compared_marginals import CELLS_LIMIT, VIEWS_LIMIT, ComparedMarginal, marginal_distances
 from wpinq.measure.kinds import STATISTIC, Kind
 from wpinq.plan.node import Node
 
 
 @dataclass(frozen=True, slots=True)
-class MostDistant(Choice):
+class MostDistant(NoisyChoice):
     """The choice of the candidate view r with a high `score(r) = ‖m_r − p_r‖₁ − c_r`.
 
     `m_r` is the marginal of the plan's records, which are codes; `p_r` and `c_r` are public. The keys of its answers
@@ -70,8 +70,8 @@ class MostDistant(Choice):
         fields = type_.elements if isinstance(type_, TupleOf) else (type_,)
         if any(field != INT for field in fields) or len(fields) != len(self.sizes):
             raise PlanError(
-                f"a choice of a view needs records of {len(self.sizes)} integers, the codes of the attributes, and not of "
-                f"type {type_}: .select(lambda r: wp.record(...)) with a code from 0 on for each"
+                f"a choice of a view needs records of {len(self.sizes)} integers, the codes of the attributes, and "
+                f"not of type {type_}: .select(lambda r: wp.record(...)) with a code from 0 on for each"
             )
 
     def identity(self) -> tuple[bytes | str, ...]:
