@@ -43,10 +43,10 @@ class ComparedMarginal:
     ----------
     view : tuple of int
         The places of its attributes in a record, from 0, rising; at least one.
-    factors : tuple of tuple of float
-        Whose outer product is the public marginal, in C order: one array with a number for each cell, or an array for
+    factors : sequence of arrays
+        Their outer product is the public marginal, in C order: one array with a number for each cell, or an array for
         each attribute, or for several neighbouring ones together; an array of one number scales the others. Any finite
-        numbers, their product in units of weight.
+        numbers, their product in units of weight. They are kept as tuples of floats.
     penalty : float
         What is taken off the distance, in units of weight.
 
@@ -61,7 +61,7 @@ class ComparedMarginal:
     """
 
     view: tuple[int, ...]
-    factors: tuple[tuple[float, ...], ...]
+    factors: Sequence[Any]
     penalty: float = 0.0
 
     def __post_init__(self) -> None:
