@@ -38,7 +38,9 @@ class Recorded:
 
     def release(self, measurements: wp.ListedMeasurement, *, label: str | None = None) -> wp.Answers:
         self.asked.append(measurements)
-        return wp.simulate(measurements, {"people": self.data}, seed=int(self.seeds.integers(2**63)), engine="reference")
+        return wp.simulate(
+            measurements, {"people": self.data}, seed=int(self.seeds.integers(2**63)), engine="reference"
+        )
 
     def remaining(self, source: str) -> Fraction:
         assert source == "people"
