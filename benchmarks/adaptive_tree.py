@@ -2,15 +2,16 @@
 
     python benchmarks/adaptive_tree.py [DATA] [--draws 20]
 
-Every draw is a run of `measure_tree` in a session, with the noise of the kernel, which is never seeded; the model is the
-tree that `fit` makes of all its answers. Printed are the mean over the draws of
+Every draw is a run of `measure_tree` in a session, with the noise of the kernel, which is never seeded; the model is
+the tree that `fit` makes of all its answers. Printed are the mean over the draws of
 
-- TVD: the total variation distance between the model's pair and the true one, as shares, the mean over all 91 pairs;
+- TVD: the total variation distance between the model's pair and the true one, as shares, the mean over all 91 pairs,
+  with its standard error;
 - RMSE: of a cell of a pair, in records, over all of their cells;
 - the seconds of processor time of measuring and of fitting.
 
-Beside it: the same with γ = 0, which chooses by distance alone; and the one-ways, with all of epsilon. Shares and γ were
-not tuned on these draws, but on Adult they were.
+Beside it: the same with γ = 0, which chooses by distance alone; and the one-ways, with all of epsilon. Nothing was tuned
+on these draws, but shares and γ were on Adult.
 """
 
 from __future__ import annotations
@@ -110,11 +111,8 @@ def main() -> None:
                     rows.append((*errors(views, sizes, truth), seconds))
                 mean, deviation = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / np.sqrt(options.draws)
                 means[name, epsilon] = mean[0]
-                print(
-                    f"{name:16}{float(epsilon):5g}  {mean[0]:.4f} ± {deviation[0]:.4f}  {mean[1]:6.1f}  {mean[3]:7.2f} s"
-                    f"  {mean[2]:4.2f} s",
-                    flush=True,
-                )
+                found = f"{mean[0]:.4f} ± {deviation[0]:.4f}  {mean[1]:6.1f}  {mean[3]:7.2f} s  {mean[2]:4.2f} s"
+                print(f"{name:16}{float(epsilon):5g}  {found}", flush=True)
     print()
     for epsilon, target in TARGETS.items():
         found = means["tree, γ = 1/2", epsilon]

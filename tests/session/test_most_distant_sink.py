@@ -240,7 +240,7 @@ def test_a_measurement_made_by_hand_is_held_to_its_views() -> None:
 
 def test_it_is_explained_and_its_exactness_told() -> None:
     said = explain_plan(ASKED.plan, ASKED.epsilon, sink=ASKED.sink)
-    assert "MostDistant(1) releases no number: it picks one of the keys, by how far their marginals are" in said
+    assert "MostDistant(1) releases no number: it picks one of the keys, by how far they are from public ones" in said
     assert "with noise of scale 2," in said
     assert "Gives a statistic: the view farthest from what it is compared with" in said
     (row,) = wp.accuracy(ASKED)

@@ -94,7 +94,7 @@ class MostDistant(NoisyChoice):
 
     @property
     def by(self) -> str:
-        return "how far their marginals are from public ones, less public penalties"
+        return "how far they are from public ones"
 
     def scores(self, weights: Mapping[Value, Any], candidates: tuple[Value, ...] = ()) -> list[Fraction]:
         """The score of every candidate, exactly."""
