@@ -248,6 +248,18 @@ def test_what_is_asked_next_is_a_function_of_answers_alone() -> None:
     assert len({m.digest for m in first.asked}) == 5
 
 
+def test_each_choice_compares_with_the_product_of_the_fitted_one_ways() -> None:
+    standing = Recorded(people(400), seed=4)
+    measured = measure_tree(standing, PEOPLE, SIZES, 1)
+    ones = AdaptiveTree.of(SIZES, 1).one_ways(measured.views[:4])
+    choices = [m.sink for m in standing.asked if isinstance(m.sink, MostDistant)]
+    for i, sink in enumerate(choices):
+        assert not set(measured.edges[:i]) & set(sink.keys)
+        for one in sink.candidates:
+            a, b = one.view
+            np.testing.assert_allclose(one.table, np.outer(ones[a], ones[b]).ravel() / ones[0].sum())
+
+
 def test_all_trees_of_small_tables_are_reached() -> None:
     """At a tiny epsilon every spanning tree of three attributes comes up."""
     three = wp.source("people", a=int, b=int, c=int)
