@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from itertools import chain
 from operator import index
 from typing import Any
 
@@ -151,11 +150,19 @@ def marginal_distances(
     return found
 
 
-def _columns(records: list[Value], width: int) -> Integers:
-    """The codes, a row an attribute; where a code is null, one that no cell has."""
-    flat = chain.from_iterable(records) if records and isinstance(records[0], tuple) else records
-    known = (_OUTSIDE if code is None else code for code in flat)
-    return np.fromiter(known, dtype=np.int64, count=len(records) * width).reshape(-1, width).T
+def _columns(records: list[Value], width: int) -> list[Integers]:
+    """The codes of each attribute; where one is null, a code that no cell has."""
+    if not records:
+        return [np.zeros(0, dtype=np.int64)] * width
+    columns = zip(*records, strict=True) if isinstance(records[0], tuple) else [records]
+    return [_column(codes) for codes in columns]
+
+
+def _column(codes: Sequence[Value]) -> Integers:
+    try:
+        return np.fromiter(codes, dtype=np.int64, count=len(codes))
+    except TypeError:  # a null
+        return np.fromiter((_OUTSIDE if code is None else code for code in codes), dtype=np.int64, count=len(codes))
 
 
 def _over_one_denominator(numbers: Iterable[Any]) -> tuple[NDArray[Any], int]:
