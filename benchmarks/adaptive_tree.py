@@ -28,7 +28,7 @@ from histograms_data import Array, claim, parser
 import wpinq as wp
 from wpinq.histograms.strategies.marginals import Marginals
 from wpinq.marginals.measured_views import MeasuredView
-from wpinq.marginals.models.model_fit import fit
+from wpinq.marginals.models import fit
 from wpinq.tree_measuring import measure_tree, tree_bill
 
 TARGETS = {Fraction(1): 0.052, Fraction(1, 10): 0.135}

@@ -126,7 +126,7 @@ def measure_tree(
     Returns
     -------
     MeasuredTree
-        For `wpinq.marginals.models.fit(measured.views, sizes, model="tree")`.
+        For `wpinq.marginals.models.fit(measured.views, measured.attributes, model="tree")`.
 
     Raises
     ------
