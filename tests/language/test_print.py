@@ -160,6 +160,7 @@ SINK_TEXTS = {
     "Median": "Median(1e-9, over: range(0, 100))",
     "Quantile": "Quantile(0.1, 1/3, over: [0])",
     "MostDistant": "MostDistant(0.1, sizes: [2], over: [((0,), 0.5, [1.5, 2.0])])",
+    "Buckets": "Buckets(0.1, 64, 12.5, split: 1/3)",
     "TriangleCount": "TriangleCount(0.1)",
     "StarCount": "StarCount(0.1, 3, interval_share: 1/3)",
     "FourCliqueCount": "FourCliqueCount(0.1, interval_share: 0.1)",

@@ -51,7 +51,8 @@ class Answers:
     measurement : Measurement
         The plan, the sink, the epsilon and the public keys.
     scale : float
-        The scale of the Laplace noise in each value; 0 for a choice; for a count of subgraphs, in rungs of its ladder.
+        The scale of the Laplace noise in each value; 0 for a choice; for a count of subgraphs, in rungs of its ladder;
+        for buckets, what costs are told apart by.
     values : numpy array of float64, shape (number of keys,)
         The noisy values in the order of `keys`, read-only.
     simulated : bool

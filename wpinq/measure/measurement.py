@@ -2,7 +2,8 @@
 
 NoisyCount releases weights with Laplace noise, GeometricCount weights that lie on a lattice with double-geometric
 noise; NoisySum and NoisyAverage release weights of a query made for them, with Laplace noise. Noisy choices by scores
-that the weights determine are in `choices` and `most_distant`, counts of subgraphs in `subgraph_counts`.
+that the weights determine are in `choices` and `most_distant`, counts of subgraphs in `subgraph_counts`, choices
+of buckets in `bucket_choice`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from wpinq.errors import PlanError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value, canonical_bytes
+from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.choices import Choose as Choose
 from wpinq.measure.choices import NoisyChoice as NoisyChoice
 from wpinq.measure.epsilon import format_epsilon
@@ -186,6 +188,7 @@ SINKS: dict[str, type[Sink]] = {
     for sink in (
         *(NoisyCount, GeometricCount, NoisySum, NoisyAverage, Choose, MostDistant),
         *(TriangleCount, StarCount, FourCliqueCount),
+        Buckets,
     )
 }
 """Every sink by its name: all that a promise covers."""

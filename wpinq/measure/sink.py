@@ -16,7 +16,7 @@ from wpinq.measure.laws import half_width
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node
 
-_RATIOS = frozenset({"quantile", "step", "interval_share"})
+_RATIOS = frozenset({"quantile", "step", "interval_share", "penalty", "split"})
 """Fields of sinks that are exact numbers."""
 
 
