@@ -146,8 +146,7 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
         # a Measurement can be made by hand, or read
         raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
     if isinstance(measurement.sink, (SubgraphCount, MostDistant)) and measurement.domain != measurement.sink.keys:
-        how = "wpinq.graphs" if isinstance(measurement.sink, SubgraphCount) else "query.most_distant(...)"
-        raise SessionError(f"{measurement.sink.name} has keys of its own: use {how} to ask for it")
+        raise SessionError(f"{measurement.sink.name} has keys of its own: use wpinq.graphs or query.most_distant(...)")
     if isinstance(measurement.sink, Buckets) and measurement.domain != measurement.sink.keys:
         raise SessionError("buckets are drawn for all bins together: use query.buckets(...) to ask for them")
     nonce = secrets.token_bytes(16) if fresh else b""
@@ -166,8 +165,6 @@ def _earlier(measurement: Measurement) -> Iterator[tuple[bytes, float]]:
 
     The data were the same, and the answer is as good: to answer from there costs nothing.
     """
-    if isinstance(measurement.sink, MostDistant):  # there was none then
-        return
     simple = any("simple" in source.facts for source in certify(measurement.plan).sources.values())
     for dropped in _DROPPED if simple else _DROPPED[:1]:
         with contextlib.suppress(EpsilonError, PlanError):  # it could not be had, so nobody has it
@@ -218,8 +215,8 @@ def _scale(measurement: Measurement, certificate: Certificate, *, former: bool =
     if not isinstance(measurement.sink, NoisyChoice):
         return laplace_scale(measurement.epsilon, certificate.slack(by_uses=former))
     score_range = Fraction(2) if former else measurement.sink.score_range
-    slack = certificate.slack(measurement.sink.readouts, by_uses=former)
-    return selection_scale(measurement.epsilon, slack, score_range)
+    readouts = measurement.sink.readouts
+    return selection_scale(measurement.epsilon, certificate.slack(readouts, by_uses=former), score_range)
 
 
 def noisy(order: Order, outputs: Weights, keys: Sequence[Value], past: Past = ()) -> list[float]:

@@ -531,10 +531,9 @@ class Session:
         sink, domain = order.measurement.sink, order.measurement.domain
         assert isinstance(sink, NoisyChoice)
         assert domain is not None
-        if not isinstance(sink, Choose):  # its candidates are no records: all of them count
-            return chosen(order, sink.scores(self._weights(order, held, None), domain))
-        if sink.quantile is None:
-            return chosen(order, sink.scores(self._weights(order, held, domain), domain))
+        if not isinstance(sink, Choose) or sink.quantile is None:
+            keys = domain if isinstance(sink, Choose) else None  # where candidates are no records, all of them count
+            return chosen(order, sink.scores(self._weights(order, held, keys), domain))
         # A quantile asks how much weight there is on either side of a candidate, at whatever records.
         sides = self._engine.sides(order.measurement.plan, _data(held), domain, self._steps.told)
         return chosen(order, sink.scores_of_sides(sides))
