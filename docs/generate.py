@@ -51,7 +51,14 @@ TRUSTED = (
         "plan/demand",
         "plan/certify",
     ),
-    *("measure/sink", "measure/measurement", "measure/scales"),
+    *(
+        "measure/sink",
+        "measure/choices",
+        "measure/compared_marginals",
+        "measure/most_distant",
+        "measure/measurement",
+        "measure/scales",
+    ),
     *(
         "kernel/charge",
         "kernel/ledger_schema",

@@ -38,6 +38,7 @@ from wpinq.measure.answers import Answers as Answers
 from wpinq.measure.bill import Bill as Bill
 from wpinq.measure.bill import bill as bill
 from wpinq.measure.bill import fit_to_budget as fit_to_budget
+from wpinq.measure.compared_marginals import ComparedMarginal as ComparedMarginal
 from wpinq.measure.key_domains import digits as digits
 from wpinq.measure.key_domains import integers as integers
 from wpinq.measure.key_domains import product as product

@@ -16,7 +16,7 @@ from wpinq.kernel.release import Release
 from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.measurement import Choose, Measurement
+from wpinq.measure.measurement import Measurement, NoisyChoice
 from wpinq.measure.subgraph_counts import SubgraphCount
 
 
@@ -126,7 +126,7 @@ def measure_graph(
 
 def _takes_keys(measurement: Measurement) -> bool:
     """Whether it can be asked for keys one by one: neither a choice nor a count of subgraphs, which come whole."""
-    return not isinstance(measurement.sink, (Choose, SubgraphCount))
+    return not isinstance(measurement.sink, (NoisyChoice, SubgraphCount))
 
 
 def _records(graph: object, method: Method, node: type) -> list[tuple[Any, Any]]:

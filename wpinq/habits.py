@@ -89,6 +89,7 @@ QUERY_CALLS = {
     "noisy_sum": "noisy_sum(epsilon=0.1, value=lambda r: r.salary, lower=0, upper=100_000)",
     "noisy_average": "noisy_average(epsilon=0.1, value=lambda r: r.salary, lower=0, upper=100_000)",
     "most_common": 'most_common(epsilon=0.1, candidates=["Ulm", "York"])',
+    "most_distant": "most_distant(0.1, sizes=(2, 2), candidates=[wp.ComparedMarginal((0, 1), ([1, 2, 3, 4],))])",
     "median": "median(epsilon=0.1, candidates=range(100))",
     "quantile": "quantile(epsilon=0.1, q=0.9, candidates=range(100)), each by its name, for epsilon and q look alike",
     "bill": "bill(epsilon=0.1)",

@@ -31,7 +31,7 @@ from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.compound import Compound, waits_for_keys
 from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.laws import DoubleGeometric
-from wpinq.measure.measurement import Choose, GeometricCount, Measurement, NoisyCount, check_domain
+from wpinq.measure.measurement import GeometricCount, Measurement, NoisyChoice, NoisyCount, check_domain
 from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
 from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights
@@ -242,9 +242,9 @@ def _simulate(measurement: Measurement, weights: WeightedDataset, seed: int) -> 
     if measurement.listing is not None:
         return _simulate_listing(measurement, weights, seed)
     assert measurement.domain is not None
-    if isinstance(sink, Choose):
-        scale = float(sink.score_range * (1 + certificate.slack(readouts=1)) / measurement.epsilon)
-        index = simulate_select(sink.scores(weights, measurement.domain), scale, seed)
+    if isinstance(sink, NoisyChoice):
+        scale = float(sink.score_range * (1 + certificate.slack(sink.readouts)) / measurement.epsilon)
+        index = simulate_select(list(map(float, sink.scores(weights, measurement.domain))), scale, seed)
         values = [float(i == index) for i in range(len(measurement.domain))]
         return Answers(measurement, 0.0, np.array(values), simulated=True)
     if isinstance(sink, SubgraphCount):

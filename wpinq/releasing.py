@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
+from operator import index
 from typing import overload
 
 from wpinq.errors import PlanError
@@ -12,6 +13,7 @@ from wpinq.expr.trace import RecordFunction, UserFunction, trace
 from wpinq.expr.types import CategoryOf
 from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.clamped import average_elements, check_range, sum_elements
+from wpinq.measure.compared_marginals import ComparedMarginal
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.key_domains import KeyDomain
 from wpinq.measure.listing import listing_of
@@ -20,6 +22,7 @@ from wpinq.measure.measurement import (
     GeometricCount,
     ListedMeasurement,
     Measurement,
+    MostDistant,
     NoisyAverage,
     NoisyCount,
     NoisySum,
@@ -220,6 +223,54 @@ class Releasable(Planned):
             The public records to choose from.
         """
         return self._choose(epsilon, candidates, Choose("weight"))
+
+    def most_distant(
+        self, epsilon: object, sizes: Iterable[int], candidates: Iterable[ComparedMarginal]
+    ) -> ListedMeasurement:
+        """The view whose marginal is farthest from a public one, less a penalty, as far as noise lets it be told.
+
+        `score(r) = ‖m_r − p_r‖₁ − c_r`, with m_r the histogram of the attributes in r, p_r what it is compared with and
+        c_r the penalty; noise of scale 2/ε. The records are codes, an integer an attribute, from 0 to size − 1. A
+        record that has another code, or null, in an attribute of r is in no cell of r, and counts in the other views.
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0. Of two views whose scores differ by s, the lower is chosen with a chance of `exp(−ε·s/2) / 2`.
+        sizes : iterable of int
+            How many codes each attribute has: as many sizes as a record has fields.
+        candidates : iterable of ComparedMarginal
+            The public views with what each is compared with, known beforehand or made of answers. At most 10,000 views,
+            of at most 2²⁰ cells together.
+
+        Returns
+        -------
+        Measurement
+            Its answers' `value` is a view, the places of its attributes. Privacy cost: ε times the uses of each source
+            times its unit weight, for a unit of weight moves no score by more than 1, one up and another down.
+
+        Raises
+        ------
+        PlanError
+            Where records are no codes, sizes no sizes, or candidates no views of these attributes.
+
+        Notes
+        -----
+        Source: McKenna, Miklau, Sheldon, "Winning the NIST contest", Journal of Privacy and Confidentiality 2021, for
+        the score; permute-and-flip by McKenna, Sheldon, NeurIPS 2020. `docs/proofs/most_distant.md`.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> people = wp.source("people", town=int, job=int, sex=int)
+        >>> even = [wp.ComparedMarginal(r, ([100, 100], [0.5, 0.5])) for r in ((0, 1), (0, 2), (1, 2))]
+        >>> asked = people.most_distant(1, sizes=(2, 2, 2), candidates=even)
+        >>> rows = [(i % 2, i % 2, i // 100) for i in range(200)]
+        >>> wp.simulate(asked, {"people": rows}, seed=1).value
+        (0, 1)
+        """
+        sink = MostDistant(tuple(map(index, sizes)), tuple(candidates))
+        return ListedMeasurement(self.plan, sink, parse_epsilon(epsilon), sink.keys, self.reading)
 
     def quantile(self, *, epsilon: object, q: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The candidate that best cuts the weight at quantile q, as far as noise lets it be told.

@@ -15,7 +15,7 @@ from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import WEIGHT, Kind, kind_of_weights
 from wpinq.measure.laws import half_width
 from wpinq.measure.listing import Listing
-from wpinq.measure.measurement import Choose, Clamped, GeometricCount, NoisyAverage, NoisyCount
+from wpinq.measure.measurement import Clamped, GeometricCount, NoisyAverage, NoisyChoice, NoisyCount
 from wpinq.measure.scales import lattice_scale
 from wpinq.measure.sink import Sink
 from wpinq.measure.subgraph_counts import SubgraphCount
@@ -163,7 +163,7 @@ def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink | None, listing: 
     else:
         yield from _of_sink(certificate, sink or NoisyCount(), epsilon, per_unit / float(epsilon))
     yield f"Of that scale, a share of {float(widening - 1):.2g} covers floating-point error."
-    if isinstance(sink, (Choose, Buckets)):
+    if isinstance(sink, (NoisyChoice, Buckets)):
         return
     domain = certificate.domain
     if listing is not None:
@@ -178,10 +178,9 @@ def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink | None, listing: 
 def _of_sink(certificate: Certificate, sink: Sink, epsilon: Fraction, scale: float) -> Iterator[str]:
     """What one sink makes of weights that Laplace noise of some scale would cover."""
     said = f"{sink.name}({format_epsilon(epsilon)})"
-    if isinstance(sink, Choose):
+    if isinstance(sink, NoisyChoice):
         scale *= float(sink.score_range)
-        by = "their weight" if sink.quantile is None else f"how near they come to the quantile {sink.quantile}"
-        yield f"{said} releases no number: it picks one of the keys, by {by}, with noise of scale {scale:.9g},"
+        yield f"{said} releases no number: it picks one of the keys, by {sink.by}, with noise of scale {scale:.9g},"
         # the largest of n exponential noises is below scale x ln(n / 0.05) with probability 95 %
         yield f"so 95 % of choices among n keys score within {scale:.4g} x ln(20 n) of the best."
     elif isinstance(sink, Buckets):

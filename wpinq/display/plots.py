@@ -18,7 +18,7 @@ from wpinq.expr.types import TupleOf
 from wpinq.installing import install
 from wpinq.measure.answers import STAMP, Answers
 from wpinq.measure.epsilon import format_epsilon
-from wpinq.measure.measurement import Choose
+from wpinq.measure.measurement import NoisyChoice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +72,7 @@ def plot_answers(answers: Answers, confidence: float = 0.95, axes: Axes | None =
             f"plot_answers draws Answers, not a {type(answers).__name__}: of a Release, take release.at(keys)"
         )
     sink = answers.measurement.sink
-    if isinstance(sink, Choose):
+    if isinstance(sink, NoisyChoice):
         raise AnswersError("a choice among candidates has no interval to draw: show answers.value")
     if not len(answers):
         raise AnswersError("there are no answers to draw: release some keys with over=…")

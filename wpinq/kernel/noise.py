@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from wpinq.kernel.laplace import add_laplace
 
 FAILED = "the mechanism failed on the evaluated values: the charge stands, and the reason is withheld"
 
-Number = TypeVar("Number", int, float)
+Number = TypeVar("Number", int, float, float | Fraction)
 Released = TypeVar("Released")
 
 

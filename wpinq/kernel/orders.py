@@ -25,7 +25,7 @@ from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.listing import Listable, Listing, listing_from_json
-from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
+from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, MostDistant, NoisyChoice, check_domain
 from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
 from wpinq.measure.subgraph_counts import COUNT, SubgraphCount
 from wpinq.plan.arithmetic import Weights
@@ -140,13 +140,13 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
             raise SessionError(f"the source {name!r} was protected under another declaration than the query uses")
         versions.append((name, held.version))
     measurement.sink.check(measurement.plan)
-    if isinstance(measurement.sink, Choose) and not measurement.domain:
+    if isinstance(measurement.sink, NoisyChoice) and not measurement.domain:
         raise SessionError("a choice needs at least one candidate")
     if isinstance(measurement.sink, GeometricCount) and certificate.require_lattice() != measurement.sink.step:
         # a Measurement can be made by hand, or read
         raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
-    if isinstance(measurement.sink, SubgraphCount) and measurement.domain != measurement.sink.keys:
-        raise SessionError(f"{measurement.sink.name} has keys of its own: use wpinq.graphs to ask for it")
+    if isinstance(measurement.sink, (SubgraphCount, MostDistant)) and measurement.domain != measurement.sink.keys:
+        raise SessionError(f"{measurement.sink.name} has keys of its own: use wpinq.graphs or query.most_distant(...)")
     if isinstance(measurement.sink, Buckets) and measurement.domain != measurement.sink.keys:
         raise SessionError("buckets are drawn for all bins together: use query.buckets(...) to ask for them")
     nonce = secrets.token_bytes(16) if fresh else b""
@@ -212,10 +212,11 @@ def _scale(measurement: Measurement, certificate: Certificate, *, former: bool =
         return ladder_scale(certificate, of_count)
     if isinstance(measurement.sink, Buckets):  # the cost of one partition may rise, and of another fall, by a unit
         return selection_scale(measurement.epsilon, certificate.slack(by_uses=former), Fraction(2))
-    if not isinstance(measurement.sink, Choose):
+    if not isinstance(measurement.sink, NoisyChoice):
         return laplace_scale(measurement.epsilon, certificate.slack(by_uses=former))
     score_range = Fraction(2) if former else measurement.sink.score_range
-    return selection_scale(measurement.epsilon, certificate.slack(readouts=1, by_uses=former), score_range)
+    readouts = measurement.sink.readouts
+    return selection_scale(measurement.epsilon, certificate.slack(readouts, by_uses=former), score_range)
 
 
 def noisy(order: Order, outputs: Weights, keys: Sequence[Value], past: Past = ()) -> list[float]:
@@ -271,6 +272,6 @@ def bucketed(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[floa
     return [float(bin in starts) for bin in sink.keys]
 
 
-def chosen(order: Order, scores: Sequence[float]) -> int:
+def chosen(order: Order, scores: Sequence[float | Fraction]) -> int:
     """The place of the candidate that a choice falls on."""
     return select(scores, order.scale)

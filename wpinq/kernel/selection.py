@@ -61,7 +61,7 @@ def selection_scale(epsilon: Fraction, slack: Fraction, score_range: Fraction) -
     return laplace_scale(exact_number(epsilon, "epsilon") / score_range, slack)
 
 
-def select(scores: Sequence[float], scale: float, random: RandomBytes = os.urandom) -> int:
+def select(scores: Sequence[float | Fraction], scale: float, random: RandomBytes = os.urandom) -> int:
     """The position of a candidate with a high score, chosen privately by permute-and-flip.
 
     With `q_j = exp(-(max - score_j) / scale)`, candidate i of n is chosen with probability
@@ -70,7 +70,7 @@ def select(scores: Sequence[float], scale: float, random: RandomBytes = os.urand
 
     Parameters
     ----------
-    scores : sequence of float
+    scores : sequence of float or Fraction
         One finite score a candidate, and protected. The candidates, and so their number, are public. Where the
         dataset that they are computed from moves by 1, the moves of any two must differ by at most `score_range`.
     scale : float
@@ -110,7 +110,7 @@ def select(scores: Sequence[float], scale: float, random: RandomBytes = os.urand
     return silently(lambda given: _permute_and_flip(given, scale, random), scores)
 
 
-def _permute_and_flip(scores: Sequence[float], scale: float, random: RandomBytes) -> int:
+def _permute_and_flip(scores: Sequence[float | Fraction], scale: float, random: RandomBytes) -> int:
     best, width, places = Fraction(max(scores)), Fraction(scale), list(range(len(scores)))
     while True:  # ends at the best at the latest, whose coin always falls on heads
         pick = below(len(places), random)

@@ -40,7 +40,7 @@ from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.key_domains import ranges
 from wpinq.measure.labels import check_label
 from wpinq.measure.listing import Listing
-from wpinq.measure.measurement import Choose, ListedMeasurement, Measurement, check_text
+from wpinq.measure.measurement import Choose, ListedMeasurement, Measurement, NoisyChoice, check_text
 from wpinq.measure.statement import Balance, Event
 from wpinq.measure.statement_page import statement_html
 from wpinq.measure.subgraph_counts import SubgraphCount
@@ -452,7 +452,7 @@ class Session:
 
     def _release(self, order: Order, new: bool) -> Answers | Release:
         measurement = order.measurement
-        if isinstance(measurement.sink, Choose):
+        if isinstance(measurement.sink, NoisyChoice):
             return self._choose(order)
         if measurement.listing is not None:
             return self._list(order, measurement.listing)
@@ -529,10 +529,11 @@ class Session:
 
     def _pick(self, order: Order, held: Sequence[Protected]) -> int:
         sink, domain = order.measurement.sink, order.measurement.domain
-        assert isinstance(sink, Choose)
+        assert isinstance(sink, NoisyChoice)
         assert domain is not None
-        if sink.quantile is None:
-            return chosen(order, sink.scores(self._weights(order, held, domain), domain))
+        if not isinstance(sink, Choose) or sink.quantile is None:
+            keys = domain if isinstance(sink, Choose) else None  # where candidates are no records, all of them count
+            return chosen(order, sink.scores(self._weights(order, held, keys), domain))
         # A quantile asks how much weight there is on either side of a candidate, at whatever records.
         sides = self._engine.sides(order.measurement.plan, _data(held), domain, self._steps.told)
         return chosen(order, sink.scores_of_sides(sides))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -11,13 +11,21 @@ from typing import Literal
 
 from wpinq.expr.logical_values import LAST_DAY
 from wpinq.expr.nodes import Call, Lambda, make_lambda
-from wpinq.expr.printing import write, write_public
+from wpinq.expr.printing import write, write_public, write_value
 from wpinq.expr.types import DATE, INT, DecimalOf, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.key_domains import DigitKeys, GivenKeys, IntegerKeys, KeyDomain, ProductKeys
-from wpinq.measure.measurement import Choose, GeometricCount, Measurement, NoisyAverage, NoisyCount, NoisySum
+from wpinq.measure.measurement import (
+    Choose,
+    GeometricCount,
+    Measurement,
+    MostDistant,
+    NoisyAverage,
+    NoisyCount,
+    NoisySum,
+)
 from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, SubgraphCount, TriangleCount
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node
@@ -29,7 +37,9 @@ class SinkParameter:
     """One argument of a release."""
 
     name: str
-    kind: Literal["epsilon", "number", "integer", "real", "function", "keys", "key_domain"]
+    kind: Literal[
+        "epsilon", "number", "integer", "real", "function", "keys", "key_domain", "integers", "compared_marginals"
+    ]
     optional: bool = False
 
 
@@ -111,6 +121,20 @@ def _write_choice(score: str, fixed: Fraction | None) -> Callable[[Measurement],
         return None if quantile is None or fixed is not None else (m.plan, [format_epsilon(quantile), _over(m)])
 
     return written
+
+
+def _write_most_distant(m: Measurement) -> tuple[Node, list[str]] | None:
+    if not isinstance(m.sink, MostDistant):
+        return None
+    written = (
+        f"({write_value(one.view)}, {one.penalty!r}, {', '.join(map(_numbers, one.factors))})"
+        for one in m.sink.candidates
+    )
+    return m.plan, [f"sizes: {_numbers(m.sink.sizes)}", f"over: [{', '.join(written)}]"]
+
+
+def _numbers(numbers: Iterable[float]) -> str:
+    return f"[{', '.join(map(repr, numbers))}]"
 
 
 def _write_subgraphs(sink: type[SubgraphCount]) -> Callable[[Measurement], tuple[Node, list[str]] | None]:
@@ -210,6 +234,11 @@ SINKS: dict[str, SinkSyntax] = {
         (_EPSILON, SinkParameter("q", "number"), _OVER),
         _choosing(Query.quantile),
         _write_choice("quantile", None),
+    ),
+    "MostDistant": SinkSyntax(
+        (_EPSILON, SinkParameter("sizes", "integers"), SinkParameter("over", "compared_marginals")),
+        _choosing(Query.most_distant),
+        _write_most_distant,
     ),
     "Buckets": SinkSyntax(
         (

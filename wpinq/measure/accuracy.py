@@ -16,7 +16,7 @@ from wpinq.measure.compound import Compound
 from wpinq.measure.epsilon import NANO, format_epsilon
 from wpinq.measure.kinds import WEIGHT, Kind
 from wpinq.measure.laws import half_width as laplace_half_width
-from wpinq.measure.measurement import Choose, Clamped, GeometricCount, Measurement, NoisyAverage, NoisyCount
+from wpinq.measure.measurement import Clamped, GeometricCount, Measurement, NoisyAverage, NoisyChoice, NoisyCount
 from wpinq.measure.scales import laplace_scale, lattice_scale
 from wpinq.measure.sink import Sink
 from wpinq.measure.subgraph_counts import SubgraphCount
@@ -301,10 +301,10 @@ def _(sink: NoisyAverage, asked: Measurement, epsilon: Fraction, confidence: flo
 
 
 @off_by.register
-def _(sink: Choose, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
+def _(sink: NoisyChoice, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
     """Permute-and-flip is the largest score plus exponential noise: of two, the lesser by x wins with `exp(−x/s)/2`."""
     others = len(asked.domain or ()) - 1
-    scale = float(sink.score_range * (1 + certify(asked.plan).slack(readouts=1)) / epsilon)
+    scale = float(sink.score_range * (1 + certify(asked.plan).slack(sink.readouts)) / epsilon)
     return scale * max(0.0, math.log(others / (2 * (1 - confidence)))) if others > 0 else 0.0
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wpinq.expr.scalars import DecimalOf
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, TIME, TIMESTAMP, ListOf, TupleOf, Type
 from wpinq.expr.values import Value
-from wpinq.measure.measurement import Choose, Measurement
+from wpinq.measure.measurement import Measurement, NoisyChoice
 
 if TYPE_CHECKING:
     import pyarrow
@@ -117,7 +117,7 @@ def arrow_table(answers: AnswersLike, confidence: float) -> pyarrow.Table:
     sink = answers.measurement.sink
     types = [
         *(() if sink.single else keys),
-        answers.measurement.plan.type if isinstance(sink, Choose) else FLOAT,
+        answers.measurement.key_type if isinstance(sink, NoisyChoice) else FLOAT,
         FLOAT,
         FLOAT,
     ]

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
 from numbers import Real
@@ -25,7 +25,7 @@ from wpinq.measure.answer_rows import CONFIDENCE, Row, arrow_table, columns, key
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.kinds import Kind
 from wpinq.measure.listing import Listing, listing_from_json
-from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, NoisyCount, check_domain
+from wpinq.measure.measurement import SINKS, GeometricCount, Measurement, NoisyChoice, NoisyCount, check_domain
 from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
 from wpinq.plan.node import Node
 
@@ -182,7 +182,7 @@ class Answers:
         confidence : float
             Between 0 and 1.
         """
-        if isinstance(self.measurement.sink, Choose):
+        if isinstance(self.measurement.sink, NoisyChoice):
             raise AnswersError("a choice among candidates has no interval")
         return self.measurement.ends(self[key], self.scale, confidence)
 
@@ -272,7 +272,7 @@ class Answers:
             "format": FORMAT,
             "version": LISTING_VERSION if self.listing else FORMAT_VERSION,
             "simulated": self.simulated,
-            "sink": {"name": sink.name, **{f.name: _plain(getattr(sink, f.name)) for f in fields(sink)}},  # type: ignore[arg-type]
+            "sink": sink.to_json(),
             "epsilon": str(self.epsilon),
             "scale": self.scale,
             "reading": self.measurement.reading,
@@ -337,20 +337,13 @@ def _line(row: Row) -> str:
     return f"  {title}: {number}{ends}, {row.kind}" if title else f"  {number}{ends}, {row.kind}"
 
 
-def _plain(value: object) -> object:
-    return str(value) if isinstance(value, Fraction) else value
-
-
 def _read(data: Any) -> Answers:
     if (data["format"], data["version"]) != (FORMAT, LISTING_VERSION if "listing" in data else FORMAT_VERSION):
         raise AnswersError("this is not a file of answers that this version can read")
     plan = plan_from_json(data["plan"])
     sink_data = dict(data["sink"])
-    sink_class = SINKS[sink_data.pop("name")]
-    for name in ("quantile", "step", "interval_share", "penalty", "split"):
-        if sink_data.get(name) is not None:
-            sink_data[name] = Fraction(sink_data[name])
-    measurement = Measurement(plan, sink_class(**sink_data), parse_epsilon(data["epsilon"]), None, str(data["reading"]))
+    sink = SINKS[sink_data.pop("name")].from_json(sink_data)
+    measurement = Measurement(plan, sink, parse_epsilon(data["epsilon"]), None, str(data["reading"]))
     type_ = measurement.key_type
     keys = check_domain((value_from_json(key, type_) for key in data["keys"]), type_, canonical=True)
     listing = listing_from_json(data["listing"], type_) if "listing" in data else None

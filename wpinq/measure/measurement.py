@@ -1,29 +1,31 @@
 """Measurements: what is to be released, with which epsilon, over which public keys. Pure data.
 
 NoisyCount releases weights with Laplace noise, GeometricCount weights that lie on a lattice with double-geometric
-noise; NoisySum and NoisyAverage release weights of a query made for them, with Laplace noise; Choose is a noisy choice
-by scores that the weights determine. Counts of subgraphs are in `subgraph_counts`, choices of buckets in
-`bucket_choice`.
+noise; NoisySum and NoisyAverage release weights of a query made for them, with Laplace noise. Noisy choices by scores
+that the weights determine are in `choices` and `most_distant`, counts of subgraphs in `subgraph_counts`, choices
+of buckets in `bucket_choice`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from wpinq.engines.contract import sides_of
-from wpinq.errors import AnswersError, PlanError
+from wpinq.errors import PlanError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value, canonical_bytes
 from wpinq.measure.bucket_choice import Buckets
+from wpinq.measure.choices import Choose as Choose
+from wpinq.measure.choices import NoisyChoice as NoisyChoice
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import STATISTIC, Kind
 from wpinq.measure.laws import DoubleGeometric, half_width, listed_reach
 from wpinq.measure.listing import Listable, Listing
+from wpinq.measure.most_distant import MostDistant as MostDistant
 from wpinq.measure.public_keys import check_domain as check_domain
 from wpinq.measure.renyi import LAPLACE
 from wpinq.measure.sink import Sink as Sink
@@ -181,81 +183,10 @@ class NoisyAverage(Clamped):
         return min(ends), max(ends)
 
 
-@dataclass(frozen=True, slots=True)
-class Choose(Sink):
-    """A noisy choice among public candidates: of the one that has most weight, or that cuts the weight at a quantile.
-
-    `score` is "weight", `score(c) = A(c)`, or "quantile", with L, M and R the weight before, at and after c, each
-    record's weight taken as 0 where it is below, `score(c) = min(0, q·(M+R) − (1−q)·L, (1−q)·(L+M) − q·R)`.
-    That is, negated, how far `q·(L+M+R)` lies from the interval [L, L+M]: 0 where c is the quantile.
-    """
-
-    name: ClassVar[str] = "Choose"
-    single: ClassVar[bool] = True
-    score: str
-    quantile: Fraction | None = None
-
-    def kind(self, plan: Node) -> Kind:
-        which = "the heaviest" if self.quantile is None else f"the quantile {float(self.quantile):g}"
-        return Kind(STATISTIC, f"{which} of public candidates, as noise lets it be told")
-
-    @property
-    def has_interval(self) -> bool:
-        return False
-
-    def __post_init__(self) -> None:
-        # The sensitivity of 1 rests on 0 < q < 1, and a Choose may be read from a file.
-        weight = self.score == "weight" and self.quantile is None
-        if not (weight or (self.score == "quantile" and isinstance(self.quantile, Fraction) and 0 < self.quantile < 1)):
-            raise PlanError("a choice is by weight, or by quantile with a Fraction q, 0 < q < 1")
-
-    def identity(self) -> tuple[bytes | str, ...]:
-        return ("permute and flip", self.score, str(self.quantile))
-
-    def former_identity(self) -> tuple[bytes | str, ...]:
-        return ("exponential", self.score, str(self.quantile))  # twice the noise; its quantile left M out
-
-    @property
-    def score_range(self) -> Fraction:
-        """How far the moves of two scores differ, at most, per unit of weight: `max_c Δ(c) − min_c Δ(c)`.
-
-        Notes
-        -----
-        Weights are of different records, so `max Δ − min Δ ≤ ‖Δ‖`: 1. A score of a quantile is the least of 0 and two
-        linear forms of the weights, whose coefficients are ±q and ±(1−q). A unit of weight moves each form, and so the
-        least, by at most `max(q, 1−q)`, one score up and another down: `2·max(q, 1−q)`, 1 for a median. A weight that
-        is taken as 0 where it is below moves no further than it did. Both bounds are reached.
-        """
-        return Fraction(1) if self.quantile is None else 2 * max(self.quantile, 1 - self.quantile)
-
-    @property
-    def noise(self) -> str:
-        return "permute-and-flip"
-
-    def scores(self, weights: Mapping[Value, float], candidates: tuple[Value, ...]) -> list[float]:
-        """The score of every candidate, from the exact sums of the weights."""
-        if self.quantile is None:
-            return [weights.get(candidate, 0.0) for candidate in candidates]
-        return self.scores_of_sides(sides_of(weights, candidates))
-
-    def scores_of_sides(self, sides: Iterable[tuple[Fraction, Fraction, Fraction]]) -> list[float]:
-        """The score of every candidate of a quantile, from the weight before, at and after it: exact, rounded once."""
-        assert self.quantile is not None
-        held = list(sides)
-        cut = self.quantile * sum(held[0]) if held else Fraction(0)  # L+M+R is all the weight, at every candidate
-        return [float(min(Fraction(0), cut - left, left + here - cut)) for left, here, _ in held]
-
-    def value(self, numbers: Mapping[Value, float]) -> Value:
-        return next(key for key, number in numbers.items() if number == 1.0)
-
-    def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
-        raise AnswersError("a choice among candidates has no interval")
-
-
 SINKS: dict[str, type[Sink]] = {
     sink.name: sink
     for sink in (
-        *(NoisyCount, GeometricCount, NoisySum, NoisyAverage, Choose),
+        *(NoisyCount, GeometricCount, NoisySum, NoisyAverage, Choose, MostDistant),
         *(TriangleCount, StarCount, FourCliqueCount),
         Buckets,
     )
@@ -335,8 +266,8 @@ class Measurement:
 
     def _digest(self, sink: tuple[bytes | str, ...]) -> bytes:
         extra: tuple[bytes | str, ...] = ()
-        if isinstance(self.sink, Choose):  # a choice is made among its candidates: others, another choice
-            extra = tuple(canonical_bytes(key, self.plan.type) for key in self.domain or ())
+        if isinstance(self.sink, NoisyChoice):  # a choice is made among its candidates: others, another choice
+            extra = tuple(canonical_bytes(key, self.key_type) for key in self.domain or ())
         return digest_of("measurement", self.plan.digest, *sink, str(self.epsilon), *extra)
 
     @property

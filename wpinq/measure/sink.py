@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import fields
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import Type
@@ -14,6 +15,9 @@ from wpinq.measure.kinds import Kind, kind_of_weights
 from wpinq.measure.laws import half_width
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node
+
+_RATIOS = frozenset({"quantile", "step", "interval_share", "penalty", "split"})
+"""Fields of sinks that are exact numbers."""
 
 
 def check_text(text: str, what: str) -> str:
@@ -83,6 +87,20 @@ class Sink(ABC):
     def factor(self) -> Fraction:
         """What a noisy weight is multiplied by to give an answer."""
         return Fraction(1)
+
+    def to_json(self) -> dict[str, Any]:
+        """The sink as plain data: its name, and its fields, exact numbers as ratios."""
+        held = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {"name": self.name, **{n: str(v) if isinstance(v, Fraction) else v for n, v in held.items()}}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The sink of plain data, without its name; what it raises where they are none is for the caller to tell."""
+        given = dict(data)
+        for name in _RATIOS & given.keys():
+            if given[name] is not None:
+                given[name] = Fraction(given[name])
+        return cls(**given)
 
     def value(self, numbers: Mapping[Value, float]) -> Value:
         """The one number that the answers come down to."""
