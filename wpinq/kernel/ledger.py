@@ -83,9 +83,8 @@ class Ledger:
 
     def check_head(self, expected: str) -> None:
         """Refuse a ledger that does not hold an entry which it had, as `head` gave it."""
-        known = Head.parse(expected)
-        told = "it had come by the head that is expected"
-        self._file.read(lambda connection: ledger_audit.check_head(connection, self._file.name, known, told))
+        check = partial(ledger_audit.check_head, name=self._file.name, known=Head.parse(expected))
+        self._file.read(partial(check, told=ledger_audit.EXPECTED))
 
     def open_account(self, name: str, *, schema: str, unit: str, unit_weight: Fraction, budget: int) -> Account:
         """Record a source with its budget, or find it again with what it spent.

@@ -26,6 +26,9 @@ TAIL = 32
 MANY = 1000
 """Where a measurement has more answers than this, they are checked when they are first used, and not before."""
 
+EXPECTED = "the head that is expected"
+"""How an entry is known that somebody kept elsewhere."""
+
 _FOLLOWING = {
     "accounts": "the account of {!r} is not what the entries add up to",
     "measurements": "the measurements are not those that the entries paid for",
@@ -67,7 +70,7 @@ def check_head(connection: sqlite3.Connection, name: str, known: Head, told: str
         else f"its entry {known.sequence} is another: it is another ledger, or goes another way after an older copy"
     )
     raise LedgerError(
-        f"{name} does not hold entry {known.sequence}, to which {told}; {lost}. What was spent since is not in it, and "
+        f"{name} does not hold entry {known.sequence}, {told}: {lost}. What was spent since is not in it, and "
         "would be spent again: put the ledger back, or start a new one with the budget that is left"
     )
 
@@ -157,7 +160,7 @@ def check_answers(connection: sqlite3.Connection, name: str, measurement: str) -
         raise _tampered(name, f"the answers {where}are not those that were stored")
 
 
-def verify(connection: sqlite3.Connection, name: str) -> None:
+def verify(connection: sqlite3.Connection, name: str, identity: int = ledger_schema.APPLICATION_ID) -> None:
     """Check the chain, then every table against what the chain adds up to. The caller holds a read transaction.
 
     Raises
@@ -165,7 +168,7 @@ def verify(connection: sqlite3.Connection, name: str) -> None:
     LedgerError
         Naming the first entry that is broken, or the table that does not follow from the entries.
     """
-    ledger_schema.check(connection, name)
+    ledger_schema.check(connection, name, identity)
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as books:
         books.execute("BEGIN")  # one transaction is faster than one a statement
         ledger_schema.create(books)

@@ -94,9 +94,9 @@ class LedgerFile:
     def _check(self, connection: sqlite3.Connection, known: Head | None, expected: Head | None) -> None:
         ledger_audit.check(connection, self.name)
         if known is not None and self._companion is not None:
-            ledger_audit.check_head(connection, self.name, known, f"it had come by {self._companion.path}")
+            ledger_audit.check_head(connection, self.name, known, f"which it had by {self._companion.path}")
         if expected is not None:
-            ledger_audit.check_head(connection, self.name, expected, "it had come by the head that is expected")
+            ledger_audit.check_head(connection, self.name, expected, ledger_audit.EXPECTED)
         self._seen = _data_version(connection)
 
     @property

@@ -172,15 +172,15 @@ def counter(connection: sqlite3.Connection) -> int:
     return int(count)
 
 
-def check(connection: sqlite3.Connection, path: str) -> int:
+def check(connection: sqlite3.Connection, path: str, identity: int = APPLICATION_ID) -> int:
     """The format of a ledger; a refusal of what is none, or of one whose checks and triggers were changed."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    if application == BACKUP_ID:
+    if application == BACKUP_ID != identity:
         raise LedgerError(
             f"{path} is the backup of a ledger, and what is spent from it is spent twice: "
             "restore it with wpinq budget restore"
         )
-    if application != APPLICATION_ID:
+    if application != identity:
         raise LedgerError(f"{path} is not a ledger: give the path of a ledger or a new file")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if not 1 <= version <= FORMAT:
