@@ -139,7 +139,7 @@ class Ledger:
         def opened(connection: sqlite3.Connection) -> tuple[Account, ...]:
             if refuse is not None:
                 refuse(tables.all_accounts(connection))
-            return tuple(_opened(connection, account) for account in declared)
+            return tuple(self._opened(connection, account) for account in declared)
 
         return self._file.write(opened)
 
@@ -189,7 +189,7 @@ class Ledger:
                     f"the budget of {name!r} cannot be {decimal_epsilon(budget)}: "
                     f"{decimal_epsilon(known.spent)} is spent, and nothing is refunded"
                 )
-            ledger_history.append(connection, "set budget", name, budget, {"previous": known.budget})
+            self._append(connection, "set budget", name, budget, {"previous": known.budget})
             return tables.get_account(connection, name)
 
         return self._file.write(changed)
@@ -245,10 +245,11 @@ class Ledger:
             descriptions = {digest: " ".join(measurements[digest].split()) for digest in new}
             said = {"label": label, "run": run}
             content = {"measurements": descriptions, "parts": parts, **{key: word for key, word in said.items() if word}}
-            last = None
+            first = len(new)
             for name, charge in charges:
                 releases = ledger_releases.recorded(pricing.terms, name)
-                last = ledger_history.append(connection, "debit", name, charge, content | releases, last)
+                self._append(connection, "debit", name, charge, content | releases, first)
+                first = 0
             return new
 
         new = self._file.write(debited)
@@ -376,10 +377,9 @@ class Ledger:
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None:
                 raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
-            if len(tables.listings(connection, measurement)) != listings:
+            if tables.count_listings(connection, identity) != listings:
                 return None
-            last = ledger_history.tail(connection)
-            entry = last.head.sequence + 1
+            entry = self._next_entry(connection)
             offered = [(key, tables.to_bytes(value)) for key, value in given]
             stored, ours = {key: float(value) for key, value in answers.items()}, offered
             if tables.insert_answers(connection, identity, entry, offered) < len(offered):
@@ -388,7 +388,7 @@ class Ledger:
                 ours = [(key, value) for key, (value, by) in sorted(found.items()) if by == entry]
             if ours:
                 said = ledger_history.summary(measurement, ours)
-                ledger_history.append(connection, ledger_history.ANSWERS, "", 0, said, last)
+                self._append(connection, ledger_history.ANSWERS, "", 0, said)
             return stored
 
         return self._file.write(standing)
@@ -424,15 +424,34 @@ class Ledger:
                 raise LedgerError(
                     "a listing is of a measurement that was debited, with finite floats: call debit first"
                 )
-            found = (len(tables.listings(connection, measurement)), tables.count_answers(connection, identity))
+            found = (tables.count_listings(connection, identity), tables.count_answers(connection, identity))
             if found != (listings, answers):
                 return
-            last = ledger_history.tail(connection)
-            tables.insert_answers(connection, identity, last.head.sequence + 1, given)
+            tables.insert_answers(connection, identity, self._next_entry(connection), given)
             content = ledger_history.summary(measurement, given) | {"listing": dict(listing)}
-            ledger_history.append(connection, ledger_history.ANSWERS, "", 0, content, last)
+            self._append(connection, ledger_history.ANSWERS, "", 0, content)
 
         self._file.write(added)
+
+    def _opened(self, connection: sqlite3.Connection, declared: Account) -> Account:
+        """The account as it stands, opened here where there was none."""
+        known = tables.find_account(connection, declared.name)
+        if known is not None:
+            return _same(known, declared)
+        content = {"schema": declared.schema, "unit": declared.unit, "unit_weight": str(declared.unit_weight)}
+        self._append(connection, "open account", declared.name, declared.budget, content)
+        return declared
+
+    def _next_entry(self, connection: sqlite3.Connection) -> int:
+        """The number that the next entry will have."""
+        self._file.last = self._file.last or ledger_history.current(connection)
+        return self._file.last.head.sequence + 1
+
+    def _append(
+        self, connection: sqlite3.Connection, kind: str, source: str, amount: int, content: Any, measurements: int = 0
+    ) -> None:
+        last = self._file.last
+        self._file.last = ledger_history.append(connection, kind, source, amount, content, last, measurements)
 
     def entries(self) -> Iterator[Entry]:
         """The history, from the first entry on, as far as it goes when the iteration gets there."""
@@ -498,16 +517,6 @@ def _declared(name: str, schema: str, unit: str, unit_weight: Fraction, budget: 
         raise LedgerError(f"the unit weight of {name!r} must be a positive Fraction")
     tables.check_budget(name, budget)
     return Account(name, unit, Fraction(unit_weight), schema, budget, 0)
-
-
-def _opened(connection: sqlite3.Connection, declared: Account) -> Account:
-    """The account as it stands, opened here where there was none."""
-    known = tables.find_account(connection, declared.name)
-    if known is not None:
-        return _same(known, declared)
-    content = {"schema": declared.schema, "unit": declared.unit, "unit_weight": str(declared.unit_weight)}
-    ledger_history.append(connection, "open account", declared.name, declared.budget, content)
-    return declared
 
 
 def _same(known: Account, declared: Account) -> Account:

@@ -200,9 +200,10 @@ def _replay(connection: sqlite3.Connection, books: sqlite3.Connection, name: str
             raise _tampered(name, f"entry {sequence} is not the one that was recorded, or the one before is missing")
         try:
             content = json.loads(text)
-            before = ledger_totals.of_account(books, source)
+            before = ledger_totals.account(books, source)
             ledger_history.carry_out(books, sequence, kind, source, amount, content)
-            accounts += ledger_totals.of_account(books, source) - before
+            after = ledger_totals.account(books, source)
+            accounts += ledger_totals.written(after) - ledger_totals.written(before)
             if carried or TOTALS in content:  # entries of older formats have none
                 carried = True
                 _check_totals(content[TOTALS], ledger_totals.now(books, accounts))

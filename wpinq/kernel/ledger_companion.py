@@ -123,7 +123,10 @@ class Companion:
 
     def _draw(self, descriptor: int) -> int:
         """The next number, with its byte locked. The caller is alone."""
-        number = int.from_bytes(os.pread(descriptor, _COUNTER, 0), "big") % _LAST
+        if _first_locked(descriptor, _NUMBERS, _LAST) is None:  # nobody waits: the first number, which is in no counter
+            _set_lock(descriptor, fcntl.F_WRLCK, _NUMBERS, 1)
+            return 0
+        number = max(1, int.from_bytes(os.pread(descriptor, _COUNTER, 0), "big") % _LAST)
         while not _set_lock(descriptor, fcntl.F_WRLCK, _NUMBERS + number, 1):
             number += 1  # somebody emptied the file while others waited
         os.pwrite(descriptor, (number + 1).to_bytes(_COUNTER, "big"), 0)

@@ -21,9 +21,10 @@ from functools import partial
 from typing import TypeVar
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_audit, ledger_history, ledger_place, ledger_schema
+from wpinq.kernel import ledger_audit, ledger_place, ledger_schema
 from wpinq.kernel.ledger_companion import HAS_TURNS, Companion, Note
 from wpinq.kernel.ledger_head import Head
+from wpinq.kernel.ledger_history import Tail
 from wpinq.kernel.ledger_upgrade import upgrade
 
 T = TypeVar("T")
@@ -62,6 +63,7 @@ class LedgerFile:
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
         self._seen: int | None = None
+        self.last: Tail | None = None  # the last entry, where it is of this connection and nobody wrote after it
         self._writer: int | None = None
         self._closed = False
         self._stranded = False
@@ -143,9 +145,10 @@ class LedgerFile:
     def _written(self, work: OnLedger[T], note: Note | None) -> T:
         self._writer = threading.get_ident()
         try:
-            done, head = self.read(lambda connection: self._transact(connection, "BEGIN IMMEDIATE", self._there(work)))
-            if head is not None and note is not None:
-                note(head)
+            before = self.last
+            done = self.read(lambda connection: self._transact(connection, "BEGIN IMMEDIATE", self._there(work)))
+            if note is not None and self.last is not None and self.last is not before:
+                note(self.last.head)
             return done
         finally:
             self._writer = None
@@ -155,10 +158,10 @@ class LedgerFile:
         told = _busy() if isinstance(error, TimeoutError) else ledger_place.explain(self._path or "", error)
         return LedgerError(f"{self.name}: {told}")
 
-    def _there(self, work: OnLedger[T]) -> OnLedger[tuple[T, Head | None]]:
-        """Work on a file that is still where it was opened, and still what its chain says; with the head, if new."""
+    def _there(self, work: OnLedger[T]) -> OnLedger[T]:
+        """Work on a file that is still where it was opened, and still what its chain says."""
 
-        def checked(connection: sqlite3.Connection) -> tuple[T, Head | None]:
+        def checked(connection: sqlite3.Connection) -> T:
             if self._path is not None and self._identity != _identity(self._path):
                 raise LedgerError(
                     f"{self._path} was removed or replaced while it was open, so a debit would be lost: "
@@ -167,10 +170,8 @@ class LedgerFile:
             version = _data_version(connection)
             if version != self._seen:  # somebody else has written
                 ledger_audit.check(connection, self.name, last=0)
-                self._seen = version
-            before = connection.total_changes
-            done = work(connection)
-            return done, None if connection.total_changes == before else ledger_history.head(connection)
+                self._seen, self.last = version, None
+            return work(connection)
 
         return checked
 
@@ -184,6 +185,7 @@ class LedgerFile:
             connection.execute("COMMIT")
             return done
         except BaseException:
+            self.last = None
             if not self._stranded and connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -229,7 +231,7 @@ class LedgerFile:
             if self._path is not None:
                 self._use_write_ahead_log(connection)
                 self._identity = self._identity or _identity(self._path)
-            self._seen = None  # it is of the connection
+            self._seen = self.last = None  # both are of the connection
         except BaseException:
             connection.close()
             raise

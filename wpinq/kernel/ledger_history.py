@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_releases, ledger_totals
+from wpinq.kernel import ledger_releases, ledger_schema, ledger_totals
 from wpinq.kernel.ledger_head import START, Head
 from wpinq.kernel.ledger_totals import TOTALS, Totals
 from wpinq.measure.delta_reading import Charged
@@ -90,40 +90,49 @@ def append(
     amount: int,
     content: dict[str, Any],
     after: Tail | None = None,
+    measurements: int = 0,
 ) -> Tail:
     """Append an entry, and do to the tables what it says. The caller holds the write transaction.
 
-    `after` is the last entry, where it is known; what answers say is stored before their entry is written.
+    `after` is the last entry, where it is known, and `measurements` how many the entry is the first to pay for; what
+    answers say is stored before their entry is written.
     """
-    before = after or tail(connection)
+    before = after or current(connection)
     sequence = before.head.sequence + 1
-    # Before the entry is written, for it carries the totals after it: keys to it are checked at the end.
-    connection.execute("PRAGMA defer_foreign_keys = ON")
-    totals = _totals_after(connection, before.totals, sequence, kind, source, amount, content)
+    totals = before.totals
+    assert totals is not None  # which it is only of the last entry of a former format, as it stands there
+    if kind != ANSWERS:
+        totals = _moved(connection, totals, kind, source, amount, content, measurements)
     moment = "" if kind == ANSWERS else datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     row = (sequence, moment, kind, source, amount, _written(content | {TOTALS: totals}))
     chained = chain(before.head.hash, row)
     connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, chained))
+    carry_out(connection, sequence, kind, source, amount, content)
     return Tail(Head(sequence, chained), totals)
 
 
-def _totals_after(
+def _moved(
     connection: sqlite3.Connection,
-    totals: Totals | None,
-    sequence: int,
+    totals: Totals,
     kind: str,
     source: str,
     amount: int,
     content: dict[str, Any],
+    measurements: int,
 ) -> Totals:
-    """Do what an entry says; the totals then."""
-    if kind == ANSWERS and totals is not None:
-        carry_out(connection, sequence, kind, source, amount, content)
-        return totals
-    accounts = ledger_totals.of_accounts(connection) if totals is None else ledger_totals.accounts_in(totals)
-    before = ledger_totals.of_account(connection, source)
-    carry_out(connection, sequence, kind, source, amount, content)
-    return ledger_totals.now(connection, accounts - before + ledger_totals.of_account(connection, source))
+    """The totals after an entry that is about an account, reckoned before it is carried out.
+
+    Verification reckons them the other way, from tables to which the entries were done one by one.
+    """
+    row = ledger_totals.account(connection, source)
+    known = ledger_totals.written(row)
+    if kind == "open account":
+        row = (source, content["schema"], content["unit"], content["unit_weight"], amount, 0)
+    elif row is not None:
+        *declared, budget, spent = row
+        row = (*declared, amount, spent) if kind == "set budget" else (*declared, budget, spent + amount)
+    accounts = ledger_totals.accounts_in(totals) - known + ledger_totals.written(row)
+    return ledger_totals.carried(accounts, totals["measurements"] + measurements, totals["schema"])
 
 
 _written = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -178,6 +187,17 @@ def tail(connection: sqlite3.Connection) -> Tail:
     if found is None:
         return Tail(START, None)
     return Tail(Head(*found[:2]), json.loads(found[2]).get(TOTALS))
+
+
+def current(connection: sqlite3.Connection) -> Tail:
+    """The last entry, with its totals as they are now: tables or triggers may have been made anew, which is allowed.
+
+    Whoever writes has compared the rest, or has verified the whole.
+    """
+    found = tail(connection)
+    if found.totals is None:
+        return Tail(found.head, ledger_totals.now(connection, ledger_totals.of_accounts(connection)))
+    return Tail(found.head, found.totals | {"schema": ledger_schema.counter(connection)})
 
 
 def holds(connection: sqlite3.Connection, known: Head) -> bool:

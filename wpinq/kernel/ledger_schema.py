@@ -75,8 +75,8 @@ _LISTINGS = """CREATE TABLE listings (
 ) STRICT, WITHOUT ROWID"""
 
 _ANSWERED = """CREATE TABLE answered (
-    measurement INTEGER NOT NULL REFERENCES measurements (id),
-    entry INTEGER NOT NULL REFERENCES entries (sequence),
+    measurement INTEGER NOT NULL,
+    entry INTEGER NOT NULL,
     PRIMARY KEY (measurement, entry)
 ) STRICT, WITHOUT ROWID"""
 

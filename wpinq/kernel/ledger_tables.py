@@ -187,6 +187,12 @@ def has_answers(connection: sqlite3.Connection, measurement: int) -> bool:
     return bool(connection.execute(query, (measurement,)).fetchone()[0])
 
 
+def count_listings(connection: sqlite3.Connection, measurement: int) -> int:
+    """How many listings there are of a measurement."""
+    (count,) = connection.execute("SELECT count(*) FROM listings WHERE measurement = ?", (measurement,)).fetchone()
+    return int(count)
+
+
 def listings(connection: sqlite3.Connection, measurement: str) -> list[Any]:
     """The listings of a measurement, as they were stored, in order."""
     query = (

@@ -8,9 +8,7 @@ often tables or triggers were made or dropped: who edits a ledger by hand has to
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
-from collections.abc import Iterable
 from typing import Any
 
 from wpinq.kernel import ledger_schema
@@ -26,21 +24,28 @@ Totals = dict[str, Any]
 """`accounts`, the sum in hexadecimal; `measurements`, their number; `schema`, SQLite's count."""
 
 
-def of_account(connection: sqlite3.Connection, name: str) -> int:
-    """What one account adds to the sum; 0 where there is none."""
-    return _sum(connection.execute(f"{_SELECT} WHERE name = ?", (name,)))
+Row = tuple[str, str, str, str, int, int]
+"""An account as it is summed."""
+
+
+def account(connection: sqlite3.Connection, name: str) -> Row | None:
+    """The row of one account."""
+    found: Row | None = connection.execute(f"{_SELECT} WHERE name = ?", (name,)).fetchone()
+    return found
+
+
+def written(row: Row | None) -> int:
+    """What an account adds to the sum; 0 where there is none."""
+    if row is None:
+        return 0
+    # No text of an account has a NUL, so none can be shifted from one column to the next.
+    text = "\0".join(map(str, row)).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(text).digest(), "big")
 
 
 def of_accounts(connection: sqlite3.Connection) -> int:
     """The sum over all accounts, as the table has them."""
-    return _sum(connection.execute(_SELECT))
-
-
-def now(connection: sqlite3.Connection, accounts: int) -> Totals:
-    """The totals to be carried, with this sum over the accounts."""
-    (measurements,) = connection.execute("SELECT coalesce(max(id), 0) FROM measurements").fetchone()
-    written = f"{accounts % _MODULUS:064x}"
-    return {"accounts": written, "measurements": measurements, "schema": ledger_schema.counter(connection)}
+    return sum(map(written, connection.execute(_SELECT))) % _MODULUS
 
 
 def accounts_in(totals: Totals) -> int:
@@ -48,6 +53,12 @@ def accounts_in(totals: Totals) -> int:
     return int(totals["accounts"], 16)
 
 
-def _sum(rows: Iterable[tuple[Any, ...]]) -> int:
-    digests = (hashlib.sha256(json.dumps(row).encode("ascii")).digest() for row in rows)
-    return sum(int.from_bytes(digest, "big") for digest in digests) % _MODULUS
+def carried(accounts: int, measurements: int, schema: int) -> Totals:
+    """Totals as they are written."""
+    return {"accounts": f"{accounts % _MODULUS:064x}", "measurements": measurements, "schema": schema}
+
+
+def now(connection: sqlite3.Connection, accounts: int) -> Totals:
+    """The totals of the books as they are, with this sum over the accounts."""
+    (measurements,) = connection.execute("SELECT coalesce(max(id), 0) FROM measurements").fetchone()
+    return carried(accounts, measurements, ledger_schema.counter(connection))
