@@ -785,7 +785,13 @@ except LedgerError as error:
 @pytest.mark.parametrize(
     ("changed", "mode", "directory_mode", "read", "told"),
     [
-        ("ledger.db ledger.db-head", "444", "777", True, "read-only, .*: make {0}/ledger.db, .*{0}/ledger.db-head writ"),
+        (
+            "ledger.db ledger.db-head",
+            "444",
+            "777",
+            True,
+            "read-only, .*: make {0}/ledger.db, .*{0}/ledger.db-head writ",
+        ),
         ("ledger.db-head", "444", "777", True, "read-only, and a debit must be recorded: make {0}/ledger.db-head writ"),
         ("ledger.db-head", "000", "777", False, "cannot be read: make {0}/ledger.db-head readable and writable"),
         ("ledger.db", "000", "777", False, "cannot be read: make {0}/ledger.db readable and writable"),

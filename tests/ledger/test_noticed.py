@@ -1,4 +1,4 @@
-"""What is noticed of a ledger that was edited, cut, rolled back or exchanged, and when: the table of docs/budgets.md."""
+"""What is noticed of a ledger that was edited, cut, rolled back or exchanged, and when: a table of docs/budgets.md."""
 
 from __future__ import annotations
 
@@ -284,7 +284,9 @@ def rewritten(path: pathlib.Path) -> None:
         row = (sequence, time, kind, source, amount, json.dumps(content))
         previous = ledger_history.chain(previous, row)
         quoted = one.execute("SELECT quote(?), quote(?)", (row[5], previous)).fetchone()
-        statements.append("UPDATE entries SET content = {}, hash = {} WHERE sequence = ".format(*quoted) + str(sequence))
+        statements.append(
+            "UPDATE entries SET content = {}, hash = {} WHERE sequence = ".format(*quoted) + str(sequence)
+        )
     one.close()
     edited(path, *statements)
     os.remove(f"{path}-head")
@@ -412,7 +414,7 @@ def test_an_attack_is_noticed_when_the_table_says(
         assert at_use(path, "m")
     assert by_verify(path) == (noticed.startswith("the next use") or "verify" in noticed)
     if "expect-head" in noticed:
-        with pytest.raises(LedgerError, match="does not hold entry .* the head that is expected"):
+        with pytest.raises(LedgerError, match=r"does not hold entry .* the head that is expected"):
             Ledger(path, expect_head=seen)
         with Ledger(path) as ledger, pytest.raises(LedgerError, match="does not hold entry"):
             ledger.check_head(seen)

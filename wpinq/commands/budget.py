@@ -100,7 +100,9 @@ def _copy(options: argparse.Namespace) -> None:
             "restore needs --expect-head HEAD, the last head of the ledger that you know: a copy that is older gives "
             "back what was spent since"
         )
-    print(f"{paths[1]} is restored.\nHead of the ledger: {restore(*paths, options.expect_head)}")
+    copy, ledger_path = paths
+    head = restore(copy, ledger_path, options.expect_head)
+    print(f"{ledger_path} is restored.\nHead of the ledger: {head}")
 
 
 def _more(measurements: Mapping[str, Measurement], accounts: Sequence[Balance]) -> dict[str, int]:

@@ -202,9 +202,7 @@ class Ledger:
         """All accounts, by name."""
         return self._file.read(tables.all_accounts)
 
-    def debit(
-        self, measurements: Mapping[str, str], price: Price, label: str = "", run: str = ""
-    ) -> frozenset[str]:
+    def debit(self, measurements: Mapping[str, str], price: Price, label: str = "", run: str = "") -> frozenset[str]:
         """Pay, in one transaction, for the measurements that were never paid for.
 
         Parameters
@@ -244,7 +242,11 @@ class Ledger:
             parts = tables.raised(connection, pricing.parts)
             descriptions = {digest: " ".join(measurements[digest].split()) for digest in new}
             said = {"label": label, "run": run}
-            content = {"measurements": descriptions, "parts": parts, **{key: word for key, word in said.items() if word}}
+            content = {
+                "measurements": descriptions,
+                "parts": parts,
+                **{key: word for key, word in said.items() if word},
+            }
             first = len(new)
             for name, charge in charges:
                 releases = ledger_releases.recorded(pricing.terms, name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import sqlite3
 from collections import Counter
@@ -40,7 +41,7 @@ _FOLLOWING = {
 
 
 def check(connection: sqlite3.Connection, name: str, last: int = TAIL) -> None:
-    """Look for the signs, at so many of the last entries, and verify all where they fail. The caller is in a transaction.
+    """Look for the signs, at so many of the last entries, and verify all where they fail, in a transaction.
 
     Raises
     ------
@@ -81,12 +82,12 @@ def _signs_hold(connection: sqlite3.Connection, last: int) -> bool:
     contents = {row[0]: json.loads(row[5]) for row in rows[: max(last, 1)]}
     if rows and len(rows) <= max(last, 1):
         rows.append((0, *[None] * 5, START.hash))
-    for (*row, chained), before in zip(rows, rows[1:], strict=False):
-        if row[0] != before[0] + 1 or ledger_history.chain(before[-1], tuple(row)) != chained:  # type: ignore[arg-type]
+    for (*row, chained), before in itertools.pairwise(rows):
+        if row[0] != before[0] + 1 or ledger_history.chain(before[-1], tuple(row)) != chained:
             return False
     totals = ledger_totals.now(connection, ledger_totals.of_accounts(connection))
     if not rows:
-        return totals["accounts"] == f"{0:064x}" and totals["measurements"] == 0
+        return totals | {"schema": 0} == ledger_totals.carried(0, 0, 0)
     if contents[rows[0][0]].get(TOTALS) != totals:
         return False
     told = [(row[0], row[2], contents[row[0]]) for row in rows[:last] if row[0]]

@@ -79,10 +79,9 @@ def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expect
                 _check_backup(connection, os.fspath(copy))
                 _copied(connection, part, ledger_schema.APPLICATION_ID)
             head = _checked(part, ledger_schema.APPLICATION_ID, known, noted)
+            ledger_place.finish(part, whole)
             if companion is not None:
-                companion.alone(lambda note: (ledger_place.finish(part, whole), note(head)), PATIENCE)
-            else:
-                ledger_place.finish(part, whole)
+                companion.alone(lambda note: note(head), PATIENCE)
             return head
     except sqlite3.DatabaseError:
         raise LedgerError(f"{os.fspath(copy)} cannot be read, or is no backup of a ledger") from None

@@ -215,10 +215,7 @@ class LedgerFile:
     def _open(self) -> sqlite3.Connection:
         if sqlite3.sqlite_version_info < (3, 37):
             raise LedgerError(f"a ledger needs SQLite 3.37 or later, and Python has {sqlite3.sqlite_version}")
-        if self._path is None:
-            target = ":memory:"
-        else:
-            target = f"{pathlib.Path(self._path).as_uri()}?mode=rw"
+        target = ":memory:" if self._path is None else f"{pathlib.Path(self._path).as_uri()}?mode=rw"
         connection = sqlite3.connect(target, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA synchronous = FULL")

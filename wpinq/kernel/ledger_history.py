@@ -129,8 +129,8 @@ def _moved(
     if kind == "open account":
         row = (source, content["schema"], content["unit"], content["unit_weight"], amount, 0)
     elif row is not None:
-        *declared, budget, spent = row
-        row = (*declared, amount, spent) if kind == "set budget" else (*declared, budget, spent + amount)
+        budget, spent = row[4:]
+        row = (*row[:4], amount, spent) if kind == "set budget" else (*row[:4], budget, spent + amount)
     accounts = ledger_totals.accounts_in(totals) - known + ledger_totals.written(row)
     return ledger_totals.carried(accounts, totals["measurements"] + measurements, totals["schema"])
 
@@ -205,7 +205,7 @@ def holds(connection: sqlite3.Connection, known: Head) -> bool:
     if known.sequence == 0:
         return known == START
     found = connection.execute("SELECT hash FROM entries WHERE sequence = ?", (known.sequence,)).fetchone()
-    return found == (known.hash,)
+    return bool(found == (known.hash,))
 
 
 def page(connection: sqlite3.Connection, after: int, size: int = 500) -> list[Entry]:

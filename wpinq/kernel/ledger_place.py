@@ -1,4 +1,4 @@
-"""Where a ledger stands: whether it is there, how a new one is made, and what is wrong with a place that will not do."""
+"""Where a ledger stands: whether it is there, how a new one is made, what is wrong with a place that will not do."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check_free(path: str, known: Head | None) -> None:
             )
     if known is not None and known.sequence:
         raise LedgerError(
-            f"{path} is not there, and by {os.path.realpath(path)}-head there was a ledger of {known.sequence} entries: "
+            f"{path} is not there, and by {os.path.realpath(path)}-head it had {known.sequence} entries: "
             "put it back, or remove that file too to start a new one, which has spent nothing"
         )
 

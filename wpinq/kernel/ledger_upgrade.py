@@ -1,4 +1,4 @@
-"""The way of an older ledger to the format of today: verified whole, given the tables that it lacks, in one transaction."""
+"""The way of an older ledger to the format of today: verified whole, and given what it lacks, in one transaction."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -25,7 +24,6 @@ def write(path: Path) -> None:
         ledger.debit({"n": "late", "o": "beside it"}, lambda new, parts_of: Pricing({"edges": 7}, {}))
         ledger.store_answers("n", {b"a": 1.5})
         ledger.verify()
-        print(json.dumps([[entry.sequence, entry.hash] for entry in ledger.entries()]))
 
 
 if __name__ == "__main__":
