@@ -25,8 +25,8 @@ def test_what_must_be_trusted_is_small_and_listed() -> None:
     generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
     kernel = {path for path in (ROOT / "wpinq" / "kernel").rglob("*.py") if path.name != "__init__.py"}
     assert {f"kernel/{path.stem}" for path in kernel} <= set(generate["TRUSTED"])
-    # 1,500, and what listings take: exact rare successes, noise under conditions, and their place in ledger and session
-    # (250); and what it takes that a ledger notices: totals and signs at opening, the head and the queue beside the file,
+    # 1,500, and what listings take: exact rare successes, noise under conditions, their place in ledger and session
+    # (250); and what it takes that a ledger notices: totals and signs at opening, head and queue beside the file,
     # the way of former formats, copies, and what is wrong with a place (540)
     assert sum(map(generate["code_lines"], kernel)) <= 2_300
     assert generate["architecture"]() == (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
