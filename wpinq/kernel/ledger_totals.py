@@ -24,17 +24,17 @@ Totals = dict[str, Any]
 """`accounts`, the sum in hexadecimal; `measurements`, their number; `schema`, SQLite's count."""
 
 
-Row = tuple[str, str, str, str, int, int]
+AccountRow = tuple[str, str, str, str, int, int]
 """An account as it is summed."""
 
 
-def account(connection: sqlite3.Connection, name: str) -> Row | None:
+def account(connection: sqlite3.Connection, name: str) -> AccountRow | None:
     """The row of one account."""
-    found: Row | None = connection.execute(f"{_SELECT} WHERE name = ?", (name,)).fetchone()
+    found: AccountRow | None = connection.execute(f"{_SELECT} WHERE name = ?", (name,)).fetchone()
     return found
 
 
-def written(row: Row | None) -> int:
+def written(row: AccountRow | None) -> int:
     """What an account adds to the sum; 0 where there is none."""
     if row is None:
         return 0
