@@ -98,7 +98,8 @@ def finish(part: str, path: str) -> None:
     os.rename(part, path)
     directory = os.open(os.path.dirname(path), os.O_RDONLY)
     try:
-        os.fsync(directory)
+        with contextlib.suppress(OSError):  # some file systems cannot, and then the name is as durable as they make it
+            os.fsync(directory)
     finally:
         os.close(directory)
 
