@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import signal
 import sqlite3
 import subprocess
@@ -197,11 +198,11 @@ def test_a_debit_that_is_interrupted_midway_is_undone(ledger: Ledger, monkeypatc
     before = (ledger.accounts(), list(ledger.entries()))
     real = ledger_history.append
 
-    def append(connection: sqlite3.Connection, kind: str, source: str, amount: int, content: dict[str, Any]) -> None:
+    def append(connection: sqlite3.Connection, kind: str, source: str, *more: Any) -> ledger_history.Tail:
         if source == "nodes":
             assert connection.execute("SELECT spent FROM accounts WHERE name = 'edges'").fetchone() == (3,)
             raise KeyboardInterrupt
-        real(connection, kind, source, amount, content)
+        return real(connection, kind, source, *more)
 
     with monkeypatch.context() as patch:
         patch.setattr(ledger_history, "append", append)
@@ -384,7 +385,7 @@ def test_the_history_can_be_read_in_pages_while_it_grows(ledger: Ledger) -> None
     assert sum(entry.amount for entry in rest) == ledger.account("edges").spent
 
 
-TABLES = ["accounts", "entries", "measurements", "parts", "answers"]
+TABLES = ["accounts", "entries", "measurements", "parts", "answers", "answered"]
 
 
 @pytest.fixture
@@ -471,8 +472,8 @@ def test_a_tampered_cell_is_found(books: pathlib.Path, table: str, column: str, 
 
     without_triggers(connection, change)
     connection.close()
-    with Ledger(books) as ledger, pytest.raises(LedgerError, match="has been tampered with") as found:
-        ledger.verify()
+    with pytest.raises(LedgerError, match="has been tampered with") as found:
+        Ledger(books)
     if table == "entries" and column != "sequence":
         assert f"entry {row[0]} " in str(found.value)
 
@@ -489,8 +490,8 @@ def test_a_deleted_row_is_found(books: pathlib.Path, table: str, which: str) -> 
 
     without_triggers(connection, change)
     connection.close()
-    with Ledger(books) as ledger, pytest.raises(LedgerError, match="has been tampered with"):
-        ledger.verify()
+    with pytest.raises(LedgerError, match="has been tampered with"):
+        Ledger(books)
 
 
 def forged(kind: str, source: str, amount: int, **content: object) -> tuple[str, str, int, str]:
@@ -523,13 +524,13 @@ def forged(kind: str, source: str, amount: int, **content: object) -> tuple[str,
 )
 def test_an_entry_that_cannot_have_happened_is_found(books: pathlib.Path, entry: tuple[str, str, int, str]) -> None:
     connection = raw(books)
-    last, previous = ledger_history.last(connection)
-    row = (last + 1, "2026-01-01T00:00:00+00:00", *entry)
-    chained = ledger_history._chain(previous, row)
+    last = ledger_history.head(connection)
+    row = (last.sequence + 1, "2026-01-01T00:00:00+00:00", *entry)
+    chained = ledger_history.chain(last.hash, row)
     connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, chained))
     connection.close()
-    with Ledger(books) as ledger, pytest.raises(LedgerError, match=f"entry {last + 1} does not follow") as found:
-        ledger.verify()
+    with pytest.raises(LedgerError, match=f"entry {last.sequence + 1} does not follow") as found:
+        Ledger(books)
     assert found.value.__cause__ is None
 
 
@@ -579,9 +580,9 @@ def test_files_that_are_no_ledgers_are_refused_and_untouched(tmp_path: pathlib.P
 
 def test_a_ledger_of_another_format_is_refused(books: pathlib.Path) -> None:
     connection = raw(books)
-    connection.execute("PRAGMA user_version = 4")
+    connection.execute("PRAGMA user_version = 5")
     connection.close()
-    with pytest.raises(LedgerError, match="format 4 and this wpinq reads formats 1 to 3"):
+    with pytest.raises(LedgerError, match="format 5 and this wpinq reads formats 1 to 4"):
         Ledger(books)
 
 
@@ -663,15 +664,9 @@ def test_listings_only_grow(tmp_path: pathlib.Path) -> None:
     connection.close()
 
 
-def test_accounts_are_opened_all_or_none_and_shared_ones_keep_older_versions_out(books: pathlib.Path) -> None:
+def test_accounts_are_opened_all_or_none(books: pathlib.Path) -> None:
     def terms(name: str, unit: str = "one person") -> AccountTerms:
         return {"name": name, "schema": "s", "unit": unit, "unit_weight": Fraction(1), "budget": 0}
-
-    def stored_format() -> int:
-        connection = raw(books)
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        connection.close()
-        return int(version)
 
     with Ledger(books) as ledger:
         before = (ledger.accounts(), list(ledger.entries()))
@@ -687,10 +682,8 @@ def test_accounts_are_opened_all_or_none_and_shared_ones_keep_older_versions_out
         with pytest.raises(LedgerError, match="with the unit 'one person'"):
             ledger.open_accounts([terms("all"), terms("all/one"), terms("all", "one household")])
         assert (ledger.accounts(), list(ledger.entries())) == before
-        assert stored_format() == 1
         opened = ledger.open_accounts([terms("all"), terms("all/one")])
         assert [account.name for account in opened] == ["all", "all/one"]
-        assert stored_format() == 2
         ledger.verify()
     with Ledger(books) as ledger:
         assert ledger.open_accounts([terms("all"), terms("all/one")]) == opened
@@ -706,15 +699,22 @@ def test_paths_that_cannot_be(tmp_path: pathlib.Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_an_empty_file_becomes_a_ledger_only_when_asked(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / "empty ?#%41é.db"
+@pytest.mark.parametrize("create", [True, False])
+def test_an_empty_file_is_no_ledger(tmp_path: pathlib.Path, create: bool) -> None:
+    path = tmp_path / "empty.db"
     path.touch()
-    with pytest.raises(LedgerError, match="not a ledger"):
-        Ledger(path, create=False)
+    with pytest.raises(LedgerError, match="is empty, and no ledger"):
+        Ledger(path, create=create)
+    assert os.listdir(tmp_path) == ["empty.db"]
+
+
+def test_a_name_of_odd_letters_is_a_name(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "odd ?#%41é.db"
     with Ledger(path) as ledger:
         open_account(ledger)
     with Ledger(str(path), create=False) as ledger:
         assert ledger.account("edges").budget == EPSILON
+    assert sorted(os.listdir(tmp_path)) == [path.name, f"{path.name}-head"]
 
 
 def test_a_relative_path_means_the_same_file_after_a_change_of_directory(
@@ -761,35 +761,54 @@ def test_damage_is_an_error_that_explains(books: pathlib.Path) -> None:
 READ_ONLY = """
 import os, sys
 from wpinq.errors import LedgerError
-from wpinq.kernel.accounts import AccountTerms
 from wpinq.kernel.ledger import Ledger, Pricing
-directory = sys.argv[1]
+directory, changed, mode, directory_mode = sys.argv[1], sys.argv[2].split(), int(sys.argv[3], 8), int(sys.argv[4], 8)
 with Ledger(f"{directory}/ledger.db") as ledger:
     ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=10)
     ledger.debit({"m": "old"}, lambda new, parts_of: Pricing({"edges": 3}, {}))
-os.chmod(f"{directory}/ledger.db", 0o444)
-os.chmod(directory, 0o777)
+for name in os.listdir(directory):
+    os.chmod(f"{directory}/{name}", mode if name in changed else 0o666)
+os.chmod(directory, directory_mode)
 if os.geteuid() == 0:  # permissions do not bind root
     os.setuid(65534)
-with Ledger(f"{directory}/ledger.db") as ledger:
-    ledger.verify()
-    print(ledger.account("edges").spent)
-    try:
+try:
+    with Ledger(f"{directory}/ledger.db") as ledger:
+        ledger.verify()
+        print(ledger.account("edges").spent)
         ledger.debit({"new": "new"}, lambda new, parts_of: Pricing({"edges": 1}, {}))
-    except LedgerError as error:
-        print(error)
+except LedgerError as error:
+    print(error)
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions of another kind")
-def test_a_read_only_file_can_be_read_and_refuses_debits() -> None:
+@pytest.mark.parametrize(
+    ("changed", "mode", "directory_mode", "read", "told"),
+    [
+        (
+            "ledger.db ledger.db-head",
+            "444",
+            "777",
+            True,
+            "read-only, .*: make {0}/ledger.db, .*{0}/ledger.db-head writ",
+        ),
+        ("ledger.db-head", "444", "777", True, "read-only, and a debit must be recorded: make {0}/ledger.db-head writ"),
+        ("ledger.db-head", "000", "777", False, "cannot be read: make {0}/ledger.db-head readable and writable"),
+        ("ledger.db", "000", "777", False, "cannot be read: make {0}/ledger.db readable and writable"),
+        ("", "666", "555", False, "read-only, and a debit must be recorded: make {0} writable"),
+    ],
+)
+def test_what_may_not_be_read_or_written_is_named(
+    changed: str, mode: str, directory_mode: str, read: bool, told: str
+) -> None:
     with tempfile.TemporaryDirectory() as directory:  # a path that every user can walk, unlike tmp_path
-        command = [sys.executable, "-c", READ_ONLY, directory]
+        command = [sys.executable, "-c", READ_ONLY, directory, changed, mode, directory_mode]
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+        os.chmod(directory, 0o777)
     assert done.stderr == ""
-    spent, refusal = done.stdout.splitlines()
-    assert spent == "3"
-    assert "read-only, and a debit must be recorded" in refusal
+    *spent, refusal = done.stdout.splitlines()
+    assert spent == ["3"] * read
+    assert re.search(told.format(re.escape(directory)), refusal), refusal
 
 
 # threads

@@ -323,6 +323,8 @@ ledger = Ledger(path)
 account(ledger, 10)
 os.rename(path, path + ".moved")
 if argument == "replaced":
+    for part in ("-head", "-wal"):  # or no ledger could be made where one is missing
+        os.remove(path + part)
     with Ledger(path) as other:
         account(other, 10)
 child = os.fork()  # which closes the file, so that both open it again

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_history
+from wpinq.kernel import ledger_history, ledger_totals
 from wpinq.kernel.ledger import Ledger, Price, Pricing, Terms
 from wpinq.measure.delta_reading import Charged, spent_at
 from wpinq.measure.renyi import LAPLACE
@@ -131,22 +131,26 @@ def forged(change: dict[str, Any]) -> dict[str, Any]:
 
 
 def written(path: pathlib.Path, content: object, amount: int = 10**8) -> None:
-    with opened(path):
-        pass
+    """A debit as somebody could write it who knows how entries are chained, and what they carry."""
     connection = sqlite3.connect(path, isolation_level=None)
-    last, previous = ledger_history.last(connection)
-    row = (last + 1, "2026-01-01T00:00:00+00:00", "debit", "edges", amount, json.dumps(content))
-    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, ledger_history._chain(previous, row)))
+    last = ledger_history.head(connection)
     connection.execute("UPDATE accounts SET spent = spent + ?", (amount,))
     connection.execute("INSERT INTO measurements VALUES (1, 'm')")
-    connection.execute("INSERT INTO parts VALUES ('p', 'a', ?, '1/10')", (last + 1,))
+    if isinstance(content, dict):
+        content = content | {"totals": ledger_totals.now(connection, ledger_totals.of_accounts(connection))}
+    row = (last.sequence + 1, "2026-01-01T00:00:00+00:00", "debit", "edges", amount, json.dumps(content))
+    values = (*row, ledger_history.chain(last.hash, row))
+    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+    connection.execute("INSERT INTO parts VALUES ('p', 'a', ?, '1/10')", (last.sequence + 1,))
     connection.close()
 
 
 def test_what_the_forgeries_begin_with_is_sound(tmp_path: pathlib.Path) -> None:
-    written(tmp_path / "ledger.db", CONTENT)
-    with Ledger(tmp_path / "ledger.db") as ledger:
+    with opened(tmp_path / "ledger.db") as ledger:
+        written(tmp_path / "ledger.db", CONTENT)
         ledger.verify()
+        assert 0 < ledger.spent_at("edges", DELTA) <= TENTH
+    with Ledger(tmp_path / "ledger.db") as ledger:
         assert 0 < ledger.spent_at("edges", DELTA) <= TENTH
 
 
@@ -175,8 +179,8 @@ def test_what_the_forgeries_begin_with_is_sound(tmp_path: pathlib.Path) -> None:
     ],
 )
 def test_what_is_forged_is_refused_by_verify_and_by_readings(tmp_path: pathlib.Path, content: object) -> None:
-    written(tmp_path / "ledger.db", copy.deepcopy(content))
-    with Ledger(tmp_path / "ledger.db") as ledger:
+    with opened(tmp_path / "ledger.db") as ledger:
+        written(tmp_path / "ledger.db", copy.deepcopy(content))
         with pytest.raises(LedgerError, match="does not follow") as found:
             ledger.verify()
         assert found.value.__cause__ is None
@@ -188,14 +192,17 @@ def test_what_is_forged_is_refused_by_verify_and_by_readings(tmp_path: pathlib.P
 @pytest.mark.parametrize("text", ["no JSON", "[" * 100_000, "9" * 10_000, '{"releases": ' * 50_000])
 def test_text_that_is_no_content_is_refused(tmp_path: pathlib.Path, text: str) -> None:
     path = tmp_path / "ledger.db"
-    with opened(path):
-        pass
-    connection = sqlite3.connect(path, isolation_level=None)
-    row = (2, "2026-01-01T00:00:00+00:00", "debit", "edges", 1, text)
-    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, bytes(32)))
-    connection.close()
-    with Ledger(path) as ledger, pytest.raises(LedgerError, match="verify the ledger"):
-        ledger.spent_at("edges", DELTA)
+    with opened(path) as ledger:
+        connection = sqlite3.connect(path, isolation_level=None)
+        row = (2, "2026-01-01T00:00:00+00:00", "debit", "edges", 1, text)
+        connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, bytes(32)))
+        connection.close()
+        with pytest.raises(LedgerError, match="verify the ledger"):
+            ledger.spent_at("edges", DELTA)
+        with pytest.raises(LedgerError, match="tampered"):
+            buy(ledger, "more", TENTH, old=False)
+    with pytest.raises(LedgerError, match="tampered"):
+        Ledger(path)
 
 
 def test_a_debit_that_would_record_what_cannot_be_spends_nothing() -> None:
@@ -208,9 +215,10 @@ def test_a_debit_that_would_record_what_cannot_be_spends_nothing() -> None:
 
 
 def test_a_demand_written_as_a_power_of_ten_is_refused_and_not_computed(tmp_path: pathlib.Path) -> None:
-    written(tmp_path / "ledger.db", CONTENT)
-    connection = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
-    connection.execute("INSERT INTO parts VALUES ('p', 'b', 1, '1e999999999')")
-    connection.close()
-    with Ledger(tmp_path / "ledger.db") as ledger, pytest.raises(LedgerError, match="demand"):
-        buy(ledger, "more", TENTH, ONE, old=False)
+    with opened(tmp_path / "ledger.db") as ledger:
+        written(tmp_path / "ledger.db", CONTENT)
+        connection = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
+        connection.execute("INSERT INTO parts VALUES ('p', 'b', 1, '1e999999999')")
+        connection.close()
+        with pytest.raises(LedgerError, match="demand"):
+            buy(ledger, "more", TENTH, ONE, old=False)

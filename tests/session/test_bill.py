@@ -80,3 +80,26 @@ def test_bills_and_explanations_do_not_change_with_the_data() -> None:
             asked = query.noisy_count("0.1", over=[(1, 1)])
             texts.add((str(session.bill(asked)), query.explain(epsilon="0.1"), repr(asked), repr(session)))
     assert len(texts) == 1
+
+
+def test_a_bill_of_fresh_releases_is_what_they_are_charged() -> None:
+    ages = PEOPLE.select(lambda p: p.age)
+    one, other = ages.noisy_count("0.1", over=[1]), ages.noisy_count("0.2", over=[1])
+    table = PEOPLE.by("region", keys=["north"]).agg(rows=wp.count(), epsilon="0.2")
+    parts = PEOPLE.partition(lambda p: p.region, ["north", "south"])
+    north, south = (part.noisy_count("0.1", over=[("north", 3)]) for part in parts.values())
+    with wp.Session() as session:
+        session.protect(PEOPLE, [("north", 3)], budget=100)
+        for batch in ([one, one], [one, other, one], {"a": one, "b": one}, [table, table], [north, north, south], one):
+            for fresh in (False, True):
+                session.protect(PEOPLE, [("north", 3)], budget=100)  # so that nothing was paid for before
+                quoted, before = session.bill(batch, fresh=fresh), session.spent("people")
+                session.release(batch, fresh=fresh)
+                assert session.spent("people") - before == quoted["people"], (batch, fresh)
+        assert dict(session.bill([one, one])) == {"people": Fraction(1, 10)}
+        assert dict(session.bill([one, one], fresh=True)) == {"people": Fraction(2, 10)}
+        assert "released already" not in str(session.bill([one, one], fresh=True))
+        times = session.affords([one, one])
+        for _ in range(3):
+            session.release([one, one], fresh=True)
+        assert session.affords([one, one]) == times - 3

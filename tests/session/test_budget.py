@@ -206,3 +206,59 @@ def test_the_epsilon_for_an_interval_gives_that_interval(session: wp.Session, ed
     for wrong in ((0.0, 0.95), (-1.0, 0.95), (float("inf"), 0.95), (1.0, 0.0), (1.0, 1.0)):
         with pytest.raises(wp.PlanError):
             nodes.epsilon_for(*wrong)
+
+
+def test_a_session_says_what_it_debited_wherever_it_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    items = wp.source("items", int)
+    asked = items.noisy_count("0.25", over=[1])
+    with Ledger() as ledger:
+        with wp.Session(ledger) as other:
+            other.protect(items, [1], budget=2, version="1")
+            other.release(items.noisy_count("0.5", over=[1]))
+            with wp.Session(ledger) as session:
+                session.protect(items, [1], budget=2, version="1")
+                assert session.debited() == {}
+                debit = ledger.debit
+
+                def interrupted(*arguments: object) -> None:
+                    debit(*arguments)  # type: ignore[arg-type]
+                    raise KeyboardInterrupt  # between the commit and whatever notes it
+
+                with monkeypatch.context() as patched:
+                    patched.setattr(ledger, "debit", interrupted)
+                    with pytest.raises(KeyboardInterrupt):
+                        session.release(asked)
+                assert session.debited() == {"items": Fraction(1, 4)}
+                session.release(asked)  # paid for
+                other.release(items.noisy_count("0.125", over=[1]))
+                assert session.debited() == {"items": Fraction(1, 4)}
+            assert session.debited() == {"items": Fraction(1, 4)}
+            assert other.debited() == {"items": Fraction(5, 8)}
+        session.close()
+        assert session.debited() == {"items": Fraction(1, 4)}
+
+
+def test_a_session_refuses_a_ledger_that_lost_what_it_knew(tmp_path: pathlib.Path) -> None:
+    items, path = wp.source("items", int), tmp_path / "ledger.db"
+    with pytest.raises(wp.LedgerError, match="there is no such file"):
+        wp.Session(path, expect_head=f"1:{'0' * 64}")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(wp.LedgerError, match="NUMBER:HASH"):
+        wp.Session(path, expect_head="7")
+    with wp.Session(path) as session:
+        session.protect(items, [1], budget=2)
+        before, copy = session.head(), path.read_bytes()
+        session.release(items.noisy_count("0.5", over=[1]))
+        head = session.head()
+    for known in (before, head):
+        wp.Session(path, expect_head=known).close()
+    with Ledger(path) as ledger:
+        wp.Session(ledger, expect_head=head).close()
+        with pytest.raises(wp.LedgerError, match="its entry 1 is another"):
+            wp.Session(ledger, expect_head=f"1:{'0' * 64}")
+    (tmp_path / "copy").write_bytes(copy)
+    with pytest.raises(wp.LedgerError):
+        wp.Session(tmp_path / "copy", expect_head=head)
+    with pytest.raises(wp.LedgerError, match="is empty"):
+        (tmp_path / "empty").touch()
+        wp.Session(tmp_path / "empty")

@@ -175,32 +175,6 @@ def test_it_stands_after_a_restart_and_keys_left_out_keep_to_it(tmp_path: pathli
         ledger.verify()
 
 
-def test_a_ledger_from_before_listings_takes_them_and_then_keeps_older_versions_out(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / "books.db"
-    with opened(path, "v") as session:
-        asked = rows_of(session.release(by_shop.noisy_count(1, over=range(5))))
-        assert _format(path) == 1
-        rows = rows_of(session.release(by_shop.noisy_listing(1, SHOPS, above=5)))
-        assert _format(path) == 3
-        assert {key: value for key, value in rows.items() if key < 5} == {k: v for k, v in asked.items() if v > 5}
-    shared = wp.source("visits", page=str, person="user", at_most=2, account="people")
-    with wp.Session(path) as session:
-        session.protect(shared, [{"user": 1, "page": "a"}], budget=1)
-        assert _format(path) == 3
-    with Ledger(path) as ledger:
-        ledger.verify()
-
-
-def _format(path: pathlib.Path) -> int:
-    """What SQLite keeps at byte 60 of the header, or in the log."""
-    import sqlite3
-
-    connection = sqlite3.connect(path)
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    connection.close()
-    return int(version)
-
-
 RIVALS = """
 import json, sys, time
 import wpinq as wp

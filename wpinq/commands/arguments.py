@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from wpinq.commands.exits import UsageError
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import LedgerError
+from wpinq.kernel import ledger_place
+from wpinq.kernel.ledger_head import Head
 from wpinq.language import Program, parse
 
 _DATABASE = b"SQLite format 3\0"
@@ -91,15 +94,18 @@ def _identity(path: Path) -> object:
 
 
 def is_new(ledger: Path) -> bool:
-    """Whether a ledger is to be made, in a folder that is there.
+    """Whether a ledger is to be made. LedgerError where it cannot be, or the file can be none."""
+    return not ledger_place.is_there(os.path.abspath(ledger), None, create=True)
 
-    An empty file is none: taking it for one would give back what was spent.
-    """
+
+def add_expected_head(parser: argparse.ArgumentParser) -> None:
+    """Add `--expect-head`."""
+    told = "refuse a ledger that lost this entry: the head that was printed after the last run you know of"
+    parser.add_argument("--expect-head", metavar="HEAD", type=_head, help=told)
+
+
+def _head(text: str) -> str:
     try:
-        if ledger.stat().st_size > 0 or not ledger.is_file():
-            return False
-    except FileNotFoundError:
-        return ledger.absolute().parent.is_dir()  # where it is not, opening says so
-    except OSError:
-        return False  # opening it says why
-    raise LedgerError(f"{ledger} is empty, and no ledger: put the ledger back, or remove the file to start a new one")
+        return str(Head.parse(text))
+    except LedgerError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

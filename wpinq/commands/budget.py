@@ -1,4 +1,4 @@
-"""`wpinq budget`: the budgets in a ledger, shown, changed and verified."""
+"""`wpinq budget`: the budgets in a ledger, shown, changed and verified; copies of ledgers, made and restored."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wpinq.commands.arguments import add_parameters, load_program, pairs
+from wpinq.commands.arguments import add_expected_head, add_parameters, load_program, pairs
+from wpinq.commands.exits import UsageError
 from wpinq.kernel.charge import budget_to_nano
 from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.ledger_backup import backup, restore
 from wpinq.measure.bill import bill
 from wpinq.measure.delta_reading import NO_PROMISE, parse_delta
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
@@ -20,9 +22,11 @@ from wpinq.measure.statement import Balance, Event
 
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
-    made = commands.add_parser("budget", help="show or change the budgets in a ledger")
-    made.add_argument("ledger", type=Path, metavar="LEDGER")
+    made = commands.add_parser("budget", help="show or change the budgets in a ledger, copy it, or restore a copy")
+    named = "a ledger; or backup LEDGER COPY, to copy it while it is used; or restore COPY LEDGER, with --expect-head"
+    made.add_argument("ledger", type=Path, nargs="+", metavar="LEDGER", help=named)
     made.add_argument("--set", action="append", default=[], metavar="NAME=EPSILON", help="change a budget, on record")
+    add_expected_head(made)
     made.add_argument("--history", action="store_true", help="list every entry")
     made.add_argument("--verify", action="store_true", help="check the ledger's hash chain and sums first")
     made.add_argument("--delta", metavar="DELTA", help="print beside it what the history spent, read at a delta")
@@ -35,10 +39,14 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """The command."""
+    if len(options.ledger) > 1:
+        _copy(options)
+        return
+    (path,) = options.ledger
     budgets = {name: budget_to_nano(parse_epsilon(text)) for name, text in pairs(options.set, "--set").items()}
     delta = None if options.delta is None else parse_delta(options.delta)
     measurements = {} if options.program is None else load_program(options).measurements
-    with Ledger(options.ledger, create=False) as ledger:
+    with Ledger(path, create=False, expect_head=options.expect_head) as ledger:
         if options.verify:
             ledger.verify()
         for name, budget in budgets.items():
@@ -47,9 +55,11 @@ def run(options: argparse.Namespace) -> None:
         payers = [each.account for each in accounts if "/" not in each.account]
         readings = {} if delta is None else {name: ledger.spent_at(name, delta) for name in payers}
         history = ledger.events() if options.history else ()
+        head = ledger.head()
     more = _more(measurements, accounts)
     if options.json:
         shown: dict[str, Any] = {"accounts": list(map(_account, accounts)), "history": list(map(_event, history))}
+        shown["head"] = head
         if delta is not None:
             spent = {name: str(epsilon) for name, epsilon in readings.items()}
             shown["reading"] = {"delta": str(delta), "spent": spent, "note": NO_PROMISE}
@@ -69,8 +79,30 @@ def run(options: argparse.Namespace) -> None:
         print(f"enough for {times} more of {name}")
     for entry in history:
         print(f"  {entry}")
+    print(f"Head of the ledger: {head}")
     if options.verify:
         print("The ledger is whole: its hash chain and its sums hold.")
+
+
+def _copy(options: argparse.Namespace) -> None:
+    """`wpinq budget backup LEDGER COPY` and `wpinq budget restore COPY LEDGER`."""
+    what, *paths = options.ledger
+    changing = options.set or options.history or options.verify or options.delta or options.program or options.json
+    if str(what) not in ("backup", "restore") or len(paths) != 2 or changing:
+        raise UsageError("give one ledger; or backup LEDGER COPY; or restore COPY LEDGER --expect-head HEAD")
+    if str(what) == "backup":
+        with Ledger(paths[0], create=False, expect_head=options.expect_head):
+            head = backup(*paths)
+        print(f"{paths[1]} is a copy of {paths[0]}.\nHead of the copy: {head}")
+        return
+    if options.expect_head is None:
+        raise UsageError(
+            "restore needs --expect-head HEAD, the last head of the ledger that you know: a copy that is older gives "
+            "back what was spent since"
+        )
+    copy, ledger_path = paths
+    head = restore(copy, ledger_path, options.expect_head)
+    print(f"{ledger_path} is restored.\nHead of the ledger: {head}")
 
 
 def _more(measurements: Mapping[str, Measurement], accounts: Sequence[Balance]) -> dict[str, int]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from wpinq.commands.arguments import (
     add_engine,
+    add_expected_head,
     add_parameters,
     check_distinct,
     column_names,
@@ -56,6 +57,7 @@ def add_parser(commands: Any) -> None:
     by_name("--budget", metavar="NAME=EPSILON", help="the budget of a source, or of an account")
     kept = "where budgets are kept; made if absent"
     made.add_argument("--ledger", type=Path, required=True, metavar="FILE", help=kept)
+    add_expected_head(made)
     read = f"how to read a source of edges, directed or undirected at least: {', '.join(_EDGE_OPTIONS)}"
     by_name("--edge-list", metavar="NAME=OPTION,...", help=read)
     ends = "the columns of a csv or parquet file that hold an edge; the fields of the source unless given"
@@ -122,14 +124,15 @@ def run(options: argparse.Namespace) -> None:
     outputs = output_files(options.output, asked)
     saved = {} if options.save is None else {name: options.save / f"{name}.json" for name in asked}
     check_distinct([*saved.values(), *outputs.values()], [options.program, options.ledger, *map(Path, files.values())])
-    new = is_new(options.ledger)
+    new = options.expect_head is None and is_new(options.ledger)
     if options.save is not None:
         _prepare_folder(options.save)
     if not options.json:
         # Flushed: if it cannot be written, nothing is spent.
         print(f"The bill:\n{bill}\n\nEngine: {options.engine}.\n", flush=True)
     limits = {"memory_limit": options.memory_limit, "threads": options.threads}
-    with Session(options.ledger, engine=options.engine, on_step=_named_steps(options), **limits) as session:
+    known, told = options.expect_head, _named_steps(options)
+    with Session(options.ledger, expect_head=known, engine=options.engine, on_step=told, **limits) as session:
         if new:
             tell(f"new ledger: {options.ledger}")
         for name, source in bill.sources.items():
@@ -138,6 +141,7 @@ def run(options: argparse.Namespace) -> None:
         try:
             answers: dict[str, Any] = session.release(asked, label=label)  # all have public keys: it was checked
             remaining = {name: session.remaining(name) for name in bill}
+            head = session.head()
         except (WpinqError, KeyboardInterrupt):
             if spent := _spent(session.debited()):
                 tell(f"wpinq: this run spent {spent}")
@@ -151,9 +155,10 @@ def run(options: argparse.Namespace) -> None:
         if options.json:
             tables = {name: table.to_json() for name, table in answers.items()}
             costs, left = ({name: str(cost) for name, cost in costs.items()} for costs in (bill, remaining))
-            print(json.dumps({"bill": costs, "answers": tables, "remaining": left}, indent=1), flush=True)
+            print(json.dumps({"bill": costs, "answers": tables, "remaining": left, "head": head}, indent=1), flush=True)
         else:
             _print_answers(answers, remaining, budgets, options.rows)
+            print(f"Head of the ledger: {head}", flush=True)
     except (OSError, KeyboardInterrupt) as error:  # paid for, so they are kept, whatever became of the output
         consequence = f"this run spent {spent}. {_kept(answers, folder, options.ledger, replayed)}"
         if isinstance(error, OSError):

@@ -17,11 +17,12 @@ from types import TracebackType
 from typing import Any
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_history, ledger_releases, ledger_schema
+from wpinq.kernel import ledger_audit, ledger_history, ledger_releases
 from wpinq.kernel import ledger_tables as tables
 from wpinq.kernel.accounts import AccountTerms
 from wpinq.kernel.charge import from_nano
 from wpinq.kernel.ledger_file import LedgerFile
+from wpinq.kernel.ledger_head import Head
 from wpinq.kernel.ledger_history import Entry, decimal_epsilon
 from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.ledger_tables import Account, PartsOf, Price, Pricing
@@ -40,14 +41,20 @@ class Ledger:
         An SQLite file on a local disk; None keeps the ledger in memory, and its budgets with this process only.
     create : bool
         Whether a file that is missing becomes a new ledger.
+    expect_head : str, optional
+        A head that the ledger has had, as `head` gave it. One that has lost that entry is refused, and none is made.
 
     Raises
     ------
     LedgerError
-        When the file cannot be opened, is not a ledger, or lacks its triggers and checks.
+        When the file cannot be opened, is empty or not a ledger, lacks its triggers and checks, or is not what its last
+        entries and their totals say.
 
     Notes
     -----
+    Opening takes time that goes with the accounts, not with the history. A ledger of an older format is verified and
+    brought to the format of today.
+
     No privacy cost: the ledger never sees protected data. It stores what it is given: digests and public
     descriptions of measurements, keys that were asked for, and noisy values. Measurement descriptions, source names
     and units must be public.
@@ -63,8 +70,21 @@ class Ledger:
     (1, 0, 700000000)
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, *, create: bool = True) -> None:
-        self._file = LedgerFile(None if path is None else os.fspath(path), create)
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, create: bool = True, expect_head: str | None = None
+    ) -> None:
+        expected = None if expect_head is None else Head.parse(expect_head)
+        self._file = LedgerFile(None if path is None else os.fspath(path), create, expected)
+        self._sound: set[str] = set()  # measurements whose answers were found to be those that were stored
+
+    def head(self) -> str:
+        """The last entry by its number and hash: keep it elsewhere, to know a ledger that lost entries by it."""
+        return str(self._file.read(ledger_history.head))
+
+    def check_head(self, expected: str) -> None:
+        """Refuse a ledger that does not hold an entry which it had, as `head` gave it."""
+        check = partial(ledger_audit.check_head, name=self._file.name, known=Head.parse(expected))
+        self._file.read(partial(check, told=ledger_audit.EXPECTED))
 
     def open_account(self, name: str, *, schema: str, unit: str, unit_weight: Fraction, budget: int) -> Account:
         """Record a source with its budget, or find it again with what it spent.
@@ -119,9 +139,7 @@ class Ledger:
         def opened(connection: sqlite3.Connection) -> tuple[Account, ...]:
             if refuse is not None:
                 refuse(tables.all_accounts(connection))
-            if any("/" in account.name for account in declared):
-                ledger_schema.mark_shared(connection)
-            return tuple(_opened(connection, account) for account in declared)
+            return tuple(self._opened(connection, account) for account in declared)
 
         return self._file.write(opened)
 
@@ -171,7 +189,7 @@ class Ledger:
                     f"the budget of {name!r} cannot be {decimal_epsilon(budget)}: "
                     f"{decimal_epsilon(known.spent)} is spent, and nothing is refunded"
                 )
-            ledger_history.append(connection, "set budget", name, budget, {"previous": known.budget})
+            self._append(connection, "set budget", name, budget, {"previous": known.budget})
             return tables.get_account(connection, name)
 
         return self._file.write(changed)
@@ -184,7 +202,7 @@ class Ledger:
         """All accounts, by name."""
         return self._file.read(tables.all_accounts)
 
-    def debit(self, measurements: Mapping[str, str], price: Price, label: str = "") -> frozenset[str]:
+    def debit(self, measurements: Mapping[str, str], price: Price, label: str = "", run: str = "") -> frozenset[str]:
         """Pay, in one transaction, for the measurements that were never paid for.
 
         Parameters
@@ -196,6 +214,8 @@ class Ledger:
             partition; it must be quick, and must not use the ledger. Other writers wait for it.
         label : str
             What to write beside the debit; nothing depends on it.
+        run : str
+            A word of the caller's for all that it debits itself: see `debited`.
 
         Returns
         -------
@@ -221,13 +241,34 @@ class Ledger:
             charges = tables.affordable(connection, pricing.charges)
             parts = tables.raised(connection, pricing.parts)
             descriptions = {digest: " ".join(measurements[digest].split()) for digest in new}
-            content = {"measurements": descriptions, "parts": parts, **({"label": label} if label else {})}
+            said = {"label": label, "run": run}
+            content = {
+                "measurements": descriptions,
+                "parts": parts,
+                **{key: word for key, word in said.items() if word},
+            }
+            first = len(new)
             for name, charge in charges:
                 releases = ledger_releases.recorded(pricing.terms, name)
-                ledger_history.append(connection, "debit", name, charge, content | releases)
+                self._append(connection, "debit", name, charge, content | releases, first)
+                first = 0
             return new
 
-        return self._file.write(debited)
+        new = self._file.write(debited)
+        self._sound |= new  # there were as many measurements as the totals say, so these have no answers yet
+        return new
+
+    def debited(self, run: str, after: int = 0) -> dict[str, int]:
+        """What was debited under a word of the caller's, by account, in nano-epsilon.
+
+        Parameters
+        ----------
+        run : str
+            As given to `debit`.
+        after : int
+            The number of an entry after which all that is.
+        """
+        return self._file.read(lambda connection: ledger_history.debited(connection, run, after))
 
     def spent_at(self, name: str, delta: Fraction) -> Fraction:
         """What an account spent, read at a δ: see `measure.delta_reading`. What is enforced is the pure sum.
@@ -274,6 +315,8 @@ class Ledger:
         if wanted is not None and not all(type(key) is bytes for key in wanted):
             raise LedgerError("answers are kept for keys of bytes")
 
+        self._check_answers(measurement)
+
         def found(connection: sqlite3.Connection) -> dict[bytes, float]:
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None or not tables.has_answers(connection, identity):
@@ -292,7 +335,15 @@ class Ledger:
 
         Read them before the answers: one that comes in between is found out when what was drawn is stored.
         """
+        self._check_answers(measurement)
         return self._file.read(lambda connection: tables.listings(connection, measurement))
+
+    def _check_answers(self, measurement: str) -> None:
+        """Refuse answers that are not those that were stored, when they are first used."""
+        if measurement not in self._sound:
+            check = partial(ledger_audit.check_answers, name=self._file.name, measurement=measurement)
+            self._file.snapshot(check)
+            self._sound.add(measurement)
 
     def store_answers(
         self, measurement: str, answers: Mapping[bytes, float], listings: int = 0
@@ -322,15 +373,15 @@ class Ledger:
         given = sorted(answers.items()) if all(type(key) is bytes for key in answers) else None
         if given is None or not all(isinstance(value, float) and math.isfinite(value) for _, value in given):
             raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
+        self._check_answers(measurement)
 
         def standing(connection: sqlite3.Connection) -> dict[bytes, float] | None:
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None:
                 raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
-            if len(tables.listings(connection, measurement)) != listings:
+            if tables.count_listings(connection, identity) != listings:
                 return None
-            last = ledger_history.last(connection)
-            entry = last[0] + 1
+            entry = self._next_entry(connection)
             offered = [(key, tables.to_bytes(value)) for key, value in given]
             stored, ours = {key: float(value) for key, value in answers.items()}, offered
             if tables.insert_answers(connection, identity, entry, offered) < len(offered):
@@ -339,7 +390,7 @@ class Ledger:
                 ours = [(key, value) for key, (value, by) in sorted(found.items()) if by == entry]
             if ours:
                 said = ledger_history.summary(measurement, ours)
-                ledger_history.append(connection, ledger_history.ANSWERS, "", 0, said, last)
+                self._append(connection, ledger_history.ANSWERS, "", 0, said)
             return stored
 
         return self._file.write(standing)
@@ -367,6 +418,7 @@ class Ledger:
             As `store_answers`.
         """
         given = sorted((key, tables.to_bytes(value)) for key, value in rows.items() if math.isfinite(value))
+        self._check_answers(measurement)
 
         def added(connection: sqlite3.Connection) -> None:
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
@@ -374,16 +426,34 @@ class Ledger:
                 raise LedgerError(
                     "a listing is of a measurement that was debited, with finite floats: call debit first"
                 )
-            found = (len(tables.listings(connection, measurement)), tables.count_answers(connection, identity))
+            found = (tables.count_listings(connection, identity), tables.count_answers(connection, identity))
             if found != (listings, answers):
                 return
-            ledger_schema.mark_listings(connection)
-            last = ledger_history.last(connection)
-            tables.insert_answers(connection, identity, last[0] + 1, given)
+            tables.insert_answers(connection, identity, self._next_entry(connection), given)
             content = ledger_history.summary(measurement, given) | {"listing": dict(listing)}
-            ledger_history.append(connection, ledger_history.ANSWERS, "", 0, content, last)
+            self._append(connection, ledger_history.ANSWERS, "", 0, content)
 
         self._file.write(added)
+
+    def _opened(self, connection: sqlite3.Connection, declared: Account) -> Account:
+        """The account as it stands, opened here where there was none."""
+        known = tables.find_account(connection, declared.name)
+        if known is not None:
+            return _same(known, declared)
+        content = {"schema": declared.schema, "unit": declared.unit, "unit_weight": str(declared.unit_weight)}
+        self._append(connection, "open account", declared.name, declared.budget, content)
+        return declared
+
+    def _next_entry(self, connection: sqlite3.Connection) -> int:
+        """The number that the next entry will have."""
+        self._file.last = self._file.last or ledger_history.current(connection)
+        return self._file.last.head.sequence + 1
+
+    def _append(
+        self, connection: sqlite3.Connection, kind: str, source: str, amount: int, content: Any, measurements: int = 0
+    ) -> None:
+        last = self._file.last
+        self._file.last = ledger_history.append(connection, kind, source, amount, content, last, measurements)
 
     def entries(self) -> Iterator[Entry]:
         """The history, from the first entry on, as far as it goes when the iteration gets there."""
@@ -422,15 +492,11 @@ class Ledger:
 
         Notes
         -----
-        No privacy cost. Who rewrites the whole file, or puts back an old copy, is found out only by comparing the
-        hash of the last entry with one kept elsewhere.
+        No privacy cost. Opening finds most of this at once. Who rewrites the whole file, or puts back an old copy with
+        what stands beside it, is found out only by a head that is kept elsewhere.
         """
 
-        def checked(connection: sqlite3.Connection) -> None:
-            ledger_schema.check(connection, self._file.name)
-            ledger_history.verify(connection, self._file.name)
-
-        self._file.snapshot(checked)
+        self._file.snapshot(lambda connection: ledger_audit.verify(connection, self._file.name))
 
     def close(self) -> None:
         """Close the ledger. All that was spent and stored is durable already."""
@@ -453,16 +519,6 @@ def _declared(name: str, schema: str, unit: str, unit_weight: Fraction, budget: 
         raise LedgerError(f"the unit weight of {name!r} must be a positive Fraction")
     tables.check_budget(name, budget)
     return Account(name, unit, Fraction(unit_weight), schema, budget, 0)
-
-
-def _opened(connection: sqlite3.Connection, declared: Account) -> Account:
-    """The account as it stands, opened here where there was none."""
-    known = tables.find_account(connection, declared.name)
-    if known is not None:
-        return _same(known, declared)
-    content = {"schema": declared.schema, "unit": declared.unit, "unit_weight": str(declared.unit_weight)}
-    ledger_history.append(connection, "open account", declared.name, declared.budget, content)
-    return declared
 
 
 def _same(known: Account, declared: Account) -> Account:

@@ -1,7 +1,7 @@
 """The one connection that a process has to a ledger: opening, locking, transactions, fork, and errors that explain.
 
-SQLite gives atomic, durable transactions among processes. Within a process a lock takes turns: there is one writer
-at a time anyhow, and a lock is fair where SQLite polls. SQLite's own state must not be carried across a fork (the
+SQLite gives atomic, durable transactions among processes; whose turn it is to write is settled beside the file. Within
+a process a lock takes turns with the connection. SQLite's own state must not be carried across a fork (the
 child would believe that it holds locks which are its parent's), so every file is closed before a fork and opened
 again by whoever next needs it.
 """
@@ -17,10 +17,15 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_schema
+from wpinq.kernel import ledger_audit, ledger_place, ledger_schema
+from wpinq.kernel.ledger_companion import HAS_TURNS, Companion, Note
+from wpinq.kernel.ledger_head import Head
+from wpinq.kernel.ledger_history import Tail
+from wpinq.kernel.ledger_upgrade import upgrade
 
 T = TypeVar("T")
 
@@ -40,27 +45,61 @@ class LedgerFile:
     path : str or None
         The file; None keeps the ledger in memory, for this process alone.
     create : bool
-        Whether a missing or empty file becomes a new ledger.
+        Whether a missing file becomes a new ledger.
+    expected : Head, optional
+        An entry that the ledger must hold.
 
     Raises
     ------
     LedgerError
-        When the file cannot be opened or is not a ledger.
+        When the file cannot be opened, is not a ledger, or not what its chain says.
     """
 
-    def __init__(self, path: str | None, create: bool) -> None:
+    def __init__(self, path: str | None, create: bool, expected: Head | None = None) -> None:
         # Absolute, because the file is opened again after a fork, when the working directory may be another.
         self._path = None if path is None else os.path.abspath(path)
-        self._create = create
+        self._companion = Companion(self._path) if self._path is not None and HAS_TURNS else None
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
+        self._seen: int | None = None
+        self.last: Tail | None = None  # the last entry, where it is of this connection and nobody wrote after it
+        self._writer: int | None = None
         self._closed = False
         self._stranded = False
         with _registry_lock:
             _registry.add(self)
-        self.read(lambda connection: None)
-        self._create = False  # a ledger that vanishes later is not to come back with its budgets unspent
+        try:
+            known = self._find(create and expected is None)
+        except OSError as error:
+            raise self._refused(error) from None
+        try:
+            self.snapshot(lambda connection: self._check(connection, known, expected))
+        except BaseException:
+            self.close()
+            raise
+
+    def _find(self, create: bool) -> Head | None:
+        """How far the ledger had come, read before the ledger is; made here where it may be."""
+        if self._path is None:
+            return None
+        known = None if self._companion is None else self._companion.head(PATIENCE)
+        if ledger_place.is_there(self._path, known, create):
+            return known
+        make = partial(ledger_place.make, self._path)
+        if self._companion is None:
+            make()
+        else:
+            self._companion.alone(lambda note: make(), PATIENCE)
+        return None
+
+    def _check(self, connection: sqlite3.Connection, known: Head | None, expected: Head | None) -> None:
+        ledger_audit.check(connection, self.name)
+        if known is not None and self._companion is not None:
+            ledger_audit.check_head(connection, self.name, known, f"which it had by {self._companion.path}")
+        if expected is not None:
+            ledger_audit.check_head(connection, self.name, expected, ledger_audit.EXPECTED)
+        self._seen = _data_version(connection)
 
     @property
     def name(self) -> str:
@@ -84,10 +123,43 @@ class LedgerFile:
 
     def write(self, work: OnLedger[T]) -> T:
         """What it gives inside a write transaction: durable when this returns, undone when it raises."""
-        return self.read(lambda connection: self._transact(connection, "BEGIN IMMEDIATE", self._there(work)))
+        companion = self._companion
+        if companion is None or self._closed or self._stranded:
+            return self._written(work, None)
+        if self._writer == threading.get_ident():
+            raise LedgerError(_IN_THE_MIDDLE)
+        began = False
+
+        def written(note: Note) -> T:
+            nonlocal began
+            began = True  # what fails from here on is no matter of whose turn it is
+            return self._written(work, note)
+
+        try:
+            return companion.take_turn(written, PATIENCE)
+        except OSError as error:
+            if began:
+                raise
+            raise self._refused(error) from None
+
+    def _written(self, work: OnLedger[T], note: Note | None) -> T:
+        self._writer = threading.get_ident()
+        try:
+            before = self.last
+            done = self.read(lambda connection: self._transact(connection, "BEGIN IMMEDIATE", self._there(work)))
+            if note is not None and self.last is not None and self.last is not before:
+                note(self.last.head)
+            return done
+        finally:
+            self._writer = None
+
+    def _refused(self, error: OSError) -> LedgerError:
+        """Why the file beside the ledger, or the place of both, is in the way."""
+        told = _busy() if isinstance(error, TimeoutError) else ledger_place.explain(self._path or "", error)
+        return LedgerError(f"{self.name}: {told}")
 
     def _there(self, work: OnLedger[T]) -> OnLedger[T]:
-        """Work on a file that is still where it was opened."""
+        """Work on a file that is still where it was opened, and still what its chain says."""
 
         def checked(connection: sqlite3.Connection) -> T:
             if self._path is not None and self._identity != _identity(self._path):
@@ -95,13 +167,17 @@ class LedgerFile:
                     f"{self._path} was removed or replaced while it was open, so a debit would be lost: "
                     "put the ledger back and open it again"
                 )
+            version = _data_version(connection)
+            if version != self._seen:  # somebody else has written
+                ledger_audit.check(connection, self.name, last=0)
+                self._seen, self.last = version, None
             return work(connection)
 
         return checked
 
     def _transact(self, connection: sqlite3.Connection, begin: str, work: OnLedger[T]) -> T:
         if connection.in_transaction:
-            raise LedgerError("the ledger is in the middle of a debit: a price must not use the ledger")
+            raise LedgerError(_IN_THE_MIDDLE)
         try:
             patiently(lambda: connection.execute(begin))  # Ctrl-C may come once it has begun
             done = work(connection)
@@ -109,6 +185,7 @@ class LedgerFile:
             connection.execute("COMMIT")
             return done
         except BaseException:
+            self.last = None
             if not self._stranded and connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -138,36 +215,24 @@ class LedgerFile:
     def _open(self) -> sqlite3.Connection:
         if sqlite3.sqlite_version_info < (3, 37):
             raise LedgerError(f"a ledger needs SQLite 3.37 or later, and Python has {sqlite3.sqlite_version}")
-        if self._path is None:
-            target = ":memory:"
-        else:
-            target = f"{pathlib.Path(self._path).as_uri()}?mode={'rwc' if self._create else 'rw'}"
+        target = ":memory:" if self._path is None else f"{pathlib.Path(self._path).as_uri()}?mode=rw"
         connection = sqlite3.connect(target, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
-            if self._create and self._is_empty(connection):
-                self._fill(connection)
+            if self._path is None:
+                ledger_schema.create(connection)
+            elif ledger_schema.check(connection, self.name) != ledger_schema.FORMAT:
+                upgrade(connection, self.name)
             ledger_schema.check(connection, self.name)
             if self._path is not None:
                 self._use_write_ahead_log(connection)
                 self._identity = self._identity or _identity(self._path)
+            self._seen = self.last = None  # both are of the connection
         except BaseException:
             connection.close()
             raise
         return connection
-
-    def _is_empty(self, connection: sqlite3.Connection) -> bool:
-        # SQLite takes a file of a few bytes for an empty one, and would write over it.
-        pages = connection.execute("PRAGMA page_count").fetchone()
-        return bool(pages == (0,)) and (self._path is None or os.path.getsize(self._path) == 0)
-
-    def _fill(self, connection: sqlite3.Connection) -> None:
-        connection.execute("BEGIN IMMEDIATE")
-        with connection:  # commits, or rolls back
-            # A transaction gives an empty file its first page, so here it is the tables that tell.
-            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-                ledger_schema.create(connection)
 
     def _use_write_ahead_log(self, connection: sqlite3.Connection) -> None:
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -177,21 +242,30 @@ class LedgerFile:
     def _explain(self, error: sqlite3.Error) -> str:
         code = _primary_code(error)
         if code in _BUSY:
-            return f"another process has been writing for {PATIENCE:g} seconds: nothing was recorded, try again"
+            return _busy()
         if code == sqlite3.SQLITE_NOTADB:
             return "not a ledger but some other file: give the path of a ledger or a new file"
-        if code == sqlite3.SQLITE_READONLY:
-            return "read-only, and a debit must be recorded: make the file and its directory writable"
         if code == sqlite3.SQLITE_CORRUPT:
             return "the file is damaged: restore it from a copy, or start a new one with the budget that is left"
-        if code == sqlite3.SQLITE_CANTOPEN and self._path is not None:
-            directory = os.path.dirname(self._path)
-            if not os.path.isdir(directory):
-                return f"the directory {directory} does not exist: create it first"
-            if not os.path.exists(self._path):
-                return "there is no such file: check the path, or create the ledger first"
-            return "cannot be opened: it must be a file, and it and its directory must be readable and writable"
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) and self._path is not None:
+            return ledger_place.explain(self._path)
         return f"the database refused: {error}"
+
+
+_IN_THE_MIDDLE = "the ledger is in the middle of a debit: a price must not use the ledger"
+
+
+def _busy() -> str:
+    return (
+        f"another process has been writing, or has it open in an older version of wpinq, for {PATIENCE:g} seconds: "
+        "nothing was recorded, try again"
+    )
+
+
+def _data_version(connection: sqlite3.Connection) -> int:
+    """What changes whenever another connection has written."""
+    (version,) = connection.execute("PRAGMA data_version").fetchone()
+    return int(version)
 
 
 def patiently(action: Callable[[], T]) -> T:
@@ -242,6 +316,10 @@ def _before_fork() -> None:
 def _after_fork_in_child() -> None:
     for ledger in _held:
         ledger._stranded = ledger._connection is not None
+        if not ledger._stranded:
+            ledger._writer = None
+        if ledger._companion is not None:
+            ledger._companion.leave()
     _after_fork()
 
 

@@ -1,4 +1,4 @@
-"""The chain of entries: h₀ = 0, hᵢ = SHA-256(hᵢ₋₁ ‖ entry i), and the proof that a ledger is what its chain says.
+"""The chain of entries: h₀ = 0, hᵢ = SHA-256(hᵢ₋₁ ‖ entry i). Each says what happened, and carries the totals after it.
 
 The chain finds whatever changes a ledger without writing its history anew. Who can write the file can also write a
 new history, or put an old copy back: keep the last hash elsewhere where that must be found out.
@@ -9,31 +9,22 @@ from __future__ import annotations
 import contextlib
 import datetime
 import hashlib
-import itertools
 import json
-import operator
 import sqlite3
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_releases, ledger_schema
+from wpinq.kernel import ledger_releases, ledger_schema, ledger_totals
+from wpinq.kernel.ledger_head import START, Head
+from wpinq.kernel.ledger_totals import TOTALS, Totals
 from wpinq.measure.delta_reading import Charged
-
-_START = bytes(32)
 
 ANSWERS = "answers"
 
-_FOLLOWING = {
-    "accounts": "the account of {!r} is not what the entries add up to",
-    "measurements": "the measurements are not those that the entries paid for",
-    "parts": "the demands of the parts are not those of the entries",
-}
-"""The tables that the entries add up to, and what is said of one that is something else."""
-
-_IMPOSSIBLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+IMPOSSIBLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
 """What reading the content of a forged entry can raise."""
 
 
@@ -84,30 +75,70 @@ def decimal_epsilon(nano: int) -> str:
     return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
 
 
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The last entry, as the next one needs it: its head, and the totals that it carries, if it does."""
+
+    head: Head
+    totals: Totals | None
+
+
 def append(
     connection: sqlite3.Connection,
     kind: str,
     source: str,
     amount: int,
     content: dict[str, Any],
-    after: tuple[int, bytes] | None = None,
-) -> None:
+    after: Tail | None = None,
+    measurements: int = 0,
+) -> Tail:
     """Append an entry, and do to the tables what it says. The caller holds the write transaction.
 
-    `after` is the last entry, where it is known; what answers say is stored before their entry is written.
+    `after` is the last entry, where it is known, and `measurements` how many the entry is the first to pay for; what
+    answers say is stored before their entry is written.
     """
-    sequence, previous = after or last(connection)
+    before = after or current(connection)
+    sequence = before.head.sequence + 1
+    totals = before.totals
+    assert totals is not None  # which it is only of the last entry of a former format, as it stands there
+    if kind != ANSWERS:
+        totals = _moved(connection, totals, kind, source, amount, content, measurements)
     moment = "" if kind == ANSWERS else datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    row = (sequence + 1, moment, kind, source, amount, _written(content))
-    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, _chain(previous, row)))
-    if kind != ANSWERS or "listing" in content:
-        _carry_out(connection, sequence + 1, kind, source, amount, content)
+    row = (sequence, moment, kind, source, amount, _written(content | {TOTALS: totals}))
+    chained = chain(before.head.hash, row)
+    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, chained))
+    carry_out(connection, sequence, kind, source, amount, content)
+    return Tail(Head(sequence, chained), totals)
+
+
+def _moved(
+    connection: sqlite3.Connection,
+    totals: Totals,
+    kind: str,
+    source: str,
+    amount: int,
+    content: dict[str, Any],
+    measurements: int,
+) -> Totals:
+    """The totals after an entry that is about an account, reckoned before it is carried out.
+
+    Verification reckons them the other way, from tables to which the entries were done one by one.
+    """
+    row = ledger_totals.account(connection, source)
+    known = ledger_totals.written(row)
+    if kind == "open account":
+        row = (source, content["schema"], content["unit"], content["unit_weight"], amount, 0)
+    elif row is not None:
+        budget, spent = row[4:]
+        row = (*row[:4], amount, spent) if kind == "set budget" else (*row[:4], budget, spent + amount)
+    accounts = ledger_totals.accounts_in(totals) - known + ledger_totals.written(row)
+    return ledger_totals.carried(accounts, totals["measurements"] + measurements, totals["schema"])
 
 
 _written = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
-def _carry_out(
+def carry_out(
     connection: sqlite3.Connection, sequence: int, kind: str, source: str, amount: int, content: dict[str, Any]
 ) -> None:
     """Do to accounts, measurements and parts what an entry says; an error where they do not allow it."""
@@ -134,20 +165,47 @@ def _carry_out(
             "WHERE NOT EXISTS (SELECT 1 FROM measurements WHERE digest = ?1)",
             [(digest,) for digest in sorted(content["measurements"])],
         )
-    elif "listing" in content:
-        query = "INSERT INTO listings (measurement, entry) SELECT id, ? FROM measurements WHERE digest = ?"
-        changed = connection.execute(query, (sequence, content["measurement"])).rowcount
     else:
-        query = "SELECT count(*) FROM measurements WHERE digest = ?"
-        (changed,) = connection.execute(query, (content["measurement"],)).fetchone()
+        query = "INSERT INTO answered (measurement, entry) SELECT id, ? FROM measurements WHERE digest = ?"
+        changed = connection.execute(query, (sequence, content["measurement"])).rowcount
+        if "listing" in content:
+            connection.execute(query.replace("answered", "listings"), (sequence, content["measurement"]))
     if changed != 1:
         raise LedgerError(f"{kind}: there is nothing of which this could be true")
 
 
-def last(connection: sqlite3.Connection) -> tuple[int, bytes]:
-    """The number and the hash of the last entry."""
-    query = "SELECT sequence, hash FROM entries ORDER BY sequence DESC LIMIT 1"
-    return connection.execute(query).fetchone() or (0, _START)
+def head(connection: sqlite3.Connection) -> Head:
+    """The last entry, by its number and its hash."""
+    found = connection.execute("SELECT sequence, hash FROM entries ORDER BY sequence DESC LIMIT 1").fetchone()
+    return START if found is None else Head(*found)
+
+
+def tail(connection: sqlite3.Connection) -> Tail:
+    """The last entry, with the totals that it carries."""
+    query = "SELECT sequence, hash, content FROM entries ORDER BY sequence DESC LIMIT 1"
+    found = connection.execute(query).fetchone()
+    if found is None:
+        return Tail(START, None)
+    return Tail(Head(*found[:2]), json.loads(found[2]).get(TOTALS))
+
+
+def current(connection: sqlite3.Connection) -> Tail:
+    """The last entry, with its totals as they are now: tables or triggers may have been made anew, which is allowed.
+
+    Whoever writes has compared the rest, or has verified the whole.
+    """
+    found = tail(connection)
+    if found.totals is None:
+        return Tail(found.head, ledger_totals.now(connection, ledger_totals.of_accounts(connection)))
+    return Tail(found.head, found.totals | {"schema": ledger_schema.counter(connection)})
+
+
+def holds(connection: sqlite3.Connection, known: Head) -> bool:
+    """Whether an entry is in the history: it is the one that was known, or has grown out of that."""
+    if known.sequence == 0:
+        return known == START
+    found = connection.execute("SELECT hash FROM entries WHERE sequence = ?", (known.sequence,)).fetchone()
+    return bool(found == (known.hash,))
 
 
 def page(connection: sqlite3.Connection, after: int, size: int = 500) -> list[Entry]:
@@ -160,18 +218,34 @@ def charged(connection: sqlite3.Connection, account: str) -> list[Charged]:
     """All releases at the cost of an account, or a refusal where an entry records what cannot be."""
     query = "SELECT amount, content FROM entries WHERE kind = 'debit' AND source = ? ORDER BY sequence"
     debits = connection.execute(query, (account,)).fetchall()
-    with contextlib.suppress(*_IMPOSSIBLE, LedgerError):
+    with contextlib.suppress(*IMPOSSIBLE, LedgerError):
         return list(ledger_releases.charged([(amount, json.loads(text)) for amount, text in debits]))
     raise LedgerError(f"what is recorded of the releases from {account!r} cannot be: verify the ledger")
 
 
+def debited(connection: sqlite3.Connection, run: str, after: int) -> dict[str, int]:
+    """The debits that a run made after an entry, by account."""
+    query = "SELECT source, amount, content FROM entries WHERE sequence > ? AND kind = 'debit' ORDER BY sequence"
+    spent: dict[str, int] = {}
+    for source, amount, content in connection.execute(query, (after,)):
+        if json.loads(content).get("run") == run:
+            spent[source] = spent.get(source, 0) + amount
+    return spent
+
+
 def summary(measurement: str, rows: Iterable[tuple[bytes, bytes]]) -> dict[str, Any]:
     """What an entry says of answers that it stored: how many, and SHA-256 over keys and values, by increasing key."""
-    written = [struct.pack(">Q", len(key)) + key + value for key, value in rows]
+    written = [packed(key, value) for key, value in rows]
     return {"measurement": measurement, "count": len(written), "digest": hashlib.sha256(b"".join(written)).hexdigest()}
 
 
-def _chain(previous: bytes, row: tuple[int, str, str, str, int, str]) -> bytes:
+def packed(key: bytes, value: bytes) -> bytes:
+    """An answer as it is summarised."""
+    return struct.pack(">Q", len(key)) + key + value
+
+
+def chain(previous: bytes, row: tuple[int, str, str, str, int, str]) -> bytes:
+    """The hash of an entry that follows one of this hash."""
     return hashlib.sha256(previous + json.dumps(row).encode("ascii")).digest()
 
 
@@ -192,71 +266,3 @@ def _entry(sequence: int, time: str, kind: str, source: str, amount: int, text: 
             description += f", all that were left above {content['listing']['above']:.12g} of a domain"
     label = str(content.get("label", ""))
     return Entry(sequence, time, kind, source, amount, measurements, description, label, chained.hex())
-
-
-def verify(connection: sqlite3.Connection, name: str) -> None:
-    """Check the chain, then every table against what the chain adds up to. The caller holds a read transaction.
-
-    Raises
-    ------
-    LedgerError
-        Naming the first entry that is broken, or the table that does not follow from the entries.
-    """
-    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as books:
-        books.execute("BEGIN")  # one transaction is faster than one a statement
-        ledger_schema.create(books)
-        listings = {}
-        if ledger_schema.has_listings(connection):
-            ledger_schema.mark_listings(books)
-            listings["listings"] = "the listings are not those of the entries"
-        _replay(connection, books, name)
-        for table, reason in (_FOLLOWING | listings).items():
-            query = f"SELECT * FROM {table}"
-            wrong = set(connection.execute(query)) ^ set(books.execute(query))
-            if wrong:
-                raise _tampered(name, reason.format(min(row[0] for row in wrong)))
-        _verify_answers(connection, name, dict(books.execute("SELECT id, digest FROM measurements")))
-    if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
-        raise _tampered(name, "the file is damaged")
-
-
-def _replay(connection: sqlite3.Connection, books: sqlite3.Connection, name: str) -> None:
-    """Do to empty books what the entries say."""
-    previous = _START
-    cursor = connection.execute("SELECT * FROM entries ORDER BY sequence")
-    for expected, (*row, chained) in enumerate(cursor, start=1):
-        sequence, time, kind, source, amount, text = row
-        if sequence != expected:
-            raise _tampered(name, f"entry {expected} is missing")
-        if _chain(previous, (sequence, time, kind, source, amount, text)) != chained:
-            raise _tampered(name, f"entry {sequence} is not the one that was recorded, or the one before is missing")
-        try:
-            _carry_out(books, sequence, kind, source, amount, json.loads(text))
-        except (*_IMPOSSIBLE, LedgerError, sqlite3.Error):
-            raise _tampered(name, f"entry {sequence} does not follow from those before it") from None
-        previous = chained
-
-
-def _verify_answers(connection: sqlite3.Connection, name: str, digests: Mapping[int, str]) -> None:
-    entries = connection.execute("SELECT sequence, content FROM entries WHERE kind = 'answers'")
-    pending = {sequence: json.loads(text) for sequence, text in entries}
-    rows = connection.execute("SELECT entry, measurement, key, value FROM answers ORDER BY entry, measurement, key")
-    for (entry, identity), group in itertools.groupby(rows, key=operator.itemgetter(0, 1)):
-        told = _of_answers(pending.pop(entry, {}))
-        if told != summary(digests.get(identity, ""), ((key, value) for _, _, key, value in group)):
-            raise _tampered(name, f"the answers of entry {entry} are not those that were stored")
-    for entry, content in sorted(pending.items()):
-        if "listing" not in content or _of_answers(content) != summary(content["measurement"], ()):  # it may list none
-            raise _tampered(name, f"the answers of entry {entry} are missing")
-
-
-def _of_answers(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What an entry says of its answers, whether or not they are those of a listing."""
-    return {key: said for key, said in content.items() if key != "listing"}
-
-
-def _tampered(name: str, reason: str) -> LedgerError:
-    return LedgerError(
-        f"{name} has been tampered with: {reason}. "
-        "Restore it from a copy, or start a new one with the budget that is left"
-    )

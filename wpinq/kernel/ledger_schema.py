@@ -17,14 +17,13 @@ from wpinq.errors import LedgerError
 APPLICATION_ID = 0x7750494E
 """`wPIN`, in the header of the file: how a ledger is told from another SQLite database."""
 
-FORMAT = 1
+BACKUP_ID = 0x77504942
+"""`wPIB`: of a copy that is kept to be restored, and that nothing is spent from."""
 
-SHARED_FORMAT = 2
-"""Of a ledger in which tables share an account: versions that know of none would open the tables anew, unspent."""
-
-LISTING_FORMAT = 3
-"""Of a ledger with listings, shared accounts or not: versions that know of none would answer for keys that a listing
-left out as if nothing were known of them."""
+FORMAT = 4
+"""What is written. Of the older ones, 1 was the first, 2 had accounts that tables share, and 3 listings. They are
+brought to this one when they are opened; versions that know an older one only refuse it, for they would append entries
+without totals, and leave out what keeps a listing and an account true."""
 
 LIMIT = 2**62
 """Budgets are below it and so are charges, so no sum of the two leaves the 64 bits of an SQLite integer."""
@@ -72,6 +71,12 @@ _TABLES = (
 _LISTINGS = """CREATE TABLE listings (
     measurement INTEGER NOT NULL REFERENCES measurements (id),
     entry INTEGER NOT NULL REFERENCES entries (sequence),
+    PRIMARY KEY (measurement, entry)
+) STRICT, WITHOUT ROWID"""
+
+_ANSWERED = """CREATE TABLE answered (
+    measurement INTEGER NOT NULL,
+    entry INTEGER NOT NULL,
     PRIMARY KEY (measurement, entry)
 ) STRICT, WITHOUT ROWID"""
 
@@ -133,54 +138,62 @@ _LISTING_TRIGGERS = (
     ),
 )
 
+_ANSWERED_TRIGGERS = (
+    *_only_grow("answered"),
+    _refusal(
+        "answered_once",
+        "INSERT ON answered WHEN EXISTS "
+        "(SELECT 1 FROM answered WHERE measurement = NEW.measurement AND entry >= NEW.entry)",
+        "the entries of a measurement are recorded in order",
+    ),
+)
 
-def create(connection: sqlite3.Connection) -> None:
-    """Make an empty database a ledger. The caller holds the transaction."""
-    for statement in (*_TABLES, *_TRIGGERS):
-        connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {FORMAT}")
+_ADDED = {
+    1: (*_TABLES, *_TRIGGERS),
+    2: (),
+    3: (_LISTINGS, *_LISTING_TRIGGERS),
+    FORMAT: (_ANSWERED, *_ANSWERED_TRIGGERS),
+}
+"""What each format has beside those before it."""
 
 
-def mark_shared(connection: sqlite3.Connection) -> None:
-    """Keep out the versions that know no shared accounts. The caller holds the transaction."""
-    connection.execute(f"PRAGMA user_version = {max(SHARED_FORMAT, _format(connection))}")
-
-
-def mark_listings(connection: sqlite3.Connection) -> None:
-    """Make room for listings, and keep out the versions that know none. The caller holds the transaction."""
-    if not has_listings(connection):
-        for statement in (_LISTINGS, *_LISTING_TRIGGERS):
+def create(connection: sqlite3.Connection, upto: int = FORMAT, above: int = 0) -> None:
+    """Make an empty database a ledger, or one of an older format a newer one. The caller holds the transaction."""
+    for version, statements in _ADDED.items():
+        for statement in statements if above < version <= upto else ():
             connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {LISTING_FORMAT}")
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {upto}")
 
 
-def has_listings(connection: sqlite3.Connection) -> bool:
-    """Whether there is room for listings: there was a first one."""
-    return _format(connection) >= LISTING_FORMAT
+def counter(connection: sqlite3.Connection) -> int:
+    """How often tables or triggers were made or dropped: SQLite counts it."""
+    (count,) = connection.execute("PRAGMA schema_version").fetchone()
+    return int(count)
 
 
-def _format(connection: sqlite3.Connection) -> int:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return int(version)
-
-
-def check(connection: sqlite3.Connection, path: str) -> None:
-    """Refuse a database that is not a ledger of this format, or whose checks and triggers were changed."""
+def check(connection: sqlite3.Connection, path: str, identity: int = APPLICATION_ID) -> int:
+    """The format of a ledger; a refusal of what is none, or of one whose checks and triggers were changed."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    if application != APPLICATION_ID:
-        raise LedgerError(f"{path} is not a ledger: give the path of a ledger or a new file")
-    version = _format(connection)
-    if not FORMAT <= version <= LISTING_FORMAT:
+    if application == BACKUP_ID != identity:
         raise LedgerError(
-            f"{path} is a ledger of format {version} and this wpinq reads formats {FORMAT} to {LISTING_FORMAT}: "
+            f"{path} is the backup of a ledger, and what is spent from it is spent twice: "
+            "restore it with wpinq budget restore"
+        )
+    if application != identity:
+        raise LedgerError(f"{path} is not a ledger: give the path of a ledger or a new file")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if not 1 <= version <= FORMAT:
+        raise LedgerError(
+            f"{path} is a ledger of format {version} and this wpinq reads formats 1 to {FORMAT}: "
             "use the version of wpinq that wrote it"
         )
-    if _definitions(connection) != _expected(has_listings(connection)):
+    if _definitions(connection) != _expected(version):
         raise LedgerError(
             f"{path} has been tampered with: its tables, checks or triggers are not those of a ledger. "
             "Restore it from a copy, or start a new one with the budget that is left"
         )
+    return int(version)
 
 
 def _definitions(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
@@ -191,12 +204,10 @@ def _definitions(connection: sqlite3.Connection) -> frozenset[tuple[str, str, st
 
 
 @functools.cache
-def _expected(listings: bool) -> frozenset[tuple[str, str, str]]:
+def _expected(version: int) -> frozenset[tuple[str, str, str]]:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
-        create(connection)
-        if listings:
-            mark_listings(connection)
+        create(connection, version)
         return _definitions(connection)
     finally:
         connection.close()

@@ -15,7 +15,7 @@ from typing import Any
 from wpinq.errors import BudgetExceeded, LedgerError
 from wpinq.kernel.ledger_history import decimal_epsilon
 from wpinq.kernel.ledger_releases import Terms
-from wpinq.kernel.ledger_schema import LIMIT, has_listings
+from wpinq.kernel.ledger_schema import LIMIT
 
 _SELECT_ACCOUNT = "SELECT name, unit, unit_weight, schema, budget, spent FROM accounts"
 _DOUBLE = struct.Struct(">d")
@@ -187,10 +187,14 @@ def has_answers(connection: sqlite3.Connection, measurement: int) -> bool:
     return bool(connection.execute(query, (measurement,)).fetchone()[0])
 
 
+def count_listings(connection: sqlite3.Connection, measurement: int) -> int:
+    """How many listings there are of a measurement."""
+    (count,) = connection.execute("SELECT count(*) FROM listings WHERE measurement = ?", (measurement,)).fetchone()
+    return int(count)
+
+
 def listings(connection: sqlite3.Connection, measurement: str) -> list[Any]:
     """The listings of a measurement, as they were stored, in order."""
-    if not has_listings(connection):
-        return []
     query = (
         "SELECT content FROM listings JOIN measurements ON id = measurement JOIN entries ON sequence = listings.entry "
         "WHERE digest = ? ORDER BY sequence"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -19,7 +20,7 @@ import numpy as np
 from wpinq.columns.held import HeldColumns
 from wpinq.dataset import EngineDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, WantedRanges, find_engine
-from wpinq.errors import EvaluationFailed, SessionError
+from wpinq.errors import EvaluationFailed, LedgerError, SessionError
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes, order_key
 from wpinq.habits import SESSION_CALLS, methods_told
 from wpinq.ingest import read_source
@@ -66,7 +67,10 @@ class Session:
     ----------
     ledger : path, Ledger or None
         Where budgets are kept. A path makes them durable and shared between processes; None keeps them in memory,
-        for as long as the session lives.
+        for as long as the session lives. An empty file is no ledger.
+    expect_head : str, optional
+        A head that the ledger has had, as `head` gave it: a ledger that lost this entry, by an older copy in its place,
+        is refused, and none is made.
     engine : str
         What evaluates plans: "duckdb", "spark" or "reference". It stays open, with the data that it was shown, until
         the session is closed.
@@ -96,6 +100,7 @@ class Session:
         self,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         *,
+        expect_head: str | None = None,
         engine: str = DEFAULT_ENGINE,
         memory_limit: str | None = None,
         threads: int | None = None,
@@ -103,13 +108,17 @@ class Session:
         progress: bool = False,
     ) -> None:
         self._engine = find_engine(engine)(memory_limit, threads)
-        self._ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self._owns_ledger = not isinstance(ledger, Ledger)
+        self._ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, expect_head=expect_head)
+        if expect_head is not None:
+            self._ledger.check_head(expect_head)
+        self._run = secrets.token_hex(8)
+        self._opened_at = int(self._ledger.head().partition(":")[0])
         self._steps = StepDisplay(on_step, progress)
         self._protected: dict[str, Protected] = {}
         self._origins = Origins()
         self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
-        self._debited: dict[str, Fraction] = {}
+        self._debited: dict[str, Fraction] | None = None  # until the session is closed
         self._closed = False
 
     def __enter__(self) -> Session:
@@ -126,6 +135,8 @@ class Session:
 
     def close(self) -> None:
         """Let go of the data and of the ledger. Releases of this session stop answering."""
+        with suppress(LedgerError):  # a ledger of the caller's, who closed it before
+            self._debited = self.debited()
         self._closed = True
         self._protected.clear()
         self._origins.clear()
@@ -262,7 +273,7 @@ class Session:
         ...     session.affords(items.noisy_count(epsilon=0.3))
         3
         """
-        cost = self.bill(measurements)
+        cost = self.bill(measurements, fresh=True)
         return cost.times({account: self.remaining(account) for account in cost})
 
     def spent(self, source: str, *, delta: object = None) -> Fraction:
@@ -313,9 +324,24 @@ class Session:
     def _repr_html_(self) -> str:
         return "<div>a closed session</div>" if self._closed else statement_html(self.accounts(), self.history())
 
+    def head(self) -> str:
+        """The last entry of the ledger, by its number and hash: keep it elsewhere, and give it as `expect_head`.
+
+        It stands for the whole history up to there. `wpinq budget` prints it, and so does each run.
+        """
+        self._check_open()
+        return self._ledger.head()
+
     def debited(self) -> dict[str, Fraction]:
-        """What this session itself has debited from each account, also where a release then failed."""
-        return dict(self._debited)
+        """What this session itself has debited from each account, also where a release then failed.
+
+        It is read from the ledger, where debits carry a random word of their session's: none is left out, whenever the
+        session was interrupted.
+        """
+        if self._debited is not None:
+            return dict(self._debited)
+        spent = self._ledger.debited(self._run, self._opened_at)
+        return {account: from_nano(nano) for account, nano in spent.items()}
 
     def _account(self, name: str) -> Account:
         self._check_open()
@@ -412,10 +438,18 @@ class Session:
         finally:
             self._steps.done()
 
-    def bill(self, measurements: Together) -> Bill:
-        """What measurements would cost, before replay and earlier releases of partitions lower it."""
+    def bill(self, measurements: Together, *, fresh: bool = False) -> Bill:
+        """What measurements would cost, before replay and earlier releases of partitions lower it.
+
+        Parameters
+        ----------
+        measurements : as `release` takes them
+            What is to be released together.
+        fresh : bool
+            Whether they are released with `fresh=True`: the same measurement then costs as often as it is there.
+        """
         named = measurements if isinstance(measurements, Mapping) else _batch(measurements)
-        return Bill(named, {name: held.unit for name, held in self._protected.items()})
+        return Bill(named, {name: held.unit for name, held in self._protected.items()}, fresh=fresh)
 
     # --- the way of a release ---------------------------------------------------------------------------------------
 
@@ -441,14 +475,10 @@ class Session:
             asked = demand([m.asked for m in bought], parts_of, scope)
             owed = charges(asked.sources, declared)
             recorded = {digest: by_digest[digest].terms(scope) for digest in by_digest if digest in new}
-            owing.update({account: to_nano(epsilon) for account, epsilon in owed.items()})
-            return Pricing(owing, asked.parts, recorded)
+            return Pricing({account: to_nano(epsilon) for account, epsilon in owed.items()}, asked.parts, recorded)
 
-        owing: dict[str, int] = {}
-        new = self._ledger.debit({d: o.measurement.description for d, o in by_digest.items()}, price, label)
-        for account, charge in owing.items():
-            self._debited[account] = self._debited.get(account, Fraction(0)) + from_nano(charge)
-        return new
+        descriptions = {digest: order.measurement.description for digest, order in by_digest.items()}
+        return self._ledger.debit(descriptions, price, label, self._run)
 
     def _release(self, order: Order, new: bool) -> Answers | Release:
         measurement = order.measurement

@@ -51,15 +51,17 @@ class Bill(Mapping[str, Fraction]):
         self,
         measurements: Asked,
         units: Mapping[str, str] | None = None,
+        *,
+        fresh: bool = False,
     ) -> None:
-        self._units = dict(units or {})
+        self._units, self._fresh = dict(units or {}), fresh
         self.listed = tuple(_listed(measurements))
         self.measurements = tuple(_priced(measurements))
         self.sources: dict[str, Source] = sources(measurement.plan for measurement in self.measurements)
         for source in self.sources.values():
             source.check()
-        distinct = {m.digest: m for m in self.measurements}  # the same one is paid for once
-        asked = demand([m.asked for m in distinct.values()]).sources
+        distinct = {m.digest: m for m in self.measurements}  # the same one is paid for once, unless it is drawn anew
+        asked = demand([m.asked for m in (self.measurements if fresh else distinct.values())]).sources
         self._costs = charges(asked, self.sources)
 
     def __getitem__(self, account: str) -> Fraction:
@@ -136,7 +138,7 @@ class Bill(Mapping[str, Fraction]):
             stability = measurement.sink.stability(measurement.plan)
             if name not in stability:
                 continue
-            if measurement.digest in listed:
+            if measurement.digest in listed and not self._fresh:
                 yield f"  {label} is released already: no cost", Fraction(0)
                 continue
             listed.add(measurement.digest)

@@ -1,0 +1,429 @@
+"""What is noticed of a ledger that was edited, cut, rolled back or exchanged, and when: a table of docs/budgets.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from wpinq.errors import LedgerError
+from wpinq.kernel import ledger_audit, ledger_history, ledger_totals
+from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.ledger_head import START
+
+ROOT = pathlib.Path(__file__).parents[2]
+LISTING = {"domain": {"integers": [0, 9]}, "above": 2.0}
+LATER = 2 * ledger_audit.TAIL
+"""Debits after the first ones, so that those are not among the last entries."""
+
+
+def flat(amount: int) -> Any:
+    return lambda new, parts_of: Pricing({"edges": amount}, {})
+
+
+def fill(path: pathlib.Path, later: int = LATER) -> str:
+    """A ledger with something in every table, early and late; its head."""
+    with Ledger(path) as ledger:
+        for name in ("edges", "nodes"):
+            ledger.open_account(name, schema="s", unit="u", unit_weight=Fraction(1), budget=10**6)
+        parts = {("p", "x"): Fraction(1, 3), ("p", "y"): Fraction(1)}
+        ledger.debit({"m": "early"}, lambda new, parts_of: Pricing({"edges": 5, "nodes": 6}, parts))
+        ledger.store_answers("m", {b"a": 1.0, b"b": 2.0})
+        ledger.store_listing("m", {b"c": 3.0}, LISTING, listings=0, answers=2)
+        ledger.set_budget("edges", 10**7)
+        for number in range(later):
+            ledger.debit({f"later {number}": "later"}, flat(1))
+        parts = {("q", "x"): Fraction(1, 3)}
+        ledger.debit({"n": "late"}, lambda new, parts_of: Pricing({"edges": 5}, parts))
+        ledger.store_answers("n", {b"a": 1.5, b"b": 2.5})
+        ledger.store_listing("n", {b"c": 3.5}, LISTING, listings=0, answers=2)
+        return ledger.head()
+
+
+def edited(path: pathlib.Path, *statements: str, traceless: bool = True) -> None:
+    """Edit by SQL with the triggers dropped and put back; and, as by a hex editor, with SQLite's own count put back."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    (count,) = connection.execute("PRAGMA schema_version").fetchone()
+    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name, _ in triggers:
+        connection.execute(f"DROP TRIGGER {name}")
+    before = connection.total_changes
+    for statement in statements:
+        connection.execute(statement)
+        assert connection.total_changes > before, f"this changes nothing: {statement}"
+        before = connection.total_changes
+    for _, sql in triggers:
+        connection.execute(sql)
+    if traceless:
+        connection.execute(f"PRAGMA schema_version = {count}")
+    connection.close()
+
+
+def at_opening(path: pathlib.Path) -> bool:
+    try:
+        Ledger(path).close()
+    except LedgerError:
+        return True
+    return False
+
+
+def at_use(path: pathlib.Path, measurement: str) -> bool:
+    """Whether each way to look at a measurement, or to add to its answers, is refused."""
+    ways: list[Callable[[Ledger], object]] = [
+        lambda ledger: ledger.answers(measurement),
+        lambda ledger: ledger.answers(measurement, [b"a"]),
+        lambda ledger: ledger.listings(measurement),
+        lambda ledger: ledger.store_answers(measurement, {b"new": 1.0}, 1),
+        lambda ledger: ledger.store_listing(measurement, {}, LISTING | {"above": 1.0}, listings=1, answers=3),
+    ]
+    refused = []
+    for way in ways:
+        with Ledger(path) as ledger:
+            try:
+                way(ledger)
+                refused.append(False)
+            except LedgerError:
+                refused.append(True)
+    assert len(set(refused)) == 1, refused
+    return refused[0]
+
+
+def by_verify(path: pathlib.Path) -> bool:
+    with Ledger(path) as ledger:
+        try:
+            ledger.verify()
+        except LedgerError:
+            return True
+    return False
+
+
+# each table, each column, with the triggers dropped first
+
+COLUMNS = {
+    "accounts": ["name", "schema", "unit", "unit_weight", "budget", "spent"],
+    "entries": ["time", "kind", "source", "amount", "content", "hash"],
+    "measurements": ["id", "digest"],
+    "parts": ["partition", "part", "entry", "demand"],
+    "answers": ["measurement", "key", "value", "entry"],
+    "answered": ["measurement", "entry"],
+    "listings": ["measurement", "entry"],
+}
+ORDER = {"accounts": "name", "entries": "sequence", "measurements": "id", "parts": "entry"}
+
+
+def changed(table: str, column: str, row: str) -> str:
+    """A statement that changes one cell of the first or last row; of entries, the last two are of other kinds."""
+    order = ORDER.get(table, "entry, measurement" + (", key" if table == "answers" else ""))
+    rank = f"row_number() OVER (ORDER BY {', '.join(f'{o} {row}' for o in order.split(', '))})"
+    keys = {"accounts": "name", "entries": "sequence", "measurements": "id", "parts": "partition, part, entry"}
+    key = keys.get(table, "measurement, key" if table == "answers" else "measurement, entry")
+    where = f"({key}) IN (SELECT {key} FROM (SELECT {key}, {rank} AS place FROM {table}) WHERE place = 1)"
+    if column == "":
+        return f"DELETE FROM {table} WHERE {where}"
+    new = {
+        "kind": "CASE kind WHEN 'debit' THEN 'answers' ELSE 'debit' END",
+        "hash": "zeroblob(32)",
+        "key": "CAST(key || 'x' AS BLOB)",
+        "value": "zeroblob(8)",
+        "content": "replace(content, '}', ',\"more\":1}')",
+    }.get(column, f"{column} + 1000" if column in INTEGERS else f"{column} || '1'")
+    return f"UPDATE {table} SET {column} = {new} WHERE {where}"
+
+
+INTEGERS = {"budget", "spent", "amount", "id", "entry", "measurement"}
+CELLS = [(table, column) for table, columns in COLUMNS.items() for column in (*columns, "")]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[pathlib.Path, str]:
+    path = tmp_path_factory.mktemp("whole") / "ledger.db"
+    return path, fill(path)
+
+
+@pytest.fixture
+def path(whole: tuple[pathlib.Path, str], tmp_path: pathlib.Path) -> pathlib.Path:
+    for file in whole[0].parent.iterdir():
+        shutil.copy(file, tmp_path)
+    return tmp_path / "ledger.db"
+
+
+@pytest.mark.parametrize("row", ["ASC", "DESC"])
+@pytest.mark.parametrize(("table", "column"), CELLS)
+def test_what_sql_can_change_is_noticed_at_opening(path: pathlib.Path, table: str, column: str, row: str) -> None:
+    edited(path, changed(table, column, row), traceless=False)
+    with pytest.raises(LedgerError, match="has been tampered with"):
+        Ledger(path)
+
+
+@pytest.mark.parametrize(("table", "column"), CELLS)
+def test_what_the_last_entries_did_is_noticed_at_opening_without_a_trace(
+    path: pathlib.Path, table: str, column: str
+) -> None:
+    edited(path, changed(table, column, "DESC"))
+    with pytest.raises(LedgerError, match="has been tampered with"):
+        Ledger(path)
+
+
+EARLY = {"accounts": "opening", "answers": "use", "answered": "use", "listings": "use"}
+
+
+@pytest.mark.parametrize(("table", "column"), CELLS)
+def test_what_earlier_entries_did_is_noticed_without_a_trace(path: pathlib.Path, table: str, column: str) -> None:
+    edited(path, changed(table, column, "ASC"))
+    noticed = "opening" if (table, column) == ("measurements", "id") else EARLY.get(table, "verify")
+    assert at_opening(path) == (noticed == "opening")
+    if noticed != "opening":
+        if noticed == "use":
+            assert at_use(path, "m")
+        assert by_verify(path)
+
+
+def test_what_is_whole_is_not_refused(path: pathlib.Path) -> None:
+    assert not at_opening(path)
+    assert not at_use(path, "n")
+    assert not by_verify(path)
+
+
+# the table of the documentation
+
+Attack = Callable[[pathlib.Path], str | None]
+"""Does it, and gives the last head that the curator saw, where that is not the one from before."""
+
+
+def copied(path: pathlib.Path, name: str, *suffixes: str) -> pathlib.Path:
+    folder = path.parent / name
+    folder.mkdir()
+    for suffix in suffixes or ("", "-head"):
+        shutil.copy(f"{path}{suffix}", folder)
+    return folder / path.name
+
+
+def put_back(copy: pathlib.Path, path: pathlib.Path, *suffixes: str) -> None:
+    for suffix in suffixes:
+        shutil.copy(f"{copy}{suffix}", f"{path}{suffix}")
+
+
+def spend(path: pathlib.Path, digest: str = "after the copy") -> str:
+    with Ledger(path) as ledger:
+        ledger.debit({digest: "after"}, flat(100))
+        return ledger.head()
+
+
+def cut(path: pathlib.Path) -> None:
+    """Of its last page."""
+    os.truncate(path, path.stat().st_size - 4096)
+
+
+def emptied(path: pathlib.Path) -> None:
+    os.truncate(path, 0)
+
+
+def lost_log(path: pathlib.Path, *left: str) -> str:
+    """What is left of a ledger whose process was killed before SQLite moved its log into the file; the head it had."""
+    copy = copied(path, "crash")
+    with Ledger(path) as ledger:
+        ledger.debit({"in the log": "in the log"}, flat(100))
+        assert pathlib.Path(f"{path}-wal").stat().st_size > 0
+        shutil.copy(path, copy)
+        shutil.copy(f"{path}-head", f"{copy}-head")
+        head = ledger.head()
+    put_back(copy, path, "", "-head")
+    for suffix in ("-wal", "-shm"):
+        pathlib.Path(f"{path}{suffix}").unlink(missing_ok=True)
+    return head
+
+
+def older(path: pathlib.Path, *suffixes: str) -> str:
+    copy = copied(path, "older")
+    head = spend(path)
+    put_back(copy, path, *suffixes)
+    return head
+
+
+def other(path: pathlib.Path, *suffixes: str) -> None:
+    (path.parent / "other").mkdir()
+    another = path.parent / "other" / path.name
+    fill(another, LATER + 1)
+    put_back(another, path, *suffixes)
+
+
+def without_head(attack: Callable[..., str | None]) -> Attack:
+    def attacked(path: pathlib.Path) -> str | None:
+        head = attack(path, "")
+        os.remove(f"{path}-head")
+        return head
+
+    return attacked
+
+
+def rewritten(path: pathlib.Path) -> None:
+    """The whole history anew, with one debit less and every hash and total right."""
+    edited(path, "UPDATE accounts SET spent = 0", "DELETE FROM parts", "DELETE FROM measurements WHERE digest <> 'm'",
+           "DELETE FROM answers WHERE measurement <> 1", "DELETE FROM answered WHERE measurement <> 1",
+           "DELETE FROM listings WHERE measurement <> 1", "DELETE FROM entries WHERE sequence > 2")  # fmt: skip
+    edited(path, "DELETE FROM measurements", "DELETE FROM answers", "DELETE FROM answered", "DELETE FROM listings",
+           "UPDATE accounts SET budget = 1000000")  # fmt: skip
+    connection = sqlite3.connect(path, isolation_level=None)
+    totals = ledger_totals.now(connection, ledger_totals.of_accounts(connection))
+    rows = connection.execute("SELECT * FROM entries ORDER BY sequence").fetchall()
+    connection.close()
+    previous, statements = START.hash, []
+    one = sqlite3.connect(":memory:", isolation_level=None)
+    for sequence, time, kind, source, amount, text, _ in rows:
+        content = json.loads(text)
+        if sequence == len(rows):
+            content["totals"] = totals
+        row = (sequence, time, kind, source, amount, json.dumps(content))
+        previous = ledger_history.chain(previous, row)
+        quoted = one.execute("SELECT quote(?), quote(?)", (row[5], previous)).fetchone()
+        statements.append(
+            "UPDATE entries SET content = {}, hash = {} WHERE sequence = ".format(*quoted) + str(sequence)
+        )
+    one.close()
+    edited(path, *statements)
+    os.remove(f"{path}-head")
+
+
+def appended(path: pathlib.Path) -> None:
+    """An entry as the library would write it: this is what `set_budget` does."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    with connection:
+        connection.execute("BEGIN")
+        ledger_history.append(connection, "set budget", "nodes", 10**9, {"previous": 10**6})
+    connection.close()
+
+
+def forgotten(path: pathlib.Path) -> None:
+    """Back to a copy that is older, and newer than the head that is kept."""
+    spend(path, "one more")
+    older(path, "", "-head")
+
+
+def dropped_trigger(path: pathlib.Path) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("DROP TRIGGER accounts_never_refund")
+    connection.close()
+
+
+def linked(path: pathlib.Path) -> None:
+    os.link(path, path.parent / "another name")
+
+
+def edits(*statements: str, traceless: bool = True) -> Attack:
+    return lambda path: edited(path, *statements, traceless=traceless)
+
+
+ATTACKS: dict[str, tuple[str, list[Attack]]] = {
+    "a lowered `spent`, a raised budget, an account changed, added or deleted": (
+        "opening",
+        [
+            edits("UPDATE accounts SET spent = spent - 1"),
+            edits("UPDATE accounts SET spent = 0 WHERE name = 'edges'"),
+            edits("UPDATE accounts SET budget = budget * 2 WHERE name = 'nodes'"),
+            edits("UPDATE accounts SET spent = spent - 1 WHERE name = 'edges'",
+                  "UPDATE accounts SET spent = spent + 1 WHERE name = 'nodes'"),
+            edits("DELETE FROM accounts WHERE name = 'nodes'"),
+            edits("INSERT INTO accounts VALUES ('new', 's', 'u', '1', 5, 0)"),
+        ],
+    ),
+    "triggers or checks that are missing": ("opening", [dropped_trigger]),
+    "any row changed or deleted by SQL, which takes dropping triggers, also where they are put back": (
+        "opening",
+        [
+            edits("DELETE FROM answers WHERE key = x'61' AND measurement = 1", traceless=False),
+            edits("UPDATE entries SET time = 'then' WHERE sequence = 3", traceless=False),
+            edits("DELETE FROM parts WHERE partition = 'p' AND part = 'y'", traceless=False),
+        ],
+    ),
+    "a row changed or deleted in the file itself, of one of the last 32 entries or what it did": (
+        "opening",
+        [
+            edits("DELETE FROM answers WHERE measurement = (SELECT max(measurement) FROM answers) AND key = x'61'"),
+            edits("DELETE FROM entries WHERE sequence = (SELECT max(sequence) FROM entries)"),
+        ],
+    ),
+    "the same of the answers and listings of an earlier measurement": (
+        "the next use of that measurement, before anything is shown or drawn",
+        [
+            edits("DELETE FROM answers WHERE key = x'61' AND measurement = 1"),
+            edits("DELETE FROM answers WHERE measurement = 1"),
+            edits("UPDATE answers SET value = zeroblob(8) WHERE key = x'61' AND measurement = 1"),
+            edits("DELETE FROM listings WHERE measurement = 1"),
+        ],
+    ),
+    "the same of an earlier entry, the demand of a part or the digest of a measurement": (
+        "`--verify` only",
+        [
+            edits("UPDATE entries SET time = 'then' WHERE sequence = 3"),
+            edits("UPDATE parts SET demand = '1/9' WHERE part = 'x' AND partition = 'p'"),
+            edits("DELETE FROM parts WHERE partition = 'p' AND part = 'y'"),
+            edits("UPDATE measurements SET digest = 'another' WHERE id = 1"),
+        ],
+    ),
+    "a file that was cut or emptied": ("opening", [cut, emptied]),
+    "a second name of the file (a hard link)": ("opening", [linked]),
+    "a lost `-wal`, an older copy, another ledger, where `-head` stays": (
+        "opening",
+        [
+            lost_log,
+            lambda path: older(path, ""),
+            lambda path: other(path, ""),
+        ],
+    ),
+    "the same where `-head` was put back too, or is gone": (
+        "`--expect-head` only",
+        [
+            without_head(lost_log),
+            without_head(older),
+            without_head(other),
+            lambda path: older(path, "", "-head"),
+            lambda path: other(path, "", "-head"),
+        ],
+    ),
+    "the history written anew, with all hashes and totals right, and without `-head`": (
+        "`--expect-head` only",
+        [rewritten],
+    ),
+    "an older copy with its `-head`, in which the head that you kept is": ("not at all", [forgotten]),
+    "an entry that is added with its hash and totals right, as `--set` adds one": (
+        "not at all, but `--history` shows it",
+        [appended],
+    ),
+}  # fmt: skip
+CASES = [(name, number) for name, (_, attacks) in ATTACKS.items() for number in range(len(attacks))]
+
+
+@pytest.mark.parametrize(("name", "number"), CASES)
+def test_an_attack_is_noticed_when_the_table_says(
+    path: pathlib.Path, whole: tuple[pathlib.Path, str], name: str, number: int
+) -> None:
+    noticed, attacks = ATTACKS[name]
+    seen = attacks[number](path) or whole[1]
+    assert at_opening(path) == (noticed == "opening")
+    if noticed == "opening":
+        return
+    if "earlier measurement" in name:
+        assert at_use(path, "m")
+    assert by_verify(path) == (noticed.startswith("the next use") or "verify" in noticed)
+    if "expect-head" in noticed:
+        with pytest.raises(LedgerError, match=r"does not hold entry .* the head that is expected"):
+            Ledger(path, expect_head=seen)
+        with Ledger(path) as ledger, pytest.raises(LedgerError, match="does not hold entry"):
+            ledger.check_head(seen)
+    elif "not at all" in noticed:
+        Ledger(path, expect_head=seen).close()
+
+
+def test_the_documentation_has_this_table() -> None:
+    page = (ROOT / "docs" / "budgets.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\| (.*) \| (.*) \|$", page.split("| what was done | noticed by |\n")[1], flags=re.M)
+    rows = [row for row in shown if set(row[0]) - set("- ")]
+    assert rows[: len(ATTACKS)] == [(name, noticed) for name, (noticed, _) in ATTACKS.items()]

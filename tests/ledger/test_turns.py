@@ -1,0 +1,366 @@
+"""Who writes next: in the order in which they asked, among processes and threads, whoever dies or forks meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from wpinq.errors import LedgerError
+from wpinq.kernel import ledger_companion, ledger_file
+from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.ledger_companion import Companion, Note
+from wpinq.kernel.ledger_head import Head
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+pytestmark = pytest.mark.skipif(not ledger_companion.HAS_TURNS, reason="the system has no locks of open files")
+
+HEAD = Head(7, b"h" * 32)
+
+
+def waiting(companion: Companion, count: int) -> None:
+    """Wait until so many have drawn a number: they hold so many bytes."""
+    for _ in range(60_000):
+        if held(companion) >= count:
+            return
+        time.sleep(0.001)
+    raise AssertionError("they do not wait")
+
+
+def held(companion: Companion) -> int:
+    descriptor = os.open(companion.path, os.O_RDWR)
+    try:
+        first = ledger_companion._NUMBERS
+        return sum(ledger_companion._first_locked(descriptor, first + place, 1) is not None for place in range(64))
+    finally:
+        os.close(descriptor)
+
+
+def started(action: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=action, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_those_who_ask_are_served_in_order(tmp_path: pathlib.Path) -> None:
+    companion, served = Companion(str(tmp_path / "ledger.db")), []
+    threads = []
+
+    def first(note: Note) -> None:
+        for number in range(20):
+            threads.append(started(lambda number=number: companion.take_turn(lambda note: served.append(number), 60)))
+            waiting(companion, number + 2)
+        assert served == []
+
+    companion.take_turn(first, 60)
+    for thread in threads:
+        thread.join(60)
+    assert served == list(range(20))
+    assert held(companion) == 0
+
+
+def test_who_comes_back_at_once_waits_behind_those_who_wait(tmp_path: pathlib.Path) -> None:
+    """The starvation that turns are there to end: one who never stops asking, and one who asks once."""
+    companion, served = Companion(str(tmp_path / "ledger.db")), []
+    threads: list[threading.Thread] = []
+
+    def greedy(note: Note) -> None:
+        served.append("greedy")
+        if not threads:
+            threads.append(started(lambda: companion.take_turn(lambda note: served.append("once"), 60)))
+            waiting(companion, 2)
+
+    for _ in range(5):
+        companion.take_turn(greedy, 60)
+    threads[0].join(60)
+    assert served == ["greedy", "once", "greedy", "greedy", "greedy", "greedy"]
+
+
+def test_two_never_have_a_turn_at_once(tmp_path: pathlib.Path) -> None:
+    companion, inside, most = Companion(str(tmp_path / "ledger.db")), [], 0
+
+    def work(note: Note) -> None:
+        nonlocal most
+        inside.append(1)
+        most = max(most, len(inside))
+        time.sleep(0.0002)
+        inside.pop()
+
+    def many() -> None:
+        for _ in range(40):
+            companion.take_turn(work, 60)
+
+    threads = [started(many) for _ in range(8)]
+    for thread in threads:
+        thread.join(60)
+    assert most == 1
+
+
+def test_an_emptied_file_ends_the_order_and_nothing_else(tmp_path: pathlib.Path) -> None:
+    companion, served = Companion(str(tmp_path / "ledger.db")), []
+    threads = []
+
+    def first(note: Note) -> None:
+        threads.append(started(lambda: companion.take_turn(lambda note: served.append(1), 60)))
+        waiting(companion, 2)
+        os.truncate(companion.path, 0)
+        threads.append(started(lambda: companion.take_turn(lambda note: served.append(2), 60)))
+        waiting(companion, 3)
+
+    companion.take_turn(first, 60)
+    for thread in threads:
+        thread.join(60)
+    assert sorted(served) == [1, 2]
+
+
+def test_the_head_is_read_as_it_was_noted(tmp_path: pathlib.Path) -> None:
+    companion = Companion(str(tmp_path / "ledger.db"))
+    assert companion.head(60) is None
+    companion.take_turn(lambda note: None, 60)
+    assert companion.head(60) is None
+    companion.take_turn(lambda note: note(HEAD), 60)
+    assert companion.head(60) == HEAD
+    companion.take_turn(lambda note: None, 60)
+    assert companion.head(60) == HEAD
+    assert os.stat(companion.path).st_mode & 0o777 == 0o600
+
+
+def test_the_file_beside_a_ledger_may_be_used_by_whoever_may_use_the_ledger(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(path):
+        pass
+    assert path.stat().st_mode & 0o777 == 0o600
+    os.chmod(path, 0o660)
+    os.remove(f"{path}-head")
+    with Ledger(path) as ledger:
+        ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=5)
+        assert {os.stat(f"{path}{end}").st_mode & 0o777 for end in ("", "-head", "-wal", "-shm")} == {0o660}
+
+
+def test_who_waits_too_long_is_told_and_leaves_the_queue(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(ledger_file, "PATIENCE", 0.05)
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        companion = Companion(str(tmp_path / "ledger.db"))
+
+        def hanging(note: Note) -> None:
+            with pytest.raises(LedgerError, match=r"has been writing.*nothing was recorded, try again"):
+                ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=5)
+            assert held(companion) == 1
+
+        companion.take_turn(hanging, 60)
+        assert ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=5).budget == 5
+
+
+def test_a_symbolic_link_leads_to_the_same_queue(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "one" / "ledger.db")
+    assert Companion(str(tmp_path / "link")).path == str(tmp_path / "one" / "ledger.db-head")
+    with Ledger(tmp_path / "link") as ledger:
+        ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=5)
+    with Ledger(tmp_path / "one" / "ledger.db", create=False) as ledger:
+        assert ledger.account("edges").budget == 5
+    assert os.path.islink(tmp_path / "link")
+
+
+# processes
+
+COMMON = """
+import json, os, sys
+from wpinq.kernel import ledger_companion
+from wpinq.kernel.ledger import Ledger, Pricing
+
+path, name = sys.argv[1], sys.argv[2]
+
+def say(*words):
+    os.write(1, (json.dumps(words) + "\\n").encode())
+
+def flat(amount):
+    return lambda new, parts_of: Pricing({"edges": amount}, {})
+"""
+
+
+def start(script: str, path: pathlib.Path, name: object = "") -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", COMMON + script, str(path), str(name)]
+    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def heard(process: subprocess.Popen[str]) -> list[Any]:
+    assert process.stdout is not None
+    return json.loads(process.stdout.readline())  # type: ignore[no-any-return]
+
+
+def tell(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+
+
+@pytest.fixture
+def ledger(tmp_path: pathlib.Path) -> pathlib.Path:
+    with Ledger(tmp_path / "ledger.db") as made:
+        made.open_account("edges", schema="s", unit="u", unit_weight=1, budget=10**9)
+    return tmp_path / "ledger.db"
+
+
+# A number is drawn under a lock, so what is counted then is exact: the debits in the ledger, and who waits.
+SPEND = """
+real = ledger_companion.Companion._draw
+
+def draw(companion, descriptor):
+    number = real(companion, descriptor)
+    ahead = sum(
+        ledger_companion._first_locked(descriptor, ledger_companion._NUMBERS + place, 1) is not None
+        for place in range(number)
+    )
+    drawn.append((ahead, companion.drawn()))
+    return number
+
+drawn = []
+ledger_companion.Companion._draw = draw
+with Ledger(path, create=False) as ledger:
+    ledger_companion.Companion.drawn = lambda companion: ledger.head().partition(":")[0]
+    say("ready")
+    sys.stdin.readline()
+    found = []
+    for i in range(40):
+        ledger.debit({f"{name}.{i}": "count"}, flat(1))
+        found.append((int(ledger.head().partition(":")[0]), *map(int, drawn[-1])))
+say("found", found)
+"""
+
+
+def test_no_more_pass_a_waiter_than_were_ahead_of_it(ledger: pathlib.Path) -> None:
+    """Eight processes: between a drawn number and its debit come the debits of those who drew before, and no other."""
+    processes = [start(SPEND, ledger, name) for name in range(8)]
+    for process in processes:
+        assert heard(process) == ["ready"]
+    for process in processes:
+        tell(process)
+    found = [json.loads(process.communicate(timeout=600)[0])[1] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 8
+    with Ledger(ledger) as opened:
+        opened.verify()
+        entries = {entry.measurements[0]: entry.sequence for entry in opened.entries() if entry.measurements}
+    passed = []
+    for name, mine in enumerate(found):
+        for i, (_, ahead, before) in enumerate(mine):
+            between = entries[f"{name}.{i}"] - before - 1
+            assert between <= ahead <= 7, (between, ahead)
+            passed.append(between)
+    assert len(passed) == 320
+    assert max(passed) >= 1  # they did compete
+
+
+WAIT = """
+real = ledger_companion._first_locked
+
+def first_locked(descriptor, start, length):
+    found = real(descriptor, start, length)
+    if found is not None and length != ledger_companion._LAST:
+        say("waiting")
+    return found
+
+with Ledger(path, create=False) as ledger:
+    say("ready")
+    sys.stdin.readline()
+    ledger_companion._first_locked = first_locked
+    ledger.debit({name: "count"}, flat(1))
+    ledger_companion._first_locked = real
+    say("done")
+"""
+
+HOLD = """
+def price(new, parts_of):
+    say("holding")
+    sys.stdin.readline()
+    return Pricing({"edges": 1}, {})
+
+with Ledger(path, create=False) as ledger:
+    ledger.debit({name: "count"}, price)
+    say("done")
+"""
+
+
+@pytest.mark.parametrize("killed", ["holder", "waiter", "none"])
+def test_who_dies_leaves_the_queue(ledger: pathlib.Path, killed: str) -> None:
+    holder = start(HOLD, ledger, "holder")
+    assert heard(holder) == ["holding"]
+    waiters = [start(WAIT, ledger, f"waiter {number}") for number in range(2)]
+    for waiter in waiters:
+        assert heard(waiter) == ["ready"]
+        tell(waiter)
+        assert heard(waiter) == ["waiting"]
+    gone = {"holder": holder, "waiter": waiters[0], "none": None}[killed]
+    if gone is not None:
+        gone.send_signal(signal.SIGKILL)
+        gone.communicate(timeout=60)
+    if gone is not holder:
+        tell(holder)
+    for process in (holder, *waiters):
+        if process is not gone:
+            assert process.communicate(timeout=60)[0].splitlines()[-1] == '["done"]'
+    with Ledger(ledger) as opened:
+        opened.verify()
+        done = [entry.measurements[0] for entry in opened.entries() if entry.kind == "debit"]
+    order = ["holder", "waiter 0", "waiter 1"]
+    assert done == [name for name in order if killed not in name or (killed == "waiter" and name == "waiter 1")]
+
+
+def test_a_child_that_is_forked_from_the_queue_does_not_hold_its_place(ledger: pathlib.Path) -> None:
+    """The locks are of open files, which a child shares: it gives them up, or its parent's place would outlive it."""
+    companion = Companion(str(ledger))
+    children: list[int] = []
+
+    def hold(note: Note) -> None:
+        thread = started(lambda: opened.open_account("nodes", schema="s", unit="u", unit_weight=1, budget=5))
+        waiting(companion, 2)
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+            os._exit(0)
+        children.append(child)
+        threads.append(thread)
+
+    threads: list[threading.Thread] = []
+    with Ledger(ledger) as opened:
+        opened._file._companion, kept = companion, opened._file._companion
+        # the holder's own descriptor is of the companion that the ledger knows, so the child lets go of both
+        companion.take_turn(hold, 60)
+        threads[0].join(60)
+        opened._file._companion = kept
+        try:
+            assert held(companion) == 0
+            assert opened.account("nodes").budget == 5
+        finally:
+            os.kill(children[0], signal.SIGKILL)
+            os.waitpid(children[0], 0)
+
+
+def test_a_price_that_uses_its_ledger_is_told_and_not_kept_waiting(ledger: pathlib.Path) -> None:
+    with Ledger(ledger) as opened:
+
+        def price(new: frozenset[str], parts_of: Any) -> Pricing:
+            opened.set_budget("edges", 5)
+            raise AssertionError("not reached")
+
+        with pytest.raises(LedgerError, match="in the middle of a debit"):
+            opened.debit({"m": "count"}, price)
+        assert held(Companion(str(ledger))) == 0
+
+
+def test_an_error_of_the_system_in_a_price_is_its_own(ledger: pathlib.Path) -> None:
+    def price(new: frozenset[str], parts_of: Any) -> Pricing:
+        raise TimeoutError("of the price")
+
+    with Ledger(ledger) as opened, pytest.raises(TimeoutError, match="of the price"):
+        opened.debit({"m": "count"}, price)

@@ -1,0 +1,225 @@
+"""The proof that a ledger is what its chain says: quickly by signs when it is opened, and wholly when they fail.
+
+The signs take time that goes with the accounts, never with the history: the last entries follow from one another and
+have happened, and the totals that the last one carries are those of the books. Where one of them is missing, all is
+verified, which says what is wrong, or finds that nothing is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import sqlite3
+from collections import Counter
+from typing import Any
+
+from wpinq.errors import LedgerError
+from wpinq.kernel import ledger_history, ledger_schema, ledger_totals
+from wpinq.kernel.ledger_head import START, Head
+from wpinq.kernel.ledger_history import ANSWERS, IMPOSSIBLE
+from wpinq.kernel.ledger_totals import TOTALS
+
+TAIL = 32
+"""How many of the last entries are looked at when a ledger is opened."""
+
+MANY = 1000
+"""Where a measurement has more answers than this, they are checked when they are first used, and not before."""
+
+EXPECTED = "the head that is expected"
+"""How an entry is known that somebody kept elsewhere."""
+
+_FOLLOWING = {
+    "accounts": "the account of {!r} is not what the entries add up to",
+    "measurements": "the measurements are not those that the entries paid for",
+    "parts": "the demands of the parts are not those of the entries",
+    "answered": "the entries that answered measurements are not those of the history",
+    "listings": "the listings are not those of the entries",
+}
+"""The tables that the entries add up to, and what is said of one that is something else."""
+
+
+def check(connection: sqlite3.Connection, name: str, last: int = TAIL) -> None:
+    """Look for the signs, at so many of the last entries, and verify all where they fail, in a transaction.
+
+    Raises
+    ------
+    LedgerError
+        As `verify`.
+    """
+    with contextlib.suppress(*IMPOSSIBLE, sqlite3.Error):
+        if _signs_hold(connection, last):
+            return
+    verify(connection, name)
+
+
+def check_head(connection: sqlite3.Connection, name: str, known: Head, told: str) -> None:
+    """Refuse a ledger that does not hold an entry which is known of it.
+
+    Raises
+    ------
+    LedgerError
+        Saying how it was known.
+    """
+    if ledger_history.holds(connection, known):
+        return
+    now = ledger_history.head(connection)
+    lost = (
+        f"it ends with entry {now.sequence}: its -wal was lost, or an older copy was put in its place"
+        if now.sequence < known.sequence
+        else f"its entry {known.sequence} is another: it is another ledger, or goes another way after an older copy"
+    )
+    raise LedgerError(
+        f"{name} does not hold entry {known.sequence}, {told}: {lost}. What was spent since is not in it, and "
+        "would be spent again: put the ledger back, or start a new one with the budget that is left"
+    )
+
+
+def _signs_hold(connection: sqlite3.Connection, last: int) -> bool:
+    query = "SELECT * FROM entries ORDER BY sequence DESC LIMIT ?"
+    rows = connection.execute(query, (max(last, 1) + 1,)).fetchall()
+    contents = {row[0]: json.loads(row[5]) for row in rows[: max(last, 1)]}
+    if rows and len(rows) <= max(last, 1):
+        rows.append((0, *[None] * 5, START.hash))
+    for (*row, chained), before in itertools.pairwise(rows):
+        if row[0] != before[0] + 1 or ledger_history.chain(before[-1], tuple(row)) != chained:
+            return False
+    totals = ledger_totals.now(connection, ledger_totals.of_accounts(connection))
+    if not rows:
+        return totals | {"schema": 0} == ledger_totals.carried(0, 0, 0)
+    if contents[rows[0][0]].get(TOTALS) != totals:
+        return False
+    told = [(row[0], row[2], contents[row[0]]) for row in rows[:last] if row[0]]
+    return all(_happened(connection, *entry) for entry in told) and not any(
+        wrong_answers(connection, measurement) is not None
+        for measurement in {content["measurement"] for _, kind, content in told if kind == ANSWERS}
+        if _few("answers", connection, measurement) and _few("answered", connection, measurement)
+    )
+
+
+def _happened(connection: sqlite3.Connection, sequence: int, kind: str, content: dict[str, Any]) -> bool:
+    """Whether the tables have what one entry put there; what it did to its account is in the totals."""
+
+    def there(table: str, where: str, *values: object) -> bool:
+        return connection.execute(f"SELECT 1 FROM {table} WHERE {where}", values).fetchone() is not None
+
+    if kind == "debit":
+        raised = all(
+            there("parts", "partition = ? AND part = ? AND entry = ? AND demand = ?", partition, part, sequence, demand)
+            for partition, part, demand in content["parts"]
+        )
+        return raised and all(there("measurements", "digest = ?", digest) for digest in content["measurements"])
+    where = "entry = ? AND measurement = (SELECT id FROM measurements WHERE digest = ?)"
+    return kind != ANSWERS or there("answered", where, sequence, content["measurement"])
+
+
+def _told(connection: sqlite3.Connection, measurement: str) -> dict[int, dict[str, Any]]:
+    """What the entries say of the answers of a measurement."""
+    query = (
+        "SELECT sequence, content FROM measurements JOIN answered ON measurement = id JOIN entries ON sequence = entry "
+        "WHERE digest = ?"
+    )
+    return {sequence: json.loads(content) for sequence, content in connection.execute(query, (measurement,))}
+
+
+def _few(table: str, connection: sqlite3.Connection, measurement: str) -> bool:
+    query = f"SELECT 1 FROM {table} WHERE measurement = (SELECT id FROM measurements WHERE digest = ?) LIMIT ?"
+    return len(connection.execute(query, (measurement, MANY + 1)).fetchall()) <= MANY
+
+
+def wrong_answers(connection: sqlite3.Connection, measurement: str) -> int | None:
+    """An entry whose answers or listing are not those that it stored; 0 where they are of none; None where all is well.
+
+    The caller is in a transaction. It takes time that goes with the answers of the measurement.
+    """
+    told = _told(connection, measurement)
+    counts: Counter[int] = Counter()
+    digests = {entry: hashlib.sha256() for entry in told}
+    query = "SELECT entry, key, value FROM answers WHERE measurement = (SELECT id FROM measurements WHERE digest = ?)"
+    for entry, key, value in connection.execute(f"{query} ORDER BY key", (measurement,)):
+        if entry not in digests:
+            return 0
+        counts[entry] += 1
+        digests[entry].update(ledger_history.packed(key, value))
+    for entry, content in told.items():
+        found = [measurement, counts[entry], digests[entry].hexdigest()]
+        if [content["measurement"], content["count"], content["digest"]] != found:
+            return entry
+    listed = {entry for entry, content in told.items() if "listing" in content}
+    query = "SELECT entry FROM listings WHERE measurement = (SELECT id FROM measurements WHERE digest = ?)"
+    return min(listed ^ {entry for (entry,) in connection.execute(query, (measurement,))}, default=None)
+
+
+def check_answers(connection: sqlite3.Connection, name: str, measurement: str) -> None:
+    """Refuse answers that are not those that were stored. The caller is in a transaction."""
+    wrong: int | None = 0
+    with contextlib.suppress(*IMPOSSIBLE):
+        wrong = wrong_answers(connection, measurement)
+    if wrong is not None:
+        where = f"of entry {wrong} " if wrong else "of a measurement "
+        raise _tampered(name, f"the answers {where}are not those that were stored")
+
+
+def verify(connection: sqlite3.Connection, name: str, identity: int = ledger_schema.APPLICATION_ID) -> None:
+    """Check the chain, then every table against what the chain adds up to. The caller holds a read transaction.
+
+    Raises
+    ------
+    LedgerError
+        Naming the first entry that is broken, or the table that does not follow from the entries.
+    """
+    ledger_schema.check(connection, name, identity)
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as books:
+        books.execute("BEGIN")  # one transaction is faster than one a statement
+        ledger_schema.create(books)
+        _replay(connection, books, name)
+        for table, reason in _FOLLOWING.items():
+            query = f"SELECT * FROM {table}"
+            wrong = set(connection.execute(query)) ^ set(books.execute(query))
+            if wrong:
+                raise _tampered(name, reason.format(min(row[0] for row in wrong)))
+    query = "SELECT 1 FROM answers WHERE measurement NOT IN (SELECT id FROM measurements)"
+    if connection.execute(query).fetchone() is not None:
+        raise _tampered(name, "there are answers of what was never paid for")
+    query = "SELECT digest FROM measurements WHERE id IN (SELECT measurement FROM answered) OR id IN "
+    for (measurement,) in connection.execute(f"{query} (SELECT DISTINCT measurement FROM answers)").fetchall():
+        check_answers(connection, name, measurement)
+    if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+        raise _tampered(name, "the file is damaged")
+
+
+def _replay(connection: sqlite3.Connection, books: sqlite3.Connection, name: str) -> None:
+    """Do to empty books what the entries say."""
+    previous, accounts, carried = START.hash, 0, False
+    cursor = connection.execute("SELECT * FROM entries ORDER BY sequence")
+    for expected, (*row, chained) in enumerate(cursor, start=1):
+        sequence, time, kind, source, amount, text = row
+        if sequence != expected:
+            raise _tampered(name, f"entry {expected} is missing")
+        if ledger_history.chain(previous, (sequence, time, kind, source, amount, text)) != chained:
+            raise _tampered(name, f"entry {sequence} is not the one that was recorded, or the one before is missing")
+        try:
+            content = json.loads(text)
+            before = ledger_totals.account(books, source)
+            ledger_history.carry_out(books, sequence, kind, source, amount, content)
+            after = ledger_totals.account(books, source)
+            accounts += ledger_totals.written(after) - ledger_totals.written(before)
+            if carried or TOTALS in content:  # entries of older formats have none
+                carried = True
+                _check_totals(content[TOTALS], ledger_totals.now(books, accounts))
+        except (*IMPOSSIBLE, LedgerError, sqlite3.Error):
+            raise _tampered(name, f"entry {sequence} does not follow from those before it") from None
+        previous = chained
+
+
+def _check_totals(told: ledger_totals.Totals, found: ledger_totals.Totals) -> None:
+    if told.keys() != found.keys() or type(told["schema"]) is not int or told | {"schema": found["schema"]} != found:
+        raise LedgerError("the totals are not those of the books")
+
+
+def _tampered(name: str, reason: str) -> LedgerError:
+    return LedgerError(
+        f"{name} has been tampered with: {reason}. "
+        "Restore it from a copy, or start a new one with the budget that is left"
+    )

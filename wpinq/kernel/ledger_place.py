@@ -1,0 +1,127 @@
+"""Where a ledger stands: whether it is there, how a new one is made, what is wrong with a place that will not do."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+
+from wpinq.errors import LedgerError
+from wpinq.kernel import ledger_schema
+from wpinq.kernel.ledger_head import Head
+
+_BESIDE = ("-wal", "-journal")
+"""What SQLite keeps beside a file that holds part of it."""
+
+
+def is_there(path: str, known: Head | None, create: bool) -> bool:
+    """Whether there is a file that may be a ledger; False where one is to be made.
+
+    `known` is how far the ledger had come, by what was noted beside it.
+
+    Raises
+    ------
+    LedgerError
+        When there is a file that can be none, or none where there should be one.
+    """
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        check_free(path, known)
+        if create and os.path.isdir(os.path.dirname(os.path.realpath(path))):
+            return False
+        raise LedgerError(f"{path}: {explain(path)}") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise LedgerError(f"{path}: {explain(path)}")
+    if status.st_size == 0:
+        # An interrupted copy, or a file that was emptied: to take it for a ledger would give back what was spent.
+        raise LedgerError(f"{path} is empty, and no ledger: put the ledger back, or remove the file to start a new one")
+    if status.st_nlink > 1:
+        raise LedgerError(
+            f"{path} has {status.st_nlink} names (hard links), and what is written under one of them is kept beside it "
+            "where the others do not find it: copy it with wpinq budget backup, and leave one name"
+        )
+    return True
+
+
+def check_free(path: str, known: Head | None) -> None:
+    """Refuse a place from which a ledger is missing: a new one would have spent nothing."""
+    for suffix in _BESIDE:
+        if os.path.exists(path + suffix):
+            raise LedgerError(
+                f"{path} is not there, and {path}{suffix}, which is part of it, is: put the ledger back, or remove "
+                "that file too to start a new one"
+            )
+    if known is not None and known.sequence:
+        raise LedgerError(
+            f"{path} is not there, and by {os.path.realpath(path)}-head it had {known.sequence} entries: "
+            "put it back, or remove that file too to start a new one, which has spent nothing"
+        )
+
+
+def make(path: str) -> None:
+    """Make a new ledger, of which nobody sees a part, for its owner's eyes only. The caller is alone."""
+    if os.path.exists(path):
+        return
+    whole = os.path.realpath(path)
+    with unfinished(whole) as part:
+        connection = sqlite3.connect(part, isolation_level=None)
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("BEGIN IMMEDIATE")
+            with connection:  # commits, or rolls back
+                ledger_schema.create(connection)
+        finally:
+            connection.close()
+        finish(part, whole)
+
+
+@contextlib.contextmanager
+def unfinished(path: str) -> Iterator[str]:
+    """A file beside a path, of mode 0600, that is gone afterwards, unless it was finished."""
+    part = f"{path}-new"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(part)
+    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    try:
+        yield part
+    finally:
+        for suffix in ("", *_BESIDE):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(part + suffix)
+
+
+def finish(part: str, path: str) -> None:
+    """Give a file that is whole and closed its name, durably."""
+    os.rename(part, path)
+    directory = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # some file systems cannot, and then the name is as durable as they make it
+            os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def explain(path: str, error: OSError | None = None) -> str:
+    """What is wrong with a place where a ledger cannot be opened or written."""
+    directory, whole = os.path.dirname(path), os.path.realpath(path)
+    if not os.path.isdir(directory):
+        return f"the directory {directory} does not exist: create it first"
+    if not os.path.exists(path):
+        if os.access(directory, os.W_OK):
+            return "there is no such file: check the path, or create the ledger first"
+        return f"the directory {directory} is read-only: make it writable to create a ledger there"
+    if not os.path.isfile(path):
+        return "cannot be opened: it must be a file, and it and its directory must be readable and writable"
+    around = [path, os.path.dirname(whole), *(f"{whole}{end}" for end in ("-wal", "-shm", "-head"))]
+    hidden = [each for each in around if os.path.exists(each) and not os.access(each, os.R_OK)]
+    if hidden:
+        return f"cannot be read: make {', '.join(hidden)} readable and writable"
+    fixed = [each for each in around if os.path.exists(each) and not os.access(each, os.W_OK)]
+    if fixed:
+        return f"read-only, and a debit must be recorded: make {', '.join(fixed)} writable"
+    if error is not None:
+        return f"the system refused ({os.strerror(error.errno) if error.errno else error}): keep it on a local disk"
+    return "cannot be opened for writing: keep it on a local disk that is not mounted read-only"

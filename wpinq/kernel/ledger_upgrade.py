@@ -1,0 +1,38 @@
+"""The way of an older ledger to the format of today: verified whole, and given what it lacks, in one transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+from wpinq.kernel import ledger_audit, ledger_schema
+from wpinq.kernel.ledger_history import ANSWERS, IMPOSSIBLE
+
+
+def upgrade(connection: sqlite3.Connection, name: str) -> None:
+    """Bring a ledger to the format of today. No other process has it open meanwhile.
+
+    One of an older version of wpinq would not see that the format has changed, and append entries as it knows them.
+    The first entry that is written afterwards carries totals; until then every opening verifies the whole.
+
+    Raises
+    ------
+    sqlite3.OperationalError
+        When somebody else has it open.
+    LedgerError
+        When it is not what its entries add up to; it stays as it was.
+    """
+    # Only who is alone can leave the write-ahead log; whoever opens the ledger later takes it up again.
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.execute("BEGIN EXCLUSIVE")
+    with connection:  # commits, or rolls back
+        version = ledger_schema.check(connection, name)
+        ledger_schema.create(connection, above=version)
+        ids = dict(connection.execute("SELECT digest, id FROM measurements"))
+        rows = connection.execute("SELECT sequence, content FROM entries WHERE kind = ?", (ANSWERS,)).fetchall()
+        try:
+            answered = [(ids[json.loads(content)["measurement"]], sequence) for sequence, content in rows]
+        except IMPOSSIBLE:
+            answered = []  # which the verification finds out
+        connection.executemany("INSERT INTO answered (measurement, entry) VALUES (?, ?)", answered)
+        ledger_audit.verify(connection, name)
