@@ -22,6 +22,7 @@ from wpinq.histograms.strategies.identity import Identity as Identity
 from wpinq.histograms.strategies.linear import LinearStrategy as LinearStrategy
 from wpinq.histograms.strategies.location_counts import HierarchicalCounts as HierarchicalCounts
 from wpinq.histograms.strategies.location_counts import bottom_up as bottom_up
+from wpinq.histograms.strategies.marginals import Marginals as Marginals
 from wpinq.histograms.strategies.matrix import MatrixMechanism as MatrixMechanism
 from wpinq.histograms.strategies.optimised import PIdentity as PIdentity
 from wpinq.histograms.strategies.optimised import optimise as optimise

@@ -1,0 +1,163 @@
+"""Marginals: histograms of some of a table's attributes, measured together with a share of one use each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from math import prod
+from typing import Any
+
+from wpinq.expr.trace import UserFunction
+from wpinq.expr.values import Value
+from wpinq.histograms.strategies.linear import listed
+from wpinq.histograms.strategies.product import attributes_of
+from wpinq.histograms.strategies.strategy import Strategy
+from wpinq.marginals.marginal_plan import MarginalPlan
+from wpinq.marginals.measured_views import MeasuredView, View
+from wpinq.marginals.residuals import ConsistentMarginals
+from wpinq.query import Query
+
+
+class Marginals(Strategy):
+    """Views of a table, each with a share of every record's weight. Sensitivity 1.
+
+    Parameters
+    ----------
+    attributes : sequence of int, or dict from names to sizes
+        The public number of values of each attribute; values are 0 … size − 1.
+    views : "singles", "all pairs", "all triples" or sequence of views, optional
+        What is wanted. A view is a tuple of attributes, by place or by name; () is the total. What is measured, when
+        left out.
+    shares : mapping from views to numbers
+        What is measured, and with which share of the weight: more than 0, divided by their sum, and rounded to
+        multiples of 2⁻³⁰ so that they sum to 1 exactly.
+
+    Notes
+    -----
+    One SelectMany gives each record to its cell of every view, with the view's share θ of its weight: one use of
+    the source. A cell is then a count after division by its share, with Laplace noise of scale `1/(θε)`. Records with a
+    value outside of the sizes are in no cell.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> people = wp.source("people", age=int, city=int)
+    >>> strategy = Marginals({"age": 3, "city": 2}, shares={("age", "city"): 3, ("age",): 1})
+    >>> strategy
+    Marginals({'age': 3, 'city': 2}, [('age',), ('age', 'city')], shares={('age',): 0.25, ('age', 'city'): 0.75})
+    >>> measurement = strategy.measure(people, 0.5)
+    >>> wp.bill(measurement)["people"]
+    Fraction(1, 2)
+    >>> data = wp.WeightedDataset({(0, 1): 5.0, (2, 0): 7.0})
+    >>> answers = wp.simulate(measurement, {"people": data}, seed=0)
+    >>> strategy.infer(answers)[("age",)].shape
+    (3,)
+    """
+
+    def __init__(self, attributes: Any, views: Any = None, *, shares: Mapping[Any, float]) -> None:
+        self.plan = MarginalPlan.of(attributes, shares, views)
+        self.attributes = self.plan.attributes
+        self.domain = prod(self.attributes.sizes)
+
+    def __repr__(self) -> str:
+        named, names = self.attributes.named, self.attributes.names
+        sizes = self.attributes.sizes
+        given = sizes if names is None else dict(zip(names, sizes, strict=True))
+        shares = {named(view): share for view, share in self.shares.items()}
+        return f"Marginals({given!r}, {[named(view) for view in self.views]!r}, shares={shares!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Marginals) and self.plan == other.plan
+
+    def __hash__(self) -> int:
+        return hash(self.plan)
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """What is wanted."""
+        return self.plan.wanted
+
+    @property
+    def shares(self) -> dict[View, float]:
+        """What is measured, and with which share of the weight."""
+        return dict(zip(self.plan.measured, self.plan.shares, strict=True))
+
+    @property
+    def size(self) -> int:
+        return self.plan.cells
+
+    @cached_property
+    def keys(self) -> tuple[Value, ...]:
+        """The public records (number of the view, number of the cell), the last attribute of a view fastest."""
+        pairs = enumerate(map(self.attributes.cells, self.plan.measured))
+        return tuple((number, cell) for number, cells in pairs for cell in range(cells))
+
+    def query(self, source: Query, bin: UserFunction | None = None) -> Query:
+        """The query program: a SelectMany over the measured views. Uses of the source: 1.
+
+        Parameters
+        ----------
+        source : Query
+            Any query.
+        bin : function, optional
+            From a record to its value of each attribute, a record of ints from 0; left out, the fields that the
+            attributes are named after, or where they have no names the record itself. Values outside of the sizes, and
+            null, leave a record out.
+
+        Raises
+        ------
+        PlanError
+            When values are not integers.
+        """
+        names = self.attributes.names
+        if bin is None and names is not None:
+            bin = lambda r: tuple(getattr(r, name) for name in names)  # noqa: E731
+        values = attributes_of(source, bin, self.attributes.sizes)
+        pairs = list(enumerate(self.shares.items()))
+        return values.select_many(
+            lambda r: listed([((number, self.plan.cell(r, view)), share) for number, (view, share) in pairs])
+        )
+
+    def measured(self, answers: Any, epsilon: object = None) -> tuple[MeasuredView, ...]:
+        """The measured views as unbiased counts, each with the scale of its noise.
+
+        Parameters
+        ----------
+        answers : Answers or array-like
+            Answers of `measure`, or noisy weights in the order of `keys`.
+        epsilon : number or Measurement, optional
+            Where the answers are a vector.
+
+        Notes
+        -----
+        For double-geometric noise the scale is that of the tail, and a little more noise than there is.
+        """
+        return self.plan.measured_views(self.answers_of(answers), self.noise(answers, epsilon).scale)
+
+    def infer(self, answers: Any) -> ConsistentMarginals:
+        """Consistent marginals: the best linear unbiased estimates of all wanted views, and of any other in them.
+
+        Parameters
+        ----------
+        answers : Answers or array-like
+            Answers of `measure`, or noisy weights in the order of `keys`.
+        """
+        return ConsistentMarginals(self.plan.measured_views(self.answers_of(answers), 1.0), self.attributes, self.views)
+
+    def variance(self, view: Any, epsilon: object) -> float:
+        """The variance of each cell of a view after `infer`, all cells alike, exact and known before.
+
+        Parameters
+        ----------
+        view : tuple
+            Any view that a measured one holds; PlanError for others.
+        epsilon : number, Measurement or Answers
+            The noise: more than 0, for Laplace noise, or what was or will be released.
+
+        Examples
+        --------
+        >>> pairs = {(0, 1): 1, (0, 2): 1, (1, 2): 1}
+        >>> round(Marginals((2, 2, 2), shares=pairs).variance((0, 1), epsilon=1), 6)
+        10.5
+        """
+        return self.plan.cell_variance(view) * self.noise(epsilon=epsilon).variance / 2

@@ -1,0 +1,151 @@
+"""Least squares over measured views, in the basis in which it is diagonal: one division a number.
+
+Along each axis a view is turned by Helmert's orthonormal matrix: index 0 is the sum over `√n`, and the others are what
+a value differs by from those before it. A coefficient of the view a belongs to the set S of the axes where its index is
+not 0, and is that of the table's marginal S, times `√(n_S/n_a)`, plus noise of a's own scale. So the coefficients of
+the marginal T are
+
+    Σ_{a⊇S} b_a⁻² n_a^{−1/2} · (those of a) / (v_S √n_T)
+
+and turning back gives its cells. No array is larger than the largest view, and the time is linear in the cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from wpinq.arrays import Floats
+from wpinq.errors import AnswersError
+from wpinq.marginals.attributes import Attributes, by_order
+from wpinq.marginals.marginal_algebra import precisions
+from wpinq.marginals.measured_views import MeasuredView, View
+
+
+class ConsistentMarginals(Mapping[View, Floats]):
+    """Marginals that agree wherever they overlap: the best linear unbiased estimates from measured views.
+
+    A mapping from the views that were wanted to their counts, an axis an attribute. `marginal` gives any other view
+    that a measured one holds. Views are written by place, or by name where attributes have names.
+
+    Parameters
+    ----------
+    views : sequence of MeasuredView
+        What was measured; a view may occur more than once.
+    attributes : Attributes, sizes, or dict from names to sizes
+        The attributes of the table.
+    wanted : sequence of views, optional
+        The keys of the mapping; the measured views when left out.
+
+    Raises
+    ------
+    AnswersError
+        When counts have not the shape of their view.
+    PlanError
+        When a view is asked for that no measured one holds.
+
+    Notes
+    -----
+    Nothing is kept that is larger than a measured view. Counts may be negative: least squares keeps them unbiased.
+
+    Examples
+    --------
+    >>> pair = MeasuredView((0, 1), np.array([[1.0, 2.0], [3.0, 6.0]]), scale=2.0)
+    >>> single = MeasuredView((1,), np.array([5.0, 7.0]), scale=2.0)
+    >>> found = ConsistentMarginals([pair, single], (2, 2))
+    >>> found[(1,)], found.marginal(())
+    (array([4.66666667, 7.33333333]), array(12.))
+    >>> found[(0, 1)].sum(axis=0)
+    array([4.66666667, 7.33333333])
+    """
+
+    def __init__(self, views: Sequence[MeasuredView], attributes: object, wanted: Sequence[View] | None = None) -> None:
+        self.attributes = Attributes.of(attributes)
+        self.views = tuple(views)
+        for measured in self.views:
+            if measured.counts.shape != self.attributes.shape(measured.view):
+                raise AnswersError(
+                    f"counts of the view {self.attributes.shown(measured.view)} are an array of shape "
+                    f"{self.attributes.shape(measured.view)}, not {measured.counts.shape}"
+                )
+        given = [measured.view for measured in self.views] if wanted is None else wanted
+        self.wanted = tuple(sorted(dict.fromkeys(map(self.attributes.view, given)), key=by_order))
+        self._turned: dict[int, Floats] = {}
+        self._found: dict[View, Floats] = {}
+
+    def __getitem__(self, view: object) -> Floats:
+        found = self.attributes.view(view)
+        if found not in self.wanted:
+            raise KeyError(view)
+        return self.marginal(found)
+
+    def __iter__(self) -> Iterator[View]:
+        return iter(self.wanted)
+
+    def __len__(self) -> int:
+        return len(self.wanted)
+
+    def __repr__(self) -> str:
+        return f"<ConsistentMarginals: {len(self.wanted)} views of {len(self.attributes.sizes)} attributes>"
+
+    def marginal(self, view: object) -> Floats:
+        """The counts of any view that a measured one holds."""
+        wanted = self.attributes.view(view)
+        if wanted not in self._found:
+            self._found[wanted] = self._solved(wanted)
+        return self._found[wanted]
+
+    def _solved(self, wanted: View) -> Floats:
+        scales = [measured.scale for measured in self.views]
+        known = precisions(self.attributes, [measured.view for measured in self.views], scales, wanted)
+        found = np.zeros(self.attributes.shape(wanted))
+        for number, measured in enumerate(self.views):
+            weight = measured.scale**-2.0 / np.sqrt(float(self.attributes.cells(measured.view)))
+            turned = self._coefficients(number)[tuple(slice(None) if i in wanted else 0 for i in measured.view)]
+            found[tuple(slice(None) if i in measured.view else 0 for i in wanted)] += weight * turned
+        # along each axis, 0 is outside of S and all else inside
+        places = np.ix_(*(np.minimum(np.arange(size), 1) for size in found.shape))
+        found /= known[places]
+        found /= np.sqrt(float(self.attributes.cells(wanted)))
+        for axis in range(found.ndim):
+            found = _turned_back(found, axis)
+        return found
+
+    def _coefficients(self, number: int) -> Floats:
+        if number not in self._turned:
+            counts = np.asarray(self.views[number].counts, dtype=np.float64)
+            for axis in range(counts.ndim):
+                counts = _turned(counts, axis)
+            self._turned[number] = counts
+        return self._turned[number]
+
+
+def _turned(values: Floats, axis: int) -> Floats:
+    """Helmert's transform along an axis."""
+    size = values.shape[axis]
+    front = np.moveaxis(values, axis, 0)
+    sums = np.cumsum(front, axis=0)
+    found = np.empty_like(front)
+    found[0] = sums[-1] / np.sqrt(size)
+    k = _steps(size, front.ndim)
+    found[1:] = (sums[:-1] - k * front[1:]) / np.sqrt(k * (k + 1))
+    return np.moveaxis(found, 0, axis)
+
+
+def _turned_back(values: Floats, axis: int) -> Floats:
+    """Its inverse, which is its transpose."""
+    size = values.shape[axis]
+    front = np.moveaxis(values, axis, 0)
+    k = _steps(size, front.ndim)
+    parts = front[1:] / np.sqrt(k * (k + 1))
+    found = np.empty_like(front)
+    found[-1] = 0.0
+    found[:-1] = np.cumsum(parts[::-1], axis=0)[::-1]
+    found[1:] -= k * parts
+    found += front[0] / np.sqrt(size)
+    return np.moveaxis(found, 0, axis)
+
+
+def _steps(size: int, dimensions: int) -> Floats:
+    return np.arange(1.0, size).reshape((-1,) + (1,) * (dimensions - 1))
