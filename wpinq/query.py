@@ -39,7 +39,9 @@ from wpinq.plan.operators import (
 )
 from wpinq.releasing import Releasable
 from wpinq.tables.aggregates import Aggregate
+from wpinq.tables.attribute_codes import Attribute
 from wpinq.tables.by_name import joined, selected, with_columns
+from wpinq.tables.marginal_tabulation import MarginalTabulation, Views, tabulate_marginals
 from wpinq.tables.record_groups import NO_OTHER, GroupKeys
 from wpinq.tables.tabulation import Grouping, Split, Tabulation, grouping
 
@@ -249,6 +251,64 @@ class Query(NoTable, Releasable):
           age   median of age, one of 100 candidates    0.75
         """
         return grouping(self, (), {}, None, NO_OTHER).agg(*unnamed, epsilon=epsilon, split=split, **aggregates)
+
+    def marginals(
+        self,
+        attributes: Iterable[RecordFunction | Attribute],
+        order: int = 2,
+        *,
+        epsilon: object,
+        workload: Views | None = None,
+        measure: Mapping[Any, object] | None = None,
+    ) -> MarginalTabulation:
+        """Histograms of every few attributes of the records, measured together and made consistent.
+
+        Parameters
+        ----------
+        attributes : sequence of str, Column, function or `wp.attribute`
+            The columns, each with public cells: `wp.attribute("age", bins=[0, 18, 30, 65])`. Alone, the name of a column
+            takes the cells that the query fixes (categories, bools, `x % n`).
+        order : int
+            How many attributes each marginal is of: 2 for all pairs.
+        epsilon : number
+            More than 0: what all of them cost together, for each use of a source and each unit of its weight.
+        workload : list of views, optional
+            What is wanted instead, each view by the names of its attributes: `[("age", "city"), ("sex",)]`.
+        measure : mapping from views to numbers, optional
+            What is measured, and with which share, in proportion. Unless told, it is planned from the sizes of the
+            attributes, before anything is spent, so that the wanted marginals come out as exact as they may.
+
+        Returns
+        -------
+        MarginalTabulation
+            What a session releases as `MarginalTables`.
+
+        Raises
+        ------
+        PlanError
+            When the cells of an attribute are neither given nor public, a view is wanted that no measured one holds, or
+            there are too many cells.
+
+        Notes
+        -----
+        Privacy cost: epsilon times the uses of each source times its unit weight, once: a record shares its weight out
+        among the measured views, and is in one cell of each. Source: McKenna et al. (HDMM), PVLDB 11(10), 2018,
+        section 6.3.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> people = wp.source("people", sex=wp.category("f", "m"), age=int, facts=["whole_weights"])
+        >>> asked = people.marginals(["sex", wp.attribute("age", bins=[0, 18, 65], other=False)], epsilon=1)
+        >>> data = {"people": [("f", age % 60) for age in range(900)]}
+        >>> wp.simulate(asked, data, seed=1).to_pandas("sex", "age").round(-1)
+          sex       age  estimate    low   high   kind
+        0   f   [0, 18)     270.0  260.0  270.0  count
+        1   f  [18, 65]     630.0  630.0  630.0  count
+        2   m   [0, 18)      -0.0   -0.0    0.0  count
+        3   m  [18, 65]       0.0   -0.0    0.0  count
+        """
+        return tabulate_marginals(self, attributes, order, epsilon, workload, measure)
 
     # --- cost and explanation -----------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Answers or a table in a file of rows, csv or parquet: the fields of the keys, estimate, low, high, kind."""
+"""Answers, tables and synthetic rows in a file of rows, csv or parquet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from wpinq.installing import install
 from wpinq.measure.answer_rows import CONFIDENCE, columns
 from wpinq.measure.answers import Answers
 from wpinq.synthesis.checkpoint import CheckpointError, write_atomically
+from wpinq.tables.released_marginals import MarginalTables
 from wpinq.tables.released_table import Table
+from wpinq.tables.synthetic_rows import SyntheticRows
 
 
 def output_files(given: Sequence[str], releases: Collection[str]) -> dict[str, Path]:
@@ -47,8 +49,8 @@ def _checked(path: Path) -> Path:
     return path
 
 
-def write_answers(answers: Answers | Table, path: Path) -> None:
-    """Write the rows of answers; whoever reads the file finds all of them, or what was there before.
+def write_answers(answers: Answers | Table | MarginalTables | SyntheticRows, path: Path) -> None:
+    """Write the rows of answers, of a table or of a model; whoever reads the file finds all of them, or what was there before.
 
     Raises
     ------
@@ -61,7 +63,7 @@ def write_answers(answers: Answers | Table, path: Path) -> None:
 
         pyarrow.parquet.write_table(answers.to_arrow(), content)
     else:
-        held = answers.to_columns() if isinstance(answers, Table) else columns(answers, CONFIDENCE)
+        held = columns(answers, CONFIDENCE) if isinstance(answers, Answers) else answers.to_columns()
         text = io.StringIO(newline="")
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(held)

@@ -29,6 +29,7 @@ from wpinq.measure.kinds import Kind, kind_of_weights
 from wpinq.measure.measurement import NoisyCount
 from wpinq.plan.operators import SelectMany
 from wpinq.tables.attribute_cells import AttributeCells
+from wpinq.tables.fitted_table import FittedTable
 from wpinq.tables.marginal_elements import measured_keys
 from wpinq.tables.marginal_page import marginals_html
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 FORMAT, FORMAT_VERSION = "wpinq marginals", 1
+SHOWN_CELLS = 20
 OWN_COLUMNS = ("estimate", "low", "high", "kind")
 
 
@@ -149,6 +151,30 @@ class MarginalTables:
             )
         return view
 
+    def fit(self, model: str = "mixture", seed: int = 0) -> FittedTable:
+        """A joint model of all attributes that fits what was measured: no count below 0, and rows to draw.
+
+        Parameters
+        ----------
+        model : str
+            "mixture", of products, for any marginals; "tree", for pairs without cycles; "full table", for few cells.
+        seed : int
+            Of the fit, which is public.
+
+        Returns
+        -------
+        FittedTable
+            Without intervals, which hold for the least squares of this class alone.
+
+        Notes
+        -----
+        Privacy cost: none.
+        """
+        from wpinq.marginals.models import fit
+
+        joint = fit(self.measured, self.measuring.attributes, model=model, seed=seed)
+        return FittedTable(self.attributes, joint, self.simulated)
+
     def to_columns(self, *names: str, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
         """A marginal as lists, a row a cell: the attributes, then `estimate`, `low`, `high` and `kind`.
 
@@ -204,6 +230,35 @@ class MarginalTables:
         types = [STR] * (len(held) - len(OWN_COLUMNS)) + [FLOAT] * 3 + [STR]
         arrays = [pyarrow.array(column, type=arrow_type(type_)) for column, type_ in zip(held.values(), types, strict=True)]
         return pyarrow.Table.from_arrays(arrays, names=list(held))
+
+    def to_text(self, rows: int = SHOWN_CELLS, confidence: float = CONFIDENCE) -> str:
+        """The wanted marginals as text, each cell with its interval.
+
+        Parameters
+        ----------
+        rows : int
+            The most cells of each marginal to show, 0 for all; how many are left out is said.
+        confidence : float
+            Of the intervals.
+        """
+        lines: list[str] = []
+        for view in self.measuring.wanted:
+            names = self.measuring.attributes.named(view)
+            held = self.to_columns(*names, confidence=confidence) if names else self._total(confidence)
+            *labels, estimates, lows, highs, kinds = held.values()
+            shown = len(estimates) if rows == 0 else min(rows, len(estimates))
+            cells = [f"{e:.6g} ({low:.6g} to {high:.6g})" for e, low, high in zip(estimates, lows, highs, strict=True)]
+            columns = [[name, *column[:shown]] for name, column in zip(names, labels, strict=True)]
+            columns.append([kinds[0], *cells[:shown]])
+            widths = [max(map(len, column)) for column in columns]
+            lines += ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in zip(*columns, strict=True)]
+            if shown < len(estimates):
+                lines.append(f"… {len(estimates) - shown} more cells of {title_of(self.measuring, view)}")
+        return "\n".join(f"  {line.rstrip()}" for line in lines)
+
+    def _total(self, confidence: float) -> dict[str, list[Any]]:
+        half = self.half_width(confidence=confidence)
+        return dict(zip(OWN_COLUMNS, self._cells(self.counts().ravel().tolist(), half, self.kind.name), strict=True))
 
     def to_json(self) -> dict[str, Any]:
         """The marginals as plain data, for `from_json`; `half_widths` are of the wanted ones, at 95 %."""
