@@ -45,7 +45,9 @@ _OUTWARD = 1e-8
 """Half-widths are made this much wider, beyond what floats and `_SAME` and `_WHOLE` lose."""
 
 
-def geometric_half_widths(coefficients: Floats, scale: float, confidence: float) -> Floats:
+def geometric_half_widths(
+    coefficients: Floats, scale: float, confidence: float, repeats: Floats | None = None
+) -> Floats:
     """Half-widths of intervals around many sums of independent double-geometric noise.
 
     For each column c a number t with `Pr[|Σ_i c_i K_i| ≤ t] ≥ confidence`, K_i of `Pr[k] ∝ exp(−|k|/scale)`. The
@@ -53,9 +55,10 @@ def geometric_half_widths(coefficients: Floats, scale: float, confidence: float)
     (a bin, a sum of bins). Elsewhere at most the least one that leaves out 0.03 % less of what may be left out, and a
     hundredth of the sum's standard deviation, or of its largest coefficient if that is more.
 
-    `coefficients` are of any sign, a column a sum; one whose coefficients are all 0 has a half-width of 0. `scale` is
-    that of the noise in steps of its lattice. Half-widths are in steps, and wider by 1e-8 of themselves and of the
-    largest coefficient, against rounding. Time: 1 to 25 ms a sum, at most 60 of 784 measured ones.
+    `coefficients` are of any sign, a column a sum; one whose coefficients are all 0 has a half-width of 0. `repeats`,
+    of the same shape, are how many terms there are of each, one when left out. `scale` is that of the noise in steps
+    of its lattice. Half-widths are in steps, and wider by 1e-8 of themselves and of the largest coefficient, against
+    rounding. Time: 1 to 25 ms a sum, at most 60 of 784 measured ones.
 
     Examples
     --------
@@ -66,12 +69,15 @@ def geometric_half_widths(coefficients: Floats, scale: float, confidence: float)
     scale = positive(scale, "the scale of noise")
     known: dict[bytes, float] = {}
     found = np.empty(coefficients.shape[1])
-    for column, given in enumerate(np.abs(coefficients).T):
+    counts = np.ones(coefficients.shape) if repeats is None else np.asarray(repeats, dtype=np.float64)
+    for column, given in enumerate(np.where(counts > 0, np.abs(coefficients), 0.0).T):
         largest = float(given.max(initial=0.0))
-        terms = np.sort(given[given > _SAME * largest])[::-1]
-        code = terms.tobytes()  # ranges of one length, for one, have sums of one law
+        kept = np.flatnonzero(given > _SAME * largest)
+        kept = kept[np.argsort(-given[kept], kind="stable")]
+        terms, often = given[kept], counts[kept, column]
+        code = terms.tobytes() + often.tobytes()  # ranges of one length, for one, have sums of one law
         if code not in known:
-            known[code] = _half_width(terms, scale, confidence) * (1 + _OUTWARD) + _OUTWARD * largest
+            known[code] = _half_width(terms, often, scale, confidence) * (1 + _OUTWARD) + _OUTWARD * largest
         found[column] = known[code]
     return found
 
@@ -89,23 +95,23 @@ def geometric_variance(scale: float) -> float:
     return 0.5 / math.sinh(0.5 / max(scale, _LEAST_SCALE)) ** 2
 
 
-def _half_width(terms: Floats, scale: float, confidence: float) -> float:
+def _half_width(terms: Floats, often: Floats, scale: float, confidence: float) -> float:
     """For positive coefficients in descending order."""
     ratio, outside = math.exp(-1 / scale), 1 - confidence
-    if len(terms) * 2 * ratio / (1 + ratio) <= outside:  # all terms are 0 as often as that
+    if float(often.sum()) * 2 * ratio / (1 + ratio) <= outside:  # all terms are 0 as often as that
         return 0.0
-    if len(terms) == 1:  # the least m with 2 α^(m+1) / (1 + α) ≤ outside
+    if float(often.sum()) == 1:  # the least m with 2 α^(m+1) / (1 + α) ≤ outside
         return float(terms[0]) * (math.ceil(-scale * (math.log(outside / 2) + math.log1p(ratio))) - 1)
-    size = max(math.sqrt(geometric_variance(scale) * float((terms**2).sum())), float(terms[0]))
-    scaled, repeats = _distinct(terms / size)
+    size = max(math.sqrt(geometric_variance(scale) * float((often * terms**2).sum())), float(terms[0]))
+    scaled, repeats = _distinct(terms / size, often)
     return size * _LatticeTails(scaled, repeats, scale, outside / 2).half_width()
 
 
-def _distinct(terms: Floats) -> tuple[Floats, Floats]:
+def _distinct(terms: Floats, often: Floats) -> tuple[Floats, Floats]:
     """Every coefficient once, in descending order, and how often it occurs."""
     places = np.floor(terms / (_SAME * terms[0]))  # by places, not by gaps: many small gaps are a large one
     first = np.flatnonzero(np.diff(places, prepend=np.inf) < 0)
-    return terms[first], np.diff(first, append=len(terms)).astype(np.float64)
+    return terms[first], np.add.reduceat(often, first)
 
 
 class _LatticeTails:

@@ -52,11 +52,12 @@ class Noise:
         chance = -math.expm1(-self.step / self.scale)
         return self.step * (random.geometric(chance, shape) - random.geometric(chance, shape)).astype(np.float64)
 
-    def half_widths(self, coefficients: Floats, confidence: float) -> Floats:
+    def half_widths(self, coefficients: Floats, confidence: float, repeats: Floats | None = None) -> Floats:
         """Half-widths of intervals around sums of this noise with public coefficients, a column a sum.
 
-        Each interval covers with the stated probability: exactly for Laplace noise, at least for noise on a lattice.
+        `repeats`, of the same shape, are how many terms have each coefficient: one when left out. Each interval covers
+        with the stated probability: exactly for Laplace noise, at least for noise on a lattice.
         """
         if self.step is None:
-            return linear_half_widths(np.abs(coefficients) * self.scale, confidence)
-        return self.step * geometric_half_widths(coefficients, self.scale / self.step, confidence)
+            return linear_half_widths(np.abs(coefficients) * self.scale, confidence, repeats)
+        return self.step * geometric_half_widths(coefficients, self.scale / self.step, confidence, repeats)

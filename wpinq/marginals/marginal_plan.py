@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from wpinq.arrays import Floats
 from wpinq.errors import PlanError
 from wpinq.inference.checks import MOST_BINS, positive
 from wpinq.marginals.attributes import Attributes, by_order
-from wpinq.marginals.marginal_algebra import cell_variance
+from wpinq.marginals.marginal_algebra import MarginalAlgebra
 from wpinq.marginals.measured_views import MeasuredView, View
 
 _GRID = 2**30
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MarginalPlan:
     """Views with their shares: public, stored, never looked for again.
 
@@ -56,7 +57,7 @@ class MarginalPlan:
         if plan.cells > MOST_BINS:
             raise PlanError(f"the measured views have {plan.cells} cells, more than {MOST_BINS}: measure smaller ones")
         for view in views:
-            plan.cell_variance(view)
+            plan.algebra.precisions(view)  # PlanError where no measured view holds it
         return plan
 
     @property
@@ -64,14 +65,10 @@ class MarginalPlan:
         """How many numbers are measured."""
         return sum(map(self.attributes.cells, self.measured))
 
-    @property
-    def scales(self) -> tuple[float, ...]:
-        """The scale of the noise in a count of each measured view, in units of that in a released weight."""
-        return tuple(1 / share for share in self.shares)
-
-    def cell_variance(self, view: Any) -> float:
-        """The variance of each cell of a view by least squares, for Laplace noise of scale 1 in released weights."""
-        return cell_variance(self.attributes, self.measured, self.scales, self.attributes.view(view))
+    @cached_property
+    def algebra(self) -> MarginalAlgebra:
+        """Variances and kinds of noise, for Laplace noise of scale 1 in released weights."""
+        return MarginalAlgebra(self.attributes, self.measured, [1 / share for share in self.shares])
 
     def measured_views(self, weights: Floats, scale: float) -> tuple[MeasuredView, ...]:
         """Released weights, view by view and in each the last attribute fastest, as counts with their noise.

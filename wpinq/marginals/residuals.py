@@ -13,13 +13,14 @@ and turning back gives its cells. No array is larger than the largest view, and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
 from wpinq.marginals.attributes import Attributes, by_order
-from wpinq.marginals.marginal_algebra import precisions
+from wpinq.marginals.marginal_algebra import MarginalAlgebra
 from wpinq.marginals.measured_views import MeasuredView, View
 
 
@@ -71,7 +72,10 @@ class ConsistentMarginals(Mapping[View, Floats]):
                 )
         given = [measured.view for measured in self.views] if wanted is None else wanted
         self.wanted = tuple(sorted(dict.fromkeys(map(self.attributes.view, given)), key=by_order))
+        views_, scales = [measured.view for measured in self.views], [measured.scale for measured in self.views]
+        self._algebra = MarginalAlgebra(self.attributes, views_, scales)
         self._turned: dict[int, Floats] = {}
+        self._spaces: dict[View, Floats] = {}
         self._found: dict[View, Floats] = {}
 
     def __getitem__(self, view: object) -> Floats:
@@ -97,28 +101,50 @@ class ConsistentMarginals(Mapping[View, Floats]):
         return self._found[wanted]
 
     def _solved(self, wanted: View) -> Floats:
-        scales = [measured.scale for measured in self.views]
-        known = precisions(self.attributes, [measured.view for measured in self.views], scales, wanted)
-        found = np.zeros(self.attributes.shape(wanted))
-        for number, measured in enumerate(self.views):
-            weight = measured.scale**-2.0 / np.sqrt(float(self.attributes.cells(measured.view)))
-            turned = self._coefficients(number)[tuple(slice(None) if i in wanted else 0 for i in measured.view)]
-            found[tuple(slice(None) if i in measured.view else 0 for i in wanted)] += weight * turned
-        # along each axis, 0 is outside of S and all else inside
-        places = np.ix_(*(np.minimum(np.arange(size), 1) for size in found.shape))
-        found /= known[places]
+        known = self._algebra.precisions(wanted)
+        # by eigenspaces, which wanted views share; of a view of many attributes all at once
+        blocks = 2 ** len(wanted) <= max(64, len(self.views))
+        found = self._by_spaces(wanted, known) if blocks else self._at_once(wanted, known)
         found /= np.sqrt(float(self.attributes.cells(wanted)))
         for axis in range(found.ndim):
             found = _turned_back(found, axis)
         return found
 
+    def _by_spaces(self, wanted: View, known: Floats) -> Floats:
+        found = np.zeros(self.attributes.shape(wanted))
+        for inside in product((0, 1), repeat=len(wanted)):
+            space = tuple(i for i, some in zip(wanted, inside, strict=True) if some)
+            if space not in self._spaces:
+                holding = np.flatnonzero(self._algebra.holds[:, list(space)].all(axis=1)).tolist()
+                total: Floats = np.zeros(tuple(size - 1 for size in self.attributes.shape(space)))
+                for number in holding:
+                    total += self._coefficients(number)[_block(self.views[number].view, space)]
+                self._spaces[space] = total / known[inside]
+            found[_block(wanted, space)] = self._spaces[space]
+        return found
+
+    def _at_once(self, wanted: View, known: Floats) -> Floats:
+        found = np.zeros(self.attributes.shape(wanted))
+        for number, measured in enumerate(self.views):
+            common = tuple(slice(None) if i in measured.view else 0 for i in wanted)
+            found[common] += self._coefficients(number)[tuple(slice(None) if i in wanted else 0 for i in measured.view)]
+        # along each axis, 0 is outside of S and all else inside
+        found /= known[np.ix_(*(np.minimum(np.arange(size), 1) for size in found.shape))]
+        return found
+
     def _coefficients(self, number: int) -> Floats:
+        """Those of a measured view, times `b_a⁻² n_a^{−1/2}`."""
         if number not in self._turned:
             counts = np.asarray(self.views[number].counts, dtype=np.float64)
             for axis in range(counts.ndim):
                 counts = _turned(counts, axis)
-            self._turned[number] = counts
+            self._turned[number] = counts * (self._algebra.weights * np.sqrt(self._algebra.cells))[number]
         return self._turned[number]
+
+
+def _block(view: View, space: View) -> tuple[slice | int, ...]:
+    """Where the coefficients of an eigenspace are among those of a view."""
+    return tuple(slice(1, None) if i in space else 0 for i in view)
 
 
 def _turned(values: Floats, axis: int) -> Floats:

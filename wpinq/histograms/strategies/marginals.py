@@ -160,4 +160,32 @@ class Marginals(Strategy):
         >>> round(Marginals((2, 2, 2), shares=pairs).variance((0, 1), epsilon=1), 6)
         10.5
         """
-        return self.plan.cell_variance(view) * self.noise(epsilon=epsilon).variance / 2
+        return self.plan.algebra.variance(self.attributes.view(view)) * self.noise(epsilon=epsilon).variance / 2
+
+    def half_width(self, view: Any, confidence: float = 0.95, *, epsilon: object) -> float:
+        """Half the width of the interval around each estimated count of a view, the same for all cells and data.
+
+        Exact for Laplace noise: by Fourier inversion, from the kinds of noise in a cell and how often each is in it.
+        For double-geometric noise never too narrow (see `LinearStrategy.intervals`).
+
+        Parameters
+        ----------
+        view : tuple
+            Any view that a measured one holds; PlanError for others.
+        confidence : float
+            Strictly between 0 and 1; of each cell by itself.
+        epsilon : number, Measurement or Answers
+            As for `variance`.
+
+        Notes
+        -----
+        It holds for what `infer` gives. Estimates that were made non-negative or fitted otherwise have no exact one.
+
+        Examples
+        --------
+        >>> round(Marginals((4,), shares={(0,): 1}).half_width((0,), 0.9, epsilon=1), 4)
+        2.3026
+        """
+        scales, repeats = self.plan.algebra.kinds(self.attributes.view(view))
+        found = self.noise(epsilon=epsilon).half_widths(scales[:, None], confidence, repeats[:, None])
+        return float(found[0])
