@@ -35,17 +35,18 @@ def output_files(given: Sequence[str], releases: Collection[str]) -> dict[str, P
             (name,), file = releases, item
         if name in found:
             raise UsageError(f"--output {name} is given twice")
-        found[name] = _checked(Path(file))
+        found[name] = checked_output(Path(file), "--output")
     return found
 
 
-def _checked(path: Path) -> Path:
+def checked_output(path: Path, option: str) -> Path:
+    """A file of rows that can be written; refused otherwise, before anything is spent."""
     if path.suffix not in (".csv", ".parquet"):
-        raise UsageError(f"--output {path}: the ending says the format, so name a .csv or a .parquet file")
+        raise UsageError(f"{option} {path}: the ending says the format, so name a .csv or a .parquet file")
     if path.is_dir() or not path.absolute().parent.is_dir() or not os.access(path.absolute().parent, os.W_OK):
-        raise UsageError(f"--output: cannot write {path}; name a file in a folder that can be written to")
+        raise UsageError(f"{option}: cannot write {path}; name a file in a folder that can be written to")
     if path.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise UsageError(f"--output {path}: parquet needs pyarrow: {install('tables')}; a .csv file needs nothing")
+        raise UsageError(f"{option} {path}: parquet needs pyarrow: {install('tables')}; a .csv file needs nothing")
     return path
 
 

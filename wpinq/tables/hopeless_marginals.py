@@ -8,6 +8,7 @@ from wpinq.errors import PlanError
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.scales import laplace_scale
 from wpinq.plan.certify import certify
+from wpinq.tables.marginal_accuracy import cell_half_width
 from wpinq.tables.marginal_tabulation import MarginalTabulation
 from wpinq.tables.released_marginals import title_of
 
@@ -50,7 +51,7 @@ def hopeless_marginals(asked: MarginalTabulation, records: float) -> dict[str, s
     scale = laplace_scale(asked.epsilon, certify(asked.measurement.plan).slack()) / float(asked.kind.factor)
     found = {}
     for view in asked.measuring.wanted:
-        half = asked.measuring.half_width(view, scale, CONFIDENCE)
+        half = cell_half_width(asked.measuring, view, scale, CONFIDENCE)
         if half >= records:
             title = title_of(asked.measuring, view)
             found[title] = f"a cell of {title} is ± {half:,.0f} at 90 %, and there are about {records:,.0f} records"
@@ -69,7 +70,7 @@ def refuse_hopeless_marginals(asked: MarginalTabulation, records: float) -> None
     if not found:
         return
     scale = laplace_scale(asked.epsilon, certify(asked.measurement.plan).slack()) / float(asked.kind.factor)
-    widest = max(asked.measuring.half_width(view, scale, CONFIDENCE) for view in asked.measuring.wanted)
+    widest = max(cell_half_width(asked.measuring, view, scale, CONFIDENCE) for view in asked.measuring.wanted)
     more = Fraction(-int(-100 * widest / records // 1), 100) * asked.epsilon
     others = "" if len(found) == 1 else f", and {len(found) - 1} more are as hopeless"
     raise PlanError(

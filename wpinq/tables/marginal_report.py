@@ -8,6 +8,7 @@ import numpy as np
 
 from wpinq.measure.bill import Bill
 from wpinq.tables.fitted_table import FittedTable
+from wpinq.tables.marginal_accuracy import cell_deviation
 from wpinq.tables.released_marginals import MarginalTables, title_of
 from wpinq.tables.synthetic_rows import SyntheticRows
 
@@ -99,7 +100,7 @@ def _compared(marginals: MarginalTables, fitted: FittedTable, rows: SyntheticRow
         "attributes": list(names),
         "cells": counts.size,
         "half_width": marginals.half_width(*names),
-        "noise": scale * float(np.sqrt(2 * marginals.measuring.cell_variance(view) / 2)),
+        "noise": cell_deviation(marginals.measuring, view, scale),
         "model_distance": _distance(fitted.counts(*names), counts),
         "rows_distance": _distance(rows.counts(*names), counts),
     }

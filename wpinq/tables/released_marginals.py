@@ -30,6 +30,7 @@ from wpinq.measure.measurement import NoisyCount
 from wpinq.plan.operators import SelectMany
 from wpinq.tables.attribute_cells import AttributeCells
 from wpinq.tables.fitted_table import FittedTable
+from wpinq.tables.marginal_accuracy import cell_half_width
 from wpinq.tables.marginal_elements import measured_keys
 from wpinq.tables.marginal_page import marginals_html
 
@@ -135,7 +136,7 @@ class MarginalTables:
         if not 0 < confidence < 1:
             raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
         scale = self.answers.scale / float(self.kind.factor)
-        return self.measuring.half_width(self._view(names), scale, confidence)
+        return cell_half_width(self.measuring, self._view(names), scale, confidence)
 
     def _view(self, names: Sequence[str]) -> View:
         for name in names:

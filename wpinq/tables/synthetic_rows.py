@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,8 @@ class SyntheticRows:
         Of the columns.
     columns : dict
         Attribute to its values, as Python has them.
+    codes : array
+        The number of the cell of each value, of shape (rows, attributes).
     weights : array or None
         How much each row counts; None where each counts 1.
     simulated : bool
@@ -44,6 +47,7 @@ class SyntheticRows:
 
     attributes: tuple[AttributeCells, ...]
     columns: Mapping[str, list[Any]]
+    codes: Integers
     weights: Floats | None = None
     simulated: bool = False
 
@@ -59,7 +63,7 @@ class SyntheticRows:
         if codes.ndim != 2 or codes.shape[1] != len(attributes):
             raise AnswersError("rows are numbers of cells, a column an attribute")
         drawn = {cells.name: cells.draw(codes[:, place], generator) for place, cells in enumerate(attributes)}
-        return SyntheticRows(tuple(attributes), drawn, weights, simulated)
+        return SyntheticRows(tuple(attributes), drawn, codes, weights, simulated)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -67,6 +71,15 @@ class SyntheticRows:
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """The rows as tuples, without their weights."""
         return zip(*self.columns.values(), strict=True)
+
+    def counts(self, *names: str) -> Floats:
+        """How many rows, or how much weight, are in each cell of a marginal: an axis an attribute."""
+        places = [[cells.name for cells in self.attributes].index(name) for name in names]
+        shape = tuple(self.attributes[place].size for place in places)
+        if not places:
+            return np.asarray(float(len(self)) if self.weights is None else self.weights.sum())
+        cells = np.ravel_multi_index(tuple(self.codes[:, place] for place in places), shape)
+        return np.bincount(cells, self.weights, math.prod(shape)).astype(np.float64).reshape(shape)
 
     def to_columns(self) -> dict[str, list[Any]]:
         """The rows as lists: the attributes, and `weight` where rows have weights."""
