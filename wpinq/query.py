@@ -266,8 +266,8 @@ class Query(NoTable, Releasable):
         Parameters
         ----------
         attributes : sequence of str, Column, function or `wp.attribute`
-            The columns, each with public cells: `wp.attribute("age", bins=[0, 18, 30, 65])`. Alone, the name of a column
-            takes the cells that the query fixes (categories, bools, `x % n`).
+            The columns, each with public cells: `wp.attribute("age", bins=[0, 18, 30, 65])`. Alone, the name of a
+            column takes the cells that the query fixes (categories, bools, `x % n`).
         order : int
             How many attributes each marginal is of: 2 for all pairs.
         epsilon : number

@@ -17,7 +17,7 @@ from wpinq.expr.near_names import suggest
 from wpinq.expr.scalars import BOOL, CATEGORIES_LIMIT, DATE, FLOAT, INT, STR, TIME, CategoryOf, Logical, Type, decimal
 from wpinq.tables.attribute_codes import Attribute, attribute
 
-SHAPE = "NAME[:TYPE][=bins:0,18,65 or =Oslo,Bergen]"
+SHAPE = "NAME[:TYPE][?][=bins:0,18,65 or =Oslo,Bergen]"
 _TYPES: dict[str, Type] = {type_.name: type_ for type_ in (INT, FLOAT, STR, DATE, TIME)}
 _PYTHON: dict[Type, Any] = {INT: int, FLOAT: float, STR: str, DATE: datetime.date, TIME: datetime.time}
 _DECIMAL = re.compile(r"decimal\((\d+)\)")
@@ -30,8 +30,8 @@ def read_attribute(given: str, fields: dict[str, Type], closed: Sequence[str]) -
     Parameters
     ----------
     given : str
-        As on the command line. The type says how a text is read: what cannot be read so is null. With `?` behind the
-        type, null has a cell of its own, and else it counts among all others.
+        As on the command line. The type says how a text is read: what cannot be read so is null. With `?` behind
+        it, null has a cell of its own, and else it counts among all others.
     fields : dict
         Column to type.
     closed : sequence of str
@@ -43,14 +43,18 @@ def read_attribute(given: str, fields: dict[str, Type], closed: Sequence[str]) -
         When it makes no sense: nothing is read or spent yet.
     """
     head, _, written = given.partition("=")
+    missing, head = head.endswith("?"), head.removesuffix("?")
     name, _, typed = head.partition(":")
     if name not in fields:
-        raise UsageError(f"--attribute {given}: the file has no column {name!r} that can be declared; {suggest(name, fields)}")
-    missing, typed = typed.endswith("?"), typed.removesuffix("?")
+        raise UsageError(
+            f"--attribute {given}: the file has no column {name!r} that can be declared; {suggest(name, fields)}"
+        )
     kept = fields[name].with_nullable(False)
     type_ = _type(typed, given) if typed else kept
     if written.startswith("bins:") and type_ == STR:
-        raise UsageError(f"--attribute {given}: say what the column holds: {name}:int={written} or {name}:float={written}")
+        raise UsageError(
+            f"--attribute {given}: say what the column holds: {name}:int={written} or {name}:float={written}"
+        )
     column: Any = name if type_ == kept else partial(_cast, name, _annotation(type_))
     cells: dict[str, Any] = {}
     if written.startswith("bins:"):

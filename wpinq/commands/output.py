@@ -51,7 +51,7 @@ def checked_output(path: Path, option: str) -> Path:
 
 
 def write_answers(answers: Answers | Table | MarginalTables | SyntheticRows, path: Path) -> None:
-    """Write the rows of answers, of a table or of a model; whoever reads the file finds all of them, or what was there before.
+    """Write rows; whoever reads the file finds all of them, or what was there before.
 
     Raises
     ------

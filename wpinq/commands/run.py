@@ -41,6 +41,9 @@ from wpinq.plan.node import sources
 from wpinq.tables.released_marginals import MarginalTables
 from wpinq.tables.released_table import Table
 
+Released = Answers | Table | MarginalTables
+"""What a release of a program gives."""
+
 _EDGE_OPTIONS: dict[str, dict[str, Any]] = {
     "directed": {"directed": True},
     "undirected": {"directed": False},
@@ -173,7 +176,7 @@ def _spent(debited: Mapping[str, Fraction]) -> str:
     return ", ".join(f"{format_epsilon(epsilon)} of {name}" for name, epsilon in debited.items() if epsilon)
 
 
-def _kept(answers: Mapping[str, Answers | Table | MarginalTables], folder: Path | None, ledger: Path, replayed: bool) -> str:
+def _kept(answers: Mapping[str, Released], folder: Path | None, ledger: Path, replayed: bool) -> str:
     """How to have answers that could not be printed: from the folder of `--save`, the ledger, or a folder beside it."""
     if folder is not None:
         return f"The answers are saved in {folder}"
@@ -206,19 +209,22 @@ def _prepare_folder(folder: Path) -> None:
 
 
 def _print_answers(
-    answers: Mapping[str, Answers | Table | MarginalTables], remaining: Mapping[str, Fraction], budgets: Mapping[str, str], rows: int
+    answers: Mapping[str, Released],
+    remaining: Mapping[str, Fraction],
+    budgets: Mapping[str, str],
+    rows: int,
 ) -> None:
     for name, table in answers.items():
-        named = isinstance(table, (Table, MarginalTables))
-        print(f"{name}:\n{table.to_text(rows)}" if named else answers_table(name, table, rows))
+        if isinstance(table, Answers):
+            print(answers_table(name, table, rows))
+        else:
+            print(f"{name}:\n{table.to_text(rows)}")
         print()
     for name, left in remaining.items():
         print(f"Remaining budget of {name}: {format_epsilon(left)} of {budgets[name]}", flush=True)
 
 
-def _write_files(
-    answers: Mapping[str, Answers | Table | MarginalTables], saved: Mapping[str, Path], outputs: Mapping[str, Path]
-) -> list[str]:
+def _write_files(answers: Mapping[str, Released], saved: Mapping[str, Path], outputs: Mapping[str, Path]) -> list[str]:
     """Write answers to the files of `--save` and of `--output`; the files that could not be written."""
     files = [(answers[name].save, path) for name, path in saved.items()]
     files += [(partial(write_answers, answers[name]), path) for name, path in outputs.items()]

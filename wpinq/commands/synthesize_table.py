@@ -33,7 +33,10 @@ from wpinq.tables.released_marginals import MarginalTables
 from wpinq.tables.rows_page import rows_page
 
 _SHOWN = 20
-_ONCE = ("attribute", "epsilon", "ledger", "budget", "data_version", "rows", "marginal", "closed", "person", "at_most")
+_ONCE = (
+    *("attribute", "closed", "epsilon", "marginal", "records", "name", "unit", "person", "at_most", "ledger", "budget"),
+    *("data_version", "engine"),
+)
 """What is told of a measurement, and of none that was made before."""
 
 
@@ -54,8 +57,8 @@ def add_parser(commands: Any) -> None:
     measured.add_argument("--order", type=int, metavar="K", help=order)
     wanted = "a marginal that is wanted, instead of all of an order"
     measured.add_argument("--marginal", **several, metavar="NAME,NAME", help=wanted)
-    many = "a public number of rows, roughly: what it shows to be hopeless is refused"
-    measured.add_argument("--rows", type=float, metavar="N", help=many)
+    many = "a public number of records, roughly: what it shows to be hopeless is refused"
+    measured.add_argument("--records", type=float, metavar="N", help=many)
     measured.add_argument("--name", metavar="NAME", help="of the source, in the ledger (default: that of the file)")
     measured.add_argument("--unit", metavar="WORDS", help="what one unit is (default: one row, or one person)")
     measured.add_argument("--person", metavar="COLUMN", help="whose a row is: then a person is the unit")
@@ -134,7 +137,9 @@ def _known(options: argparse.Namespace) -> MarginalTables:
     """Marginals from a file: whatever says what to measure is refused beside it."""
     told = [name for name in _ONCE if getattr(options, name)]
     if options.table is not None or told or options.order is not None:
-        raise UsageError("--from-marginals makes rows of what was measured: leave out FILE and what says what to measure")
+        raise UsageError(
+            "--from-marginals makes rows of what was measured: leave out FILE and all that says what to ask"
+        )
     return MarginalTables.load(options.from_marginals)
 
 
@@ -154,8 +159,8 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
         raise UsageError("--person and --at-most go together: whose a row is, and how many of a person's count")
     declared = _source(options)
     asked = _asked(options, declared)
-    if options.rows is not None:
-        refuse_hopeless_marginals(asked, options.rows)
+    if options.records is not None:
+        refuse_hopeless_marginals(asked, options.records)
     engine = options.engine or DEFAULT_ENGINE
     find_engine(engine).check(asked.measurement.plan)
     budget = options.epsilon if options.budget is None else options.budget
@@ -225,11 +230,14 @@ def _asked(options: argparse.Namespace, declared: Query) -> MarginalTabulation:
 
 
 def _print_accuracy(asked: MarginalTabulation) -> None:
-    lines = str(accuracy(asked)).splitlines()
-    print("How exact each cell will be:")
-    print("\n".join(lines[: _SHOWN + 1]))
-    if len(lines) > _SHOWN + 1:
-        print(f"… and {len(lines) - _SHOWN - 1} more marginals, in the report")
+    """How exact the marginals will be, the least exact first: the report has all."""
+    rows = sorted(accuracy(asked), key=lambda row: -(row.half_width or 0.0))
+    width = max(len(row.name) for row in rows[:_SHOWN])
+    print("How exact each cell will be, at 95 %:")
+    for row in rows[:_SHOWN]:
+        print(f"  {row.name:<{width}}  ± {row.half_width:.4g}")
+    if len(rows) > _SHOWN:
+        print(f"  and {len(rows) - _SHOWN} more exact marginals")
     print(flush=True)
 
 
@@ -263,4 +271,3 @@ def _make(marginals: MarginalTables, options: argparse.Namespace, report_file: P
 
 def _beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
-

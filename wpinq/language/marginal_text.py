@@ -1,7 +1,7 @@
 """Marginals in text: `people.Marginals(1, Attribute("age", bins: [0, 18, 65]), "sex", order: 2)`.
 
-A program that was printed says what is measured, with its shares, so that it reads back as the same measurement whatever
-a planner finds. Both ways are here: read, and written.
+A program that was printed says what is measured, with its shares, so that it reads back as the same measurement,
+whatever a planner finds. Both ways are here: read, and written.
 """
 
 from __future__ import annotations
@@ -152,4 +152,3 @@ def _written(coded: CodedAttribute) -> str:
 
 def _values(values: tuple[Any, ...], cells: AttributeCells) -> str:
     return write_keys(values, cells.type)
-

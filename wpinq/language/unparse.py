@@ -28,6 +28,9 @@ from wpinq.sources import DEFAULT_CAP, DEFAULT_PERSON, DEFAULT_UNIT
 from wpinq.tables.marginal_tabulation import MarginalTabulation
 from wpinq.tables.tabulation import Tabulation
 
+Printed = Query | Measurement | Tabulation | MarginalTabulation
+"""What a program gives a name to."""
+
 NESTING = 2
 """How deep chains stand inside one another's arguments; what is deeper becomes a variable."""
 
@@ -35,7 +38,7 @@ LINE = 100
 """Statements longer than this are broken, one operator a line."""
 
 
-def unparse(named: Mapping[str, Query | Measurement | Tabulation | MarginalTabulation]) -> str:
+def unparse(named: Mapping[str, Printed]) -> str:
     """The program that defines these queries and measurements.
 
     Parameters
@@ -71,7 +74,7 @@ def unparse(named: Mapping[str, Query | Measurement | Tabulation | MarginalTabul
     return print_program(named, {})
 
 
-def print_program(named: Mapping[str, Query | Measurement | Tabulation | MarginalTabulation], declared: Mapping[str, Query]) -> str:
+def print_program(named: Mapping[str, Printed], declared: Mapping[str, Query]) -> str:
     """The program that defines `named`, with every source of `declared` whether used or not."""
     for name in named:
         if not (name.isidentifier() and name.isascii()) or name in RESERVED:
@@ -87,7 +90,7 @@ def print_program(named: Mapping[str, Query | Measurement | Tabulation | Margina
     return text
 
 
-def _print(named: Mapping[str, Query | Measurement | Tabulation | MarginalTabulation], declared: Mapping[str, Query]) -> str:
+def _print(named: Mapping[str, Printed], declared: Mapping[str, Query]) -> str:
     while True:
         try:
             return _Printer(named, declared).print()
@@ -125,7 +128,7 @@ class _PrintedRelease:
 
 
 class _Printer:
-    def __init__(self, named: Mapping[str, Query | Measurement | Tabulation | MarginalTabulation], declared: Mapping[str, Query]) -> None:
+    def __init__(self, named: Mapping[str, Printed], declared: Mapping[str, Query]) -> None:
         self.named = {name: v if isinstance(v, Query) else _PrintedRelease(v) for name, v in named.items()}
         roots = [value.plan for value in (*declared.values(), *self.named.values())]
         check_sources(roots)

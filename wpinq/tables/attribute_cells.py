@@ -90,7 +90,7 @@ class AttributeCells:
         one by one, floats as real numbers. The cell of null gives null. That of all others gives its own name where
         values are strings, and null otherwise: which values there were is not known.
         """
-        if len(codes) and not (0 <= int(codes.min()) and int(codes.max()) < self.size):
+        if len(codes) and (codes.min() < 0 or codes.max() >= self.size):
             raise AnswersError(f"{self.name} has the cells 0 to {self.size - 1}")
         present = presenter(self.type)
         if self.categories is not None:
@@ -165,8 +165,10 @@ def ordered(type_: Type) -> bool:
 
 
 def _text(value: object) -> str:
-    """A value as a label: numbers as they are written, dates by ISO 8601."""
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    """A value as a label: whole numbers without a point, dates by ISO 8601."""
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:.0f}" if abs(value) < 1e15 else repr(value)
+    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
 
 
 def _uniform(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
 from wpinq.errors import ExpressionError, PlanError
 from wpinq.expr import build, catalogue, infix
 from wpinq.expr.column import Column
@@ -60,16 +61,17 @@ class Attribute:
 
     def _values(self, given: Sequence[object], type_: Type) -> tuple[Value, ...]:
         try:
-            return check_domain(given, type_)
+            found = check_domain(given, type_)
         except PlanError as error:
             raise PlanError(f"attribute {self.name!r}: {error}") from None
+        if len(found) < len(given):
+            raise PlanError(f"attribute {self.name!r}: a value is listed twice among its bins or categories")
+        return found
 
     def _public(self, plan: Node, function: Lambda) -> tuple[Value, ...]:
         found = certify(construct(Select, (plan,), {"function": function}, trace)).domain
         if found is None:
-            example = (
-                "bins=[0, 18, 30, 65]" if function.type in (INT, FLOAT) else 'categories=["north", "south"]'
-            )
+            example = "bins=[0, 18, 30, 65]" if function.type in (INT, FLOAT) else 'categories=["north", "south"]'
             raise PlanError(
                 f"the values of {self.name!r} are not public by the query: give them, without looking at the data, "
                 f'wp.attribute("{self.name}", {example})'
@@ -193,7 +195,9 @@ def _bin(value: Expr, cells: AttributeCells, outside: Expr) -> Expr:
         if first == last:
             return build.constant(first - 1) if first else outside
         middle = (first + last) // 2
-        return catalogue.apply("where", infix.less(value, ends[middle]), between(first, middle), between(middle + 1, last))
+        return catalogue.apply(
+            "where", infix.less(value, ends[middle]), between(first, middle), between(middle + 1, last)
+        )
 
     final = catalogue.apply("where", infix.equal(value, ends[-1]), build.constant(cells.named - 1), outside)
     return catalogue.apply("where", infix.less(value, ends[-1]), between(0, len(ends) - 1), final)

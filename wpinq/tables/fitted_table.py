@@ -18,7 +18,8 @@ from wpinq.tables.synthetic_rows import SyntheticRows
 if TYPE_CHECKING:
     import pandas
 
-    from wpinq.marginals.models import JointModel
+    from wpinq.marginals.models.joint_model import JointModel
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedTable:

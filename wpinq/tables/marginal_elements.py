@@ -19,6 +19,7 @@ from wpinq.plan.operators import Select, SelectMany, Where
 from wpinq.tables.aggregates import extended
 from wpinq.tables.attribute_codes import CodedAttribute, codes
 
+
 def coded_plan(plan: Node, attributes: Sequence[CodedAttribute]) -> Node:
     """The records as numbers of cells; those that are in no cell of some attribute are left out."""
     coded = extended(plan, Select, function=codes(attributes))

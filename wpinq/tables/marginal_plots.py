@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wpinq.arrays import Floats
 from wpinq.display.plots import axes_or_new, plain_text
 from wpinq.errors import AnswersError
 from wpinq.measure.answers import STAMP
@@ -85,12 +85,14 @@ def plot_marginals(
             axes = grid[i][j]
             if i == j:
                 _bars(axes, marginals, fitted, cells[row])
-            elif j < i:
-                _below(axes, marginals, fitted, cells[row], cells[column])
-            elif fitted is not None:
-                _above(axes, marginals, fitted, cells[row], cells[column])
+            elif j < i or fitted is not None:
+                _pair(axes, marginals, None if j < i else fitted, fitted, cells[row], cells[column])
             else:
                 axes.set_axis_off()
+            # all of a row and of a column share their labels, which stand at the edge of the grid
+            axes.tick_params(labelbottom=i == many - 1 or (i == j and fitted is None))
+            if i != j:
+                axes.tick_params(labelleft=j == int(i == 0))
     words = f"Marginals, epsilon {format_epsilon(marginals.epsilon)}: {marginals.kind.name}"
     if fitted is not None:
         words += "; below the diagonal as released, above it the model"
@@ -113,39 +115,38 @@ def _bars(axes: Axes, marginals: MarginalTables, fitted: FittedTable | None, cel
     axes.tick_params(axis="y", labelsize=6)
 
 
-def _below(
-    axes: Axes, marginals: MarginalTables, fitted: FittedTable | None, row: AttributeCells, column: AttributeCells
+def _pair(
+    axes: Axes,
+    marginals: MarginalTables,
+    shown: FittedTable | None,
+    fitted: FittedTable | None,
+    row: AttributeCells,
+    column: AttributeCells,
 ) -> None:
-    try:
-        counts, half = marginals.counts(row.name, column.name), marginals.half_width(row.name, column.name)
-    except AnswersError:  # not held by a measured view
-        axes.set_axis_off()
-        return
-    _heat(axes, counts, _top(marginals, fitted, row.name, column.name), row, column)
-    axes.set_title(f"{plain_text(_pair(row, column))}, ± {half:.3g}", fontsize=8)
-
-
-def _above(
-    axes: Axes, marginals: MarginalTables, fitted: FittedTable, row: AttributeCells, column: AttributeCells
-) -> None:
-    _heat(axes, fitted.counts(row.name, column.name), _top(marginals, fitted, row.name, column.name), row, column)
-    axes.set_title(f"{plain_text(_pair(row, column))}, model", fontsize=8)
+    """The heat map of a pair: as released, or as a model has it."""
+    pair = f"{_short(row.name)} x {_short(column.name)}"
+    if shown is not None:
+        counts, note = shown.counts(row.name, column.name), "model"
+    else:
+        try:
+            counts, half = marginals.counts(row.name, column.name), marginals.half_width(row.name, column.name)
+        except AnswersError:  # not held by a measured view
+            axes.set_axis_off()
+            return
+        note = f"± {half:.3g}"
+    top = _top(marginals, fitted, row.name, column.name)
+    axes.imshow(counts, cmap=_COLOURS, vmin=0.0, vmax=top, aspect="auto", interpolation="nearest")
+    _ticks(axes, "x", column)
+    _ticks(axes, "y", row)
+    axes.set_title(f"{plain_text(pair)}, {note}", fontsize=8)
 
 
 def _top(marginals: MarginalTables, fitted: FittedTable | None, row: str, column: str) -> float:
     """The count of the darkest cells: one for both sides of the diagonal, so that they compare."""
     tops = [1.0] if fitted is None else [1.0, float(fitted.counts(row, column).max())]
-    try:
+    with contextlib.suppress(AnswersError):  # of a pair that no measured view holds
         tops.append(float(marginals.counts(row, column).max()))
-    except AnswersError:
-        pass
     return max(tops)
-
-
-def _heat(axes: Axes, counts: Floats, top: float, row: AttributeCells, column: AttributeCells) -> None:
-    axes.imshow(counts, cmap=_COLOURS, vmin=0.0, vmax=top, aspect="auto", interpolation="nearest")
-    _ticks(axes, "x", column)
-    _ticks(axes, "y", row)
 
 
 def _ticks(axes: Axes, which: str, cells: AttributeCells) -> None:
@@ -158,10 +159,6 @@ def _ticks(axes: Axes, which: str, cells: AttributeCells) -> None:
         axes.set_xticks(places, labels, rotation=turned, fontsize=6)
     else:
         axes.set_yticks(places, labels, fontsize=6)
-
-
-def _pair(row: AttributeCells, column: AttributeCells) -> str:
-    return f"{_short(row.name)} x {_short(column.name)}"
 
 
 def _short(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The report of synthetic rows, as plain data: what was paid, how exact each marginal is, how far the model is from it."""
+"""The report of synthetic rows, as plain data: what was paid, how exact each marginal is, how far rows are off."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.marginals.measured_views import View
 from wpinq.measure.bill import Bill
 from wpinq.tables.fitted_table import FittedTable
 from wpinq.tables.marginal_accuracy import cell_deviation
@@ -24,8 +25,8 @@ MAY = (
 
 MAY_NOT = (
     "to find out about anybody: no row is a person's",
-    "for intervals, tests or standard errors as of a sample: the noise is in the rows already, and nothing in them says "
-    "how much",
+    "for intervals, tests or standard errors as of a sample: the noise is in the rows already, and they do not say how "
+    "much",
     "for counts that no released marginal holds, such as rare combinations of more attributes: the model fills them in",
     "for what an attribute is inside of a bin: values there are drawn evenly",
     "to count the cells whose count is smaller than the error bar of their marginal",
@@ -91,7 +92,7 @@ def marginal_report(marginals: MarginalTables, fitted: FittedTable, rows: Synthe
     }
 
 
-def _compared(marginals: MarginalTables, fitted: FittedTable, rows: SyntheticRows, view: tuple[int, ...]) -> dict[str, Any]:
+def _compared(marginals: MarginalTables, fitted: FittedTable, rows: SyntheticRows, view: View) -> dict[str, Any]:
     names = marginals.measuring.attributes.named(view)
     counts = marginals.counts(*names)
     scale = marginals.answers.scale / float(marginals.kind.factor)

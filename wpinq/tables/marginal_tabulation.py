@@ -142,7 +142,9 @@ def tabulate_marginals(
 
 def _bound(plan: Node, given: object) -> tuple[CodedAttribute, ...]:
     if isinstance(given, (str, Attribute)) or not isinstance(given, Iterable):
-        raise PlanError('marginals are of a list of attributes: marginals(["city", wp.attribute("age", bins=[...])], ...)')
+        raise PlanError(
+            'marginals are of a list of attributes: marginals(["city", wp.attribute("age", bins=[...])], ...)'
+        )
     found: dict[str, CodedAttribute] = {}
     for each in given:
         made = each if isinstance(each, Attribute) else attribute(each)
@@ -166,7 +168,9 @@ def _workload(table: Attributes, order: int, workload: Views | None) -> tuple[Vi
     if type(order) is not int or not 1 <= order <= many:
         raise PlanError(f"the order of marginals is how many attributes each is of, from 1 to {many}, not {order!r}")
     if comb(many, order) > MOST_VIEWS:
-        raise PlanError(f"there are {comb(many, order):,} marginals of order {order}: list those wanted in workload=[...]")
+        raise PlanError(
+            f"there are {comb(many, order):,} marginals of order {order}: list those wanted in workload=[...]"
+        )
     return tuple(combinations(range(many), order))
 
 
@@ -178,7 +182,9 @@ def _views(table: Attributes, given: object) -> tuple[View, ...]:
         names = (each,) if isinstance(each, str) else tuple(each) if isinstance(each, Iterable) else (each,)
         for name in names:
             if name not in (table.names or ()):
-                raise PlanError(f"a view holds {name!r}, which is no attribute; {suggest(str(name), table.names or ())}")
+                raise PlanError(
+                    f"a view holds {name!r}, which is no attribute; {suggest(str(name), table.names or ())}"
+                )
         found[table.view(names)] = None
     if not 0 < len(found) <= MOST_VIEWS:
         raise PlanError(f"give from 1 to {MOST_VIEWS:,} views, not {len(found):,}")

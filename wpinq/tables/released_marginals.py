@@ -171,7 +171,7 @@ class MarginalTables:
         -----
         Privacy cost: none.
         """
-        from wpinq.marginals.models import fit
+        from wpinq.marginals.models.model_fit import fit
 
         joint = fit(self.measured, self.measuring.attributes, model=model, seed=seed)
         return FittedTable(self.attributes, joint, self.simulated)
@@ -229,7 +229,9 @@ class MarginalTables:
 
         held = self.to_columns(*names, confidence=confidence)
         types = [STR] * (len(held) - len(OWN_COLUMNS)) + [FLOAT] * 3 + [STR]
-        arrays = [pyarrow.array(column, type=arrow_type(type_)) for column, type_ in zip(held.values(), types, strict=True)]
+        arrays = [
+            pyarrow.array(column, type=arrow_type(type_)) for column, type_ in zip(held.values(), types, strict=True)
+        ]
         return pyarrow.Table.from_arrays(arrays, names=list(held))
 
     def to_text(self, rows: int = SHOWN_CELLS, confidence: float = CONFIDENCE) -> str:
@@ -252,7 +254,10 @@ class MarginalTables:
             columns = [[name, *column[:shown]] for name, column in zip(names, labels, strict=True)]
             columns.append([kinds[0], *cells[:shown]])
             widths = [max(map(len, column)) for column in columns]
-            lines += ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in zip(*columns, strict=True)]
+            lines += [
+                "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True))
+                for row in zip(*columns, strict=True)
+            ]
             if shown < len(estimates):
                 lines.append(f"… {len(estimates) - shown} more cells of {title_of(self.measuring, view)}")
         return "\n".join(f"  {line.rstrip()}" for line in lines)
@@ -309,10 +314,8 @@ class MarginalTables:
     def _head(self) -> str:
         stamp = f"{STAMP}; " if self.simulated else ""
         many = len(self.measuring.wanted)
-        return (
-            f"MarginalTables: {stamp}{many} {'marginal' if many == 1 else 'marginals'} of {len(self.names)} attributes, "
-            f"epsilon {format_epsilon(self.epsilon)}, {self.kind.name}"
-        )
+        found = f"{many} {'marginal' if many == 1 else 'marginals'} of {len(self.names)} attributes"
+        return f"MarginalTables: {stamp}{found}, epsilon {format_epsilon(self.epsilon)}, {self.kind.name}"
 
     def summary(self) -> list[tuple[str, int, float]]:
         """Of each wanted marginal its title, how many cells it has, and the half-width around each at 95 %."""

@@ -1,4 +1,4 @@
-"""A page, in HTML and by itself, on synthetic rows: what was paid, every error bar, a grid of heat maps, what rows may do."""
+"""A page on synthetic rows, in HTML and by itself: what was paid, every error bar, heat maps, what rows may do."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from wpinq.tables.released_marginals import MarginalTables
 from wpinq.tables.synthetic_rows import SyntheticRows
 
 _DOTS = 80
+_CAPTION = (
+    "Below the diagonal are the marginals as released, above it the model that the rows are drawn from; on the "
+    "diagonal each attribute by itself, with its intervals, and the model as dots. White is a count of 0 or below, and "
+    "the darkest cell is the largest count of its pair."
+)
 _STYLE = "font-family:sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;line-height:1.45;font-size:14px"
 
 
-def rows_page(
-    marginals: MarginalTables, fitted: FittedTable, rows: SyntheticRows, report: Mapping[str, Any]
-) -> str:
+def rows_page(marginals: MarginalTables, fitted: FittedTable, rows: SyntheticRows, report: Mapping[str, Any]) -> str:
     """The page of a report, with its plots inside.
 
     Parameters
@@ -53,6 +56,7 @@ def rows_page(
     body += [element("p", f"Of the table is known: {count} The numbers are: {report['kind']}.")]
     body += [title("The bill"), *(_line(line) for line in report["bill_text"])]
     body.append(element("h2", "The marginals, and the model"))
+    body.append(element("p", _CAPTION))
     body.append(element("img", src=f"data:image/png;base64,{picture}", style="max-width:100%", alt="heat maps"))
     body += [element("h2", "How exact each marginal is"), _exactness(report)]
     body += [element("h2", "What was measured"), _measured(report)]

@@ -96,7 +96,7 @@ class SyntheticRows:
         return name
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas frame with the declared types; categories are categorical, ints that may be null `Int64`."""
+        """The rows as a pandas frame with the declared types: categories categorical, ints that may be null `Int64`."""
         import pandas
 
         made = {
