@@ -15,11 +15,11 @@ from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker, Stacked
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
 from wpinq.histograms.strategies.product import Product
-from wpinq.histograms.strategies.quasi_newton import matrix_product, minimise
 from wpinq.histograms.strategies.union_of_products import UnionOfProducts
 from wpinq.histograms.workload import Workload, check_matrix
 from wpinq.inference.axes import along
 from wpinq.inference.checks import MOST_BINS, count_of
+from wpinq.inference.quasi_newton import matrix_product, minimise
 
 _GRID = 2.0**-20  # coarse enough for products of two coefficients and a share to round nothing
 _START_BRANCHING = 8  # the best start of those tried on all ranges, at 1024 and 4096 bins

@@ -1,0 +1,250 @@
+"""Planning: which views to measure, with which shares, so that wanted ones become as exact as can be found.
+
+The error is not convex in the shares, and they enter it squared, so that descent never takes up a view that has none.
+So the search is one over sets of views. It climbs from a set by putting two views into one, with the share of both,
+many pairs at a time at first, as long as the best shares of the new set have less error. Sets to begin with are the
+wanted views, the full table, covers by larger views; then the best set so far without some of its views, and of few
+attributes random pools. All of it is drawn with one seed and ends after a count of work: the same plan on any machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from wpinq.arrays import Floats, Integers
+from wpinq.errors import PlanError
+from wpinq.inference.checks import MOST_BINS, count_of, is_one_of, positive
+from wpinq.marginals.attributes import Attributes
+from wpinq.marginals.covers import distinct, disturbed, random_cover, random_pool
+from wpinq.marginals.marginal_plan import MarginalPlan
+from wpinq.marginals.plan_errors import LargestError, PlanErrors, Rows, TotalError
+from wpinq.marginals.work import Work
+
+Objective = Literal["balanced", "total", "max", "apart"]
+"""What a plan is to make small."""
+
+_WORK = 600_000
+_SPACES = 20
+"""With fewer eigenspaces there is less to be searched, and less work is given in proportion."""
+_FIRST = 0.4
+"""The share of the work that goes to the total before, where the largest error is wanted: its plan is a good begin."""
+_FEW = 7
+"""So many attributes have few enough views for random pools of all of them."""
+_LARGER = 6
+"""Covers have up to so many attributes more than the largest wanted view, less one."""
+_PAIRS = 2000
+_TRIED = 6
+_LEAST_SHARE = 1e-4
+_GAIN = 1e-6
+
+Found = tuple[Rows, Floats, float]
+"""Views, their shares and the error."""
+
+
+def plan_marginals(
+    attributes: Any, views: Any = "all pairs", objective: Objective = "balanced", most_cells: int = 10**6
+) -> MarginalPlan:
+    """The plan for wanted views, found without data in about a second or less.
+
+    Parameters
+    ----------
+    attributes : Attributes, sizes, or dict from names to sizes
+        Of the table.
+    views : "singles", "all pairs", "all triples", sequence of views, or dict from views to weights
+        What is wanted; weights are finite and more than 0, and multiply the variances of the view's cells.
+    objective : {"balanced", "total", "max", "apart"}
+        What is made small: the sum of all cells' variances ("total", which starves small views for the sake of large
+        ones), the same with each view divided by the square root of its cells ("balanced"), the largest variance
+        ("max"), or the total if each view is measured by itself ("apart", with the best shares, `∝ (w_T n_T)^{1/3}`).
+    most_cells : int
+        Of a view that is measured and not wanted itself.
+
+    Returns
+    -------
+    MarginalPlan
+        The same for the same parameters.
+
+    Raises
+    ------
+    PlanError
+        Before any work, when the wanted views have too many subsets to plan for.
+
+    Examples
+    --------
+    >>> plan = plan_marginals((2, 2, 2), "all pairs")
+    >>> plan.measured, plan.algebra.variance((0, 1))
+    (((0, 1, 2),), 4.0)
+    """
+    known = Attributes.of(attributes)
+    if not is_one_of(objective, ("balanced", "total", "max", "apart")):
+        raise PlanError(f"an objective is 'balanced', 'total', 'max' or 'apart', not {objective!r}")
+    count_of(most_cells, "the most cells of a view", 1, MOST_BINS, PlanError)
+    weighted = views if isinstance(views, Mapping) else None
+    wanted = known.views(views if weighted is None else list(weighted))
+    given = {} if weighted is None else {known.view(view): positive(w, "a weight") for view, w in weighted.items()}
+    cells = np.array([float(known.cells(view)) for view in wanted])
+    weights = np.array([given.get(view, 1.0) for view in wanted])
+    weights = weights * {"balanced": cells**0.5, "max": 1.0}.get(objective, cells)
+    if objective == "apart":
+        return MarginalPlan.of(known, dict(zip(wanted, np.cbrt(weights).tolist(), strict=True)), wanted)
+    total = TotalError(known, wanted, weights)
+    budget = _WORK * min(1.0, len(total.spaces) / _SPACES)
+    work = Work(budget)
+    if objective == "max":
+        largest = LargestError(known, wanted, weights)
+        first = _Search(total, most_cells, Work(budget * _FIRST)).best()
+        views_, shares, _ = _Search(largest, most_cells, work, first[:2]).best()
+        shares, _ = largest.best_shares(largest.precision_shares(views_), shares, work, power=128)
+    else:
+        views_, shares, _ = _Search(total, most_cells, work).best()
+    measured = [tuple(np.flatnonzero(view).tolist()) for view in views_]
+    return MarginalPlan.of(known, dict(zip(measured, shares.tolist(), strict=True)), wanted)
+
+
+class _Search:
+    """A search for the best views, until its work is spent."""
+
+    def __init__(
+        self, errors: PlanErrors, most_cells: float, work: Work, first: tuple[Rows, Floats] | None = None
+    ) -> None:
+        self.errors, self.most_cells, self.work, self.first = errors, most_cells, work, first
+        self.random = np.random.default_rng(0)
+        self.found: Found | None = None
+
+    def best(self) -> Found:
+        """The best of all starts; the first, the wanted views, is climbed from in any case."""
+        for views, shares in self._starts():
+            climbed = self._climbed(views, shares)
+            if self.found is None or climbed[2] < self.found[2]:
+                self.found = climbed
+            if self.work.over:
+                break
+        assert self.found is not None
+        return self.found
+
+    def _starts(self) -> Iterator[tuple[Rows, Floats]]:
+        errors, wanted = self.errors, self.errors.wanted
+        if self.first is not None:
+            yield self.first
+        yield _evenly(wanted)
+        if float(errors.logarithms.sum()) <= np.log(self.most_cells):
+            yield _evenly(np.ones((1, wanted.shape[1]), dtype=np.bool_))
+        order = int(wanted.sum(axis=1).max())
+        if self.first is None:
+            for size in range(order, order + _LARGER):
+                yield _evenly(random_cover(errors, wanted, size, self.most_cells, self.random, self.work))
+        number = 0
+        while True:
+            number += 1
+            if wanted.shape[1] <= _FEW and number % 2:
+                yield random_pool(errors, self.most_cells, self.random, self.work)
+            else:
+                size = order + int(self.random.integers(_LARGER))
+                assert self.found is not None
+                views, shares, _ = self.found
+                yield disturbed(errors, views, shares, size, self.most_cells, self.random, self.work)
+
+    def _climbed(self, views: Rows, shares: Floats) -> Found:
+        errors = self.errors
+        shares, error = errors.best_shares(errors.precision_shares(views), shares, self.work)
+        views, shares = self._pruned(views, shares)
+        many = max(1, len(views) // 6)
+        while len(views) > 1 and not self.work.over:
+            pairs = self._unions(views, shares)
+            better, many = self._merged(views, shares, error, pairs, many)
+            if better is None:
+                break
+            views, shares, error = *self._pruned(*better[:2]), better[2]
+        shares, error = errors.best_shares(errors.precision_shares(views), shares, self.work)
+        return views, shares, error
+
+    def _merged(
+        self, views: Rows, shares: Floats, error: float, pairs: list[tuple[int, int, bool]], many: int
+    ) -> tuple[Found | None, int]:
+        """Less error from as many disjoint pairs at once as bring it, or from one of the best; None if none does."""
+        while many > 1 and not self.work.over:
+            taken: dict[int, int] = {}
+            for one, other, gains in pairs:
+                if gains and one not in taken and other not in taken and len(taken) < many:
+                    taken[one] = other
+                    taken.setdefault(other, -1)
+            some = [(one, other) for one, other in taken.items() if other >= 0]
+            if len(some) > 1:
+                found = self._with_unions(views, shares, some, 1e-5)
+                if found[2] < error * (1 - _GAIN):
+                    return found, many
+            many = many // 2 if len(some) > 1 else 1
+        for one, other, _ in pairs[:_TRIED]:
+            found = self._with_unions(views, shares, [(one, other)], 1e-6)
+            if found[2] < error * (1 - _GAIN):
+                return found, 1
+        return None, 1
+
+    def _with_unions(self, views: Rows, shares: Floats, pairs: list[tuple[int, int]], tolerance: float) -> Found:
+        """Pairs of views each as one view, with the best shares."""
+        ends = np.array(pairs)
+        kept = np.ones(len(views), dtype=np.bool_)
+        kept[ends.ravel()] = False
+        unions, together = views[ends[:, 0]] | views[ends[:, 1]], shares[ends].sum(axis=1)
+        new, given = distinct(np.concatenate((views[kept], unions)), np.concatenate((shares[kept], together)))
+        self.work.done(30, 2 * new.size)
+        better, error = self.errors.best_shares(self.errors.precision_shares(new), given, self.work, 20, tolerance)
+        return new, better, error
+
+    def _unions(self, views: Rows, shares: Floats) -> list[tuple[int, int, bool]]:
+        """Pairs of views, best first, by the error of their union with the share of both; and whether that is less."""
+        errors = self.errors
+        one, other = np.triu_indices(len(views), 1)
+        if len(one) > 4 * _PAIRS:
+            some = np.sort(self.random.choice(len(one), 4 * _PAIRS, replace=False))
+            one, other = one[some], other[some]
+        sizes = views @ errors.logarithms
+        union = (views[one] | views[other]) @ errors.logarithms
+        fits = union <= np.log(self.most_cells) + 1e-9
+        grown: Floats = union - np.maximum(sizes[one], sizes[other])
+        order = np.flatnonzero(fits)
+        if len(order) > _PAIRS:  # those that grow least
+            order = order[np.argsort(grown[order], kind="stable")[:_PAIRS]]
+        one, other = one[order], other[order]
+        if not len(one):
+            return []
+        scores, now = self._scores(views, shares, one, other)
+        best = np.argsort(scores, kind="stable")
+        self.work.done(40, 4 * views.shape[1] * len(union))
+        return list(zip(one[best].tolist(), other[best].tolist(), (scores[best] < now).tolist(), strict=True))
+
+    def _scores(self, views: Rows, shares: Floats, one: Integers, other: Integers) -> tuple[Floats, float]:
+        held = self.errors.precision_shares(views)
+        parts = (shares**2)[:, None] * held
+        precisions = parts.sum(axis=0)
+        slopes = self.errors.slopes(precisions)
+        together = (shares[one] + shares[other]) ** 2
+        new = self.errors.precision_shares(views[one] | views[other])
+        new *= together[:, None]
+        new += precisions
+        new -= parts[one]
+        new -= parts[other]
+        np.maximum(new, 1e-300, out=new)
+        self.work.done(20, 10 * new.size)
+        return (slopes / new).sum(axis=1), float((slopes / precisions).sum())
+
+    def _pruned(self, views: Rows, shares: Floats) -> tuple[Rows, Floats]:
+        """Without views of hardly any share, unless one is the last to hold something wanted."""
+        kept = shares >= _LEAST_SHARE
+        if kept.all():
+            return views, shares
+        held = self.errors.precision_shares(views) > 0
+        covered = held[kept].any(axis=0)
+        for i in np.argsort(-shares, kind="stable").tolist():
+            if not kept[i] and (held[i] & ~covered).any():
+                kept[i] = True
+                covered |= held[i]
+        self.work.done(10 + 5 * int((~kept).sum()), 2 * held.size)
+        return views[kept], shares[kept] / shares[kept].sum()
+
+
+def _evenly(views: Rows) -> tuple[Rows, Floats]:
+    return views, np.full(len(views), 1 / len(views))
