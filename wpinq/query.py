@@ -17,6 +17,7 @@ from wpinq.expr.trace import RecordFunction, lift, trace
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.habits import QUERY_CALLS, NoTable, methods_told
+from wpinq.marginals.planning import Objective
 from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import check_domain, check_text
@@ -260,6 +261,7 @@ class Query(NoTable, Releasable):
         epsilon: object,
         workload: Views | None = None,
         measure: Mapping[Any, object] | None = None,
+        objective: Objective = "balanced",
     ) -> MarginalTabulation:
         """Histograms of every few attributes of the records, measured together and made consistent.
 
@@ -277,6 +279,9 @@ class Query(NoTable, Releasable):
         measure : mapping from views to numbers, optional
             What is measured, and with which share, in proportion. Unless told, it is planned from the sizes of the
             attributes, before anything is spent, so that the wanted marginals come out as exact as they may.
+        objective : {"balanced", "total", "max", "apart"}
+            What the plan is to make small: the errors of large and of small marginals alike, the error of all cells
+            together, the error of the least exact cell, or as "total" with every wanted marginal measured by itself.
 
         Returns
         -------
@@ -308,7 +313,7 @@ class Query(NoTable, Releasable):
         2   m   [0, 18)      -0.0   -0.0    0.0  count
         3   m  [18, 65]       0.0   -0.0    0.0  count
         """
-        return tabulate_marginals(self, attributes, order, epsilon, workload, measure)
+        return tabulate_marginals(self, attributes, order, epsilon, workload, measure, objective)
 
     # --- cost and explanation -----------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from decimal import Decimal
 from typing import Any
 
@@ -81,7 +82,7 @@ def expected(name: str, row: tuple[Any, ...], cells: AttributeCells) -> int | No
     attribute = ATTRIBUTES[name]
     if attribute.bins is not None:
         ends: list[Any] = list(attribute.bins)
-        for i, (low, high) in enumerate(zip(ends, ends[1:], strict=False)):
+        for i, (low, high) in enumerate(itertools.pairwise(ends)):
             if low <= value < high or (value == high and i == len(ends) - 2):
                 return i
     else:
@@ -201,7 +202,7 @@ def test_floats_are_drawn_inside_of_the_narrowest_and_the_widest_bin() -> None:
     numbers = wp.source("numbers", x=float)
     ends = [-1e308, 0.0, 1.0, np.nextafter(1.0, 2.0), 1e308]
     cells = wp.attribute("x", bins=ends).bound(numbers.plan).cells
-    for code, (low, high) in enumerate(zip(ends, ends[1:], strict=False)):
+    for code, (low, high) in enumerate(itertools.pairwise(ends)):
         values = cells.draw(np.full(1000, code), generator)
         assert all(low <= value < high for value in values)
 

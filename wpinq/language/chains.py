@@ -38,6 +38,9 @@ CHOICE_LIMIT = 2_000
 INFERENCE_LIMIT = 50
 """The most releases without keys: each looks for a public domain through its whole plan."""
 
+PLANS_LIMIT = 20
+"""The most marginals that are planned for: each takes half a second."""
+
 READ_AS = "ReadAs"
 
 
@@ -53,7 +56,7 @@ class Chains:
         self.values = values
         self.lambdas = lambdas
         self.bound = bound
-        self.operators = self.releases = self.choices = self.inferences = self.written = self.tables = 0
+        self.operators = self.releases = self.choices = self.inferences = self.written = self.tables = self.plans = 0
 
     def value(self, node: Syntax, depth: int = 0) -> ProgramValue:
         """The query, or what is released, of a chain: a name, and operators called on it."""
@@ -229,6 +232,13 @@ class Chains:
 
     def _marginals(self, query: Query, step: Invocation) -> MarginalTabulation:
         self._count_release(step)
+        self.plans += all(argument.name != "views" for argument in step.arguments)
+        if self.plans > PLANS_LIMIT:
+            raise self.text.error(
+                f"at most {PLANS_LIMIT} marginals of a program may leave to a planner what is measured; give views: and "
+                "shares:",
+                step.position,
+            )
         asked = read_marginals(self, query, step)
         self.values.hold(asked.measuring.cells, step.position)
         self._check_functions(functions_of_marginals(asked), step)

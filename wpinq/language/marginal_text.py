@@ -32,7 +32,7 @@ UNITS = 2**30
 
 
 def read_marginals(reading: StepReader, query: Query, step: Invocation) -> MarginalTabulation:
-    """What `Marginals` gives: an epsilon, attributes, and `order`, `workload`, `views` and `shares`."""
+    """What `Marginals` gives: an epsilon, attributes, and `order`, `workload`, `views`, `shares` or `objective`."""
     given: dict[str, Any] = {}
     attributes: list[Any] = []
     for position, argument in enumerate(step.arguments):
@@ -49,14 +49,16 @@ def read_marginals(reading: StepReader, query: Query, step: Invocation) -> Margi
             given["epsilon"] = reading.values.epsilon(node)
         elif argument.name == "order":
             given["order"] = reading.values.integer(node)
+        elif argument.name == "objective":
+            given["objective"] = reading.values.scalar(node)
         elif argument.name in ("workload", "views"):
             given[argument.name] = _views(reading, node)
         elif argument.name == "shares":
             given["shares"] = _shares(reading, node)
         else:
             raise reading.text.error(
-                f"Marginals takes no `{shorten(argument.name)}`: it takes epsilon, attributes, order, workload, views "
-                "and shares",
+                f"Marginals takes no `{shorten(argument.name)}`: it takes epsilon, attributes, order, workload, views, "
+                "shares and objective",
                 node.position,
             )
     if "epsilon" not in given:
@@ -65,6 +67,8 @@ def read_marginals(reading: StepReader, query: Query, step: Invocation) -> Margi
     if (views is None) != (shares is None) or (views is not None and len(views) != len(shares or ())):
         raise reading.text.error("views are what is measured, and shares the share of each: give both", step.position)
     if views is not None:
+        if "objective" in given:
+            raise reading.text.error("an objective is what views are planned for, and these are given", step.position)
         given["measure"] = dict(zip(views, shares, strict=True))
         if len(given["measure"]) < len(views):
             raise reading.text.error("a view is listed twice among those measured", step.position)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from wpinq.errors import PlanError
 from wpinq.expr import build, catalogue
 from wpinq.expr.nodes import Expr
 from wpinq.expr.trace import Symbol, lift
@@ -18,6 +19,9 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators import Select, SelectMany, Where
 from wpinq.tables.aggregates import extended
 from wpinq.tables.attribute_codes import CodedAttribute, codes
+
+MEASURED_LIMIT = 10_000_000
+"""The most cells that are measured together: each is a key of the release."""
 
 
 def coded_plan(plan: Node, attributes: Sequence[CodedAttribute]) -> Node:
@@ -48,6 +52,11 @@ def marginal_measurement(
     Stability: 1. The Select moves each record to one other, and the SelectMany gives it weights that add up to 1, for
     each view the share of it in one cell.
     """
+    if measuring.cells > MEASURED_LIMIT:
+        raise PlanError(
+            f"the measured views have {measuring.cells:,} cells, and a release at most {MEASURED_LIMIT:,}: take fewer "
+            "attributes, coarser cells, or a lower order"
+        )
     views = tuple(zip(measuring.measured, measuring.shares, strict=True))
 
     def elements(record: Symbol) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -15,6 +16,7 @@ from wpinq.expr.trace import RecordFunction
 from wpinq.marginals.attributes import MOST_VIEWS, Attributes, by_order
 from wpinq.marginals.marginal_plan import MarginalPlan
 from wpinq.marginals.measured_views import View
+from wpinq.marginals.planning import Objective, plan_marginals
 from wpinq.measure.bill import Bill
 from wpinq.measure.compound import Compound
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
@@ -129,13 +131,14 @@ def tabulate_marginals(
     epsilon: object,
     workload: Views | None = None,
     measure: Mapping[Any, object] | None = None,
+    objective: Objective = "balanced",
 ) -> MarginalTabulation:
     """The marginals of a query's records: see `Query.marginals`."""
     coded = _bound(query.plan, attributes)
     table = Attributes(_sizes(each.cells for each in coded), tuple(each.cells.name for each in coded))
     wanted = _workload(table, order, workload)
     spent, reading = parse_epsilon(epsilon), getattr(query, "reading", "")
-    measuring = _planned(table, wanted) if measure is None else _told(table, wanted, measure)
+    measuring = _planned(table, wanted, objective) if measure is None else _told(table, wanted, measure)
     measurement = marginal_measurement(query.plan, coded, measuring, spent, reading)
     return MarginalTabulation(query.plan, reading, coded, measuring, spent, measurement)
 
@@ -191,8 +194,10 @@ def _views(table: Attributes, given: object) -> tuple[View, ...]:
     return tuple(sorted(found, key=by_order))
 
 
-def _planned(table: Attributes, wanted: tuple[View, ...]) -> MarginalPlan:
-    return MarginalPlan.of(table, dict.fromkeys(wanted, 1), wanted)
+@lru_cache(maxsize=256)
+def _planned(table: Attributes, wanted: tuple[View, ...], objective: Objective) -> MarginalPlan:
+    """The plan for wanted views: remembered, for it takes half a second."""
+    return plan_marginals(table, wanted, objective)
 
 
 def _told(table: Attributes, wanted: tuple[View, ...], measure: object) -> MarginalPlan:
