@@ -10,10 +10,12 @@ from xml.etree.ElementTree import Element
 
 from wpinq.errors import PlanError
 from wpinq.histograms.composite import Kronecker, Stacked
+from wpinq.histograms.marginal_workloads import flattened
 from wpinq.histograms.simulate import simulated_error
 from wpinq.histograms.strategies.hierarchical import Hierarchical
 from wpinq.histograms.strategies.identity import Identity
 from wpinq.histograms.strategies.linear import LinearStrategy
+from wpinq.histograms.strategies.marginals import Marginals
 from wpinq.histograms.strategies.noise_choice import Mechanism, check_mechanism
 from wpinq.histograms.strategies.optimised import optimise
 from wpinq.histograms.strategies.product import Product
@@ -32,7 +34,7 @@ class Choice:
 
     Attributes
     ----------
-    strategy : LinearStrategy
+    strategy : LinearStrategy or Marginals
         The strategy.
     error : float
         The expected total squared error of the workload.
@@ -42,7 +44,7 @@ class Choice:
         What it is made of.
     """
 
-    strategy: LinearStrategy
+    strategy: LinearStrategy | Marginals
     error: float
     mean: float
     reason: str
@@ -64,22 +66,22 @@ class Ranking:
     basis: str = EXACT
 
     @property
-    def best(self) -> LinearStrategy:
+    def best(self) -> LinearStrategy | Marginals:
         """The strategy of least expected error."""
         return self.choices[0].strategy
 
     def __str__(self) -> str:
         least = self.choices[0].error
-        lines = [f"{c.error / least:8.2f} × the least   {c.strategy!r}: {c.reason}" for c in self.choices]
+        lines = [f"{c.error / least:8.2f} × the least   {c.strategy}: {c.reason}" for c in self.choices]
         return "\n".join([f"expected squared error, {self.basis}:", *lines])
 
     def __repr__(self) -> str:
-        return f"<Ranking of {len(self.choices)}, the best {self.best!r}>"
+        return f"<Ranking of {len(self.choices)}, the best {self.best}>"
 
     def _repr_html_(self) -> str:
         least, most = self.choices[0].error, self.choices[-1].error
         rows: list[list[str | Element]] = [
-            [repr(c.strategy), f"{c.error / least:.2f} ×", share_bar(c.error / most, ""), f"{c.mean:.4g}", c.reason]
+            [str(c.strategy), f"{c.error / least:.2f} ×", share_bar(c.error / most, ""), f"{c.mean:.4g}", c.reason]
             for c in self.choices
         ]
         names = ["strategy", "of the least", "", "a query", "made of"]
@@ -90,7 +92,7 @@ def choose(
     workload: Any,
     epsilon: object,
     domain: int | Sequence[int] | None = None,
-    candidates: Iterable[LinearStrategy] | None = None,
+    candidates: Iterable[LinearStrategy | Marginals] | None = None,
     nonnegative: str | None = None,
     guess: Any = None,
     draws: int = 100,
@@ -108,10 +110,11 @@ def choose(
         it. With double-geometric noise it does, where epsilon times the lattices is not far below 1.
     domain : int or sequence of int, optional
         The number of bins, or of each attribute's bins; the workload's when left out.
-    candidates : iterable of LinearStrategy, optional
+    candidates : iterable of LinearStrategy and Marginals, optional
         What to rank. When left out: Identity, Wavelet, Hierarchical with every power of two as branching factor and
         the tree of one root, and the optimised strategy; for several attributes, products of one kind each, of
-        what suits each factor of a Kronecker workload best, and the optimised strategy of a `Stacked` one.
+        what suits each factor of a Kronecker workload best, and the optimised strategy of a `Stacked` one: where that
+        is a stack of products of bins and totals, `Marginals`, whose errors are not simulated on a guess.
     nonnegative : str, optional
         The `nonnegative` that `infer` will be called with, where it will be. Needs a guess: such errors depend on the
         data, by more than strategies differ.
@@ -175,10 +178,15 @@ def choose(
     if not isinstance(candidates, (Iterable, type(None))):
         raise PlanError(f"candidates are a list of strategies, not a {type(candidates).__name__}")
     given = list(_default(wanted, sizes) if candidates is None else candidates)
+    if candidates is None and guess is not None:
+        given = [strategy for strategy in given if not isinstance(strategy, Marginals)]
     if not given:
         raise PlanError("give one candidate at least")
     for strategy in given:
-        if not isinstance(strategy, LinearStrategy):
+        if isinstance(strategy, Marginals):
+            if guess is not None:
+                raise PlanError(f"errors of {strategy} are not simulated: leave nonnegative= and guess= out")
+        elif not isinstance(strategy, LinearStrategy):
             raise PlanError(
                 f"{strategy!r} answers no linear queries: its error depends on the data; see simulated_sorted_error "
                 "and simulated_distance"
@@ -194,7 +202,7 @@ def choose(
         reason = f"sensitivity {float(strategy.sensitivity):g}, {combined}"
         if noise.step is not None:
             reason += f", on multiples of {noise.step:g}"
-        if guess is not None:
+        if guess is not None and isinstance(strategy, LinearStrategy):
             error = simulated_error(strategy, wanted, known, guess, nonnegative, draws)
         choices.append(Choice(strategy, error, error / wanted.queries, reason))
     basis = EXACT if guess is None else f"simulated on the guess, {draws} draws, nonnegative={nonnegative!r}"
@@ -203,18 +211,19 @@ def choose(
 
 def _sizes(workload: Workload, domain: int | Sequence[int] | None) -> tuple[int, ...]:
     if domain is None:
-        whole = workload.workloads[0] if isinstance(workload, Stacked) else workload
+        whole = next(flattened(workload))
         return whole.sizes if isinstance(whole, Kronecker) else (whole.domain,)
     return tuple(map(check_domain_size, domain if isinstance(domain, (list, tuple)) else (domain,)))
 
 
-def _default(workload: Workload, sizes: tuple[int, ...]) -> list[LinearStrategy]:
+def _default(workload: Workload, sizes: tuple[int, ...]) -> list[LinearStrategy | Marginals]:
     if len(sizes) == 1:
         return [*_fixed(sizes[0]), optimise(workload)]
     columns = [[Identity(size), Hierarchical(size), Wavelet(size)] for size in sizes]
-    found: list[LinearStrategy] = [Product(*kind) for kind in zip(*columns, strict=True)]
+    found: list[LinearStrategy | Marginals] = [Product(*kind) for kind in zip(*columns, strict=True)]
     if isinstance(workload, Kronecker) and workload.sizes == sizes:
-        found.append(Product(*(choose(factor, 1).best for factor in workload.factors)))
+        best = [choose(factor, 1).best for factor in workload.factors]
+        found.append(Product(*(one for one in best if isinstance(one, LinearStrategy))))
     if isinstance(workload, Stacked):
         found.append(optimise(workload))
     return found

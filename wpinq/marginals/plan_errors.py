@@ -70,10 +70,6 @@ class PlanErrors(ABC):
         found: Floats = self._held(views) * np.exp(-1.0 * (views @ self.logarithms))[:, None]
         return found
 
-    def held_by_some(self, views: Rows) -> bool:
-        """Whether the views determine all that is wanted."""
-        return bool((self._held(views) > 0).any(axis=0).all())
-
     @abstractmethod
     def slopes(self, precisions: Floats) -> Floats:
         """c for which `Σ_S c_S / v_S` is the number that is to be small, or goes as it does nearby."""

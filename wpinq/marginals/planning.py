@@ -39,6 +39,8 @@ _PAIRS = 2000
 _TRIED = 6
 _LEAST_SHARE = 1e-4
 _GAIN = 1e-6
+_SMALLEST = 2.0**-20
+"""The share of a view that matters next to nothing, by its weight, and is the only one that tells of something."""
 
 Found = tuple[Rows, Floats, float]
 """Views, their shares and the error."""
@@ -100,7 +102,9 @@ def plan_marginals(
         shares, _ = largest.best_shares(largest.precision_shares(views_), shares, work, power=128)
     else:
         views_, shares, _ = _Search(total, most_cells, work).best()
+    views_, shares = _pruned(total, views_, shares, work)
     measured = [tuple(np.flatnonzero(view).tolist()) for view in views_]
+    shares = np.maximum(shares, _SMALLEST)
     return MarginalPlan.of(known, dict(zip(measured, shares.tolist(), strict=True)), wanted)
 
 
@@ -150,14 +154,15 @@ class _Search:
     def _climbed(self, views: Rows, shares: Floats) -> Found:
         errors = self.errors
         shares, error = errors.best_shares(errors.precision_shares(views), shares, self.work)
-        views, shares = self._pruned(views, shares)
+        views, shares = _pruned(errors, views, shares, self.work)
         many = max(1, len(views) // 6)
         while len(views) > 1 and not self.work.over:
             pairs = self._unions(views, shares)
             better, many = self._merged(views, shares, error, pairs, many)
             if better is None:
                 break
-            views, shares, error = *self._pruned(*better[:2]), better[2]
+            views, shares = _pruned(errors, *better[:2], self.work)
+            error = better[2]
         shares, error = errors.best_shares(errors.precision_shares(views), shares, self.work)
         return views, shares, error
 
@@ -231,19 +236,20 @@ class _Search:
         self.work.done(20, 10 * new.size)
         return (slopes / new).sum(axis=1), float((slopes / precisions).sum())
 
-    def _pruned(self, views: Rows, shares: Floats) -> tuple[Rows, Floats]:
-        """Without views of hardly any share, unless one is the last to hold something wanted."""
-        kept = shares >= _LEAST_SHARE
-        if kept.all():
-            return views, shares
-        held = self.errors.precision_shares(views) > 0
-        covered = held[kept].any(axis=0)
-        for i in np.argsort(-shares, kind="stable").tolist():
-            if not kept[i] and (held[i] & ~covered).any():
-                kept[i] = True
-                covered |= held[i]
-        self.work.done(10 + 5 * int((~kept).sum()), 2 * held.size)
-        return views[kept], shares[kept] / shares[kept].sum()
+
+def _pruned(errors: PlanErrors, views: Rows, shares: Floats, work: Work) -> tuple[Rows, Floats]:
+    """Without views of hardly any share, unless one is the last to hold something wanted."""
+    kept = shares >= _LEAST_SHARE
+    if kept.all():
+        return views, shares
+    held = errors.precision_shares(views) > 0
+    covered = held[kept].any(axis=0)
+    for i in np.argsort(-shares, kind="stable").tolist():
+        if not kept[i] and (held[i] & ~covered).any():
+            kept[i] = True
+            covered |= held[i]
+    work.done(10 + 5 * int((~kept).sum()), 2 * held.size)
+    return views[kept], shares[kept] / shares[kept].sum()
 
 
 def _evenly(views: Rows) -> tuple[Rows, Floats]:

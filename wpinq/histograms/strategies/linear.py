@@ -12,6 +12,7 @@ from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr import library as wp
 from wpinq.expr.trace import UserFunction
+from wpinq.histograms.composite import Stacked
 from wpinq.histograms.strategies.strategy import Strategy, bins_of
 from wpinq.histograms.workload import Workload, as_workload
 from wpinq.inference.axes import blocks, units
@@ -164,6 +165,10 @@ class LinearStrategy(Strategy):
         wanted = as_workload(workload, self.domain)
         if self.complete:
             return wanted
+        if isinstance(wanted, Stacked):
+            for part in wanted.workloads:
+                self.check(part)
+            return wanted
         size = max(float(wanted.gram_diagonal().sum()), 1e-300)
         outside = 0.0
         if wanted.queries < self.domain:
@@ -181,7 +186,9 @@ class LinearStrategy(Strategy):
         return wanted
 
     def squared_norm(self, workload: Workload) -> float:
-        """`‖W A⁺‖_F²`: range by range where both sides know how, else by columns of the smaller side."""
+        """`‖W A⁺‖_F²`: part by part, range by range where both sides know how, else by columns of the smaller side."""
+        if isinstance(workload, Stacked):
+            return sum(self.squared_norm(part) for part in workload.workloads)
         ranges = workload.ranges()
         if ranges is not None:
             variances = [self.range_variances(starts, stops) for starts, stops in ranges]

@@ -7,15 +7,26 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+import numpy as np
+
+from wpinq.errors import PlanError
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
+from wpinq.histograms.composite import Kronecker
+from wpinq.histograms.marginal_workloads import flattened
 from wpinq.histograms.strategies.linear import listed
 from wpinq.histograms.strategies.product import attributes_of
 from wpinq.histograms.strategies.strategy import Strategy
+from wpinq.histograms.workload import Bins, Workload
+from wpinq.inference.checks import positive
 from wpinq.marginals.marginal_plan import MarginalPlan
 from wpinq.marginals.measured_views import MeasuredView, View
+from wpinq.marginals.planning import Objective, plan_marginals
 from wpinq.marginals.residuals import ConsistentMarginals
 from wpinq.query import Query
+
+_NOTHING = 1e-12
+"""Below this share of a trace, what is left of it in an eigenspace is rounding."""
 
 
 class Marginals(Strategy):
@@ -25,12 +36,18 @@ class Marginals(Strategy):
     ----------
     attributes : sequence of int, or dict from names to sizes
         The public number of values of each attribute; values are 0 … size − 1.
-    views : "singles", "all pairs", "all triples" or sequence of views, optional
-        What is wanted. A view is a tuple of attributes, by place or by name; () is the total. What is measured, when
-        left out.
-    shares : mapping from views to numbers
+    views : "singles", "all pairs", "all triples", sequence of views, or dict from views to weights, optional
+        What is wanted: "all pairs" when left out, or where shares are given what these measure. A view is a tuple of
+        attributes, by place or by name; () is the total. Weights, more than 0, multiply the variances of a view's
+        cells in what is made small.
+    objective : {"balanced", "total", "max", "apart"}
+        What is made small, as for `plan_marginals`.
+    most_cells : int
+        Of a view that is measured and not wanted itself.
+    shares : mapping from views to numbers, optional
         What is measured, and with which share of the weight: more than 0, divided by their sum, and rounded to
-        multiples of 2⁻³⁰ so that they sum to 1 exactly.
+        multiples of 2⁻³⁰ so that they sum to 1 exactly. When left out they are planned, once and without data, in about
+        a second at most; `repr` has them, so that a strategy that is read back is never planned again.
 
     Notes
     -----
@@ -38,10 +55,14 @@ class Marginals(Strategy):
     the source. A cell is then a count after division by its share, with Laplace noise of scale `1/(θε)`. Records with a
     value outside of the sizes are in no cell.
 
+    Source: McKenna et al. (HDMM), PVLDB 11(10), 2018, section 6.3 (OPT_M), for strategies made of marginals.
+
     Examples
     --------
     >>> import wpinq as wp
     >>> people = wp.source("people", age=int, city=int)
+    >>> Marginals({"age": 3, "city": 2}, ["age", "city"])
+    Marginals({'age': 3, 'city': 2}, [('age',), ('city',)], shares={('age', 'city'): 1.0})
     >>> strategy = Marginals({"age": 3, "city": 2}, shares={("age", "city"): 3, ("age",): 1})
     >>> strategy
     Marginals({'age': 3, 'city': 2}, [('age',), ('age', 'city')], shares={('age',): 0.25, ('age', 'city'): 0.75})
@@ -54,8 +75,19 @@ class Marginals(Strategy):
     (3,)
     """
 
-    def __init__(self, attributes: Any, views: Any = None, *, shares: Mapping[Any, float]) -> None:
-        self.plan = MarginalPlan.of(attributes, shares, views)
+    def __init__(
+        self,
+        attributes: Any,
+        views: Any = None,
+        objective: Objective = "balanced",
+        most_cells: int = 10**6,
+        *,
+        shares: Mapping[Any, float] | None = None,
+    ) -> None:
+        if shares is None:
+            self.plan = plan_marginals(attributes, "all pairs" if views is None else views, objective, most_cells)
+        else:
+            self.plan = MarginalPlan.of(attributes, shares, views)
         self.attributes = self.plan.attributes
         self.domain = prod(self.attributes.sizes)
 
@@ -65,6 +97,10 @@ class Marginals(Strategy):
         given = sizes if names is None else dict(zip(names, sizes, strict=True))
         shares = {named(view): share for view, share in self.shares.items()}
         return f"Marginals({given!r}, {[named(view) for view in self.views]!r}, shares={shares!r})"
+
+    def __str__(self) -> str:
+        wanted, measured = len(self.views), len(self.shares)
+        return f"<Marginals: {measured} views measured for {wanted}, of {len(self.attributes.sizes)} attributes>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Marginals) and self.plan == other.plan
@@ -189,3 +225,67 @@ class Marginals(Strategy):
         scales, repeats = self.plan.algebra.kinds(self.attributes.view(view))
         found = self.noise(epsilon=epsilon).half_widths(scales[:, None], confidence, repeats[:, None])
         return float(found[0])
+
+    def expected_error(self, workload: Any, epsilon: object) -> float:
+        """The expected total squared error of a workload, exact and known before anything is spent.
+
+        Parameters
+        ----------
+        workload : Workload, sequence of views, dict from views to weights, or None
+            The queries: a `Kronecker` of a workload for each attribute, of any kind, or a stack of such; or views, each
+            with a weight that its cells' variances are multiplied by, 1 when left out. None for the wanted views.
+        epsilon : number, Measurement or Answers
+            As for `variance`.
+
+        Raises
+        ------
+        PlanError
+            When the measured views do not determine the workload.
+
+        Examples
+        --------
+        >>> from wpinq.histograms import Bins, Kronecker
+        >>> strategy = Marginals((2, 3), shares={(0, 1): 1})
+        >>> strategy.expected_error(None, 1), strategy.expected_error(Kronecker(Bins(2), Bins(3)), 1)
+        (12.0, 12.0)
+        """
+        variance = self.noise(epsilon=epsilon).variance
+        if isinstance(workload, Workload):
+            return variance * self.squared_norm(workload)
+        weights = dict(workload) if isinstance(workload, Mapping) else None
+        views = self.views if workload is None else self.attributes.views(workload if weights is None else [*weights])
+        given = (
+            {} if weights is None else {self.attributes.view(v): positive(w, "a weight") for v, w in weights.items()}
+        )
+        return float(sum(given.get(view, 1.0) * self._squared_norm(view) for view in views)) * variance
+
+    def _squared_norm(self, view: View) -> float:
+        return float(self.attributes.cells(view)) * self.plan.algebra.variance(view) / 2
+
+    def squared_norm(self, workload: Workload) -> float:
+        """`‖W A⁺‖_F²` of a workload over the table, by the traces of its Gram matrices in each eigenspace."""
+        return sum(self._product_norm(part) for part in flattened(workload))
+
+    def _product_norm(self, workload: Workload) -> float:
+        sizes = self.attributes.sizes
+        factors = (workload,) if len(sizes) == 1 else workload.factors if isinstance(workload, Kronecker) else ()
+        if isinstance(workload, Bins) and workload.domain == self.domain:
+            factors = tuple(map(Bins, sizes))
+        if tuple(factor.domain for factor in factors) != sizes:
+            raise PlanError(
+                f"marginals of {len(sizes)} attributes answer a Kronecker of a workload for each, over {sizes} bins, "
+                "or a stack of such"
+            )
+        inside, pairs, outside = [], [], 1.0
+        for i, factor in enumerate(factors):
+            every = np.ones(factor.domain)
+            total, trace = float(every @ factor.gram(every)) / factor.domain, float(factor.gram_diagonal().sum())
+            if trace - total > _NOTHING * trace:
+                inside.append(i)
+                pairs.append((total if total > _NOTHING * trace else 0.0, trace - total))
+            else:
+                outside *= total
+        found = np.full((), outside / float(self.domain))
+        for pair in pairs:
+            found = np.multiply.outer(found, np.asarray(pair))
+        return float((found / self.plan.algebra.precisions(tuple(inside))).sum())

@@ -13,7 +13,9 @@ from wpinq.errors import PlanError
 from wpinq.expr import library as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker, Stacked
+from wpinq.histograms.marginal_workloads import flattened, marginal_weights
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
+from wpinq.histograms.strategies.marginals import Marginals
 from wpinq.histograms.strategies.product import Product
 from wpinq.histograms.strategies.union_of_products import UnionOfProducts
 from wpinq.histograms.workload import Workload, check_matrix
@@ -22,6 +24,8 @@ from wpinq.inference.checks import MOST_BINS, count_of
 from wpinq.inference.quasi_newton import matrix_product, minimise
 
 _GRID = 2.0**-20  # coarse enough for products of two coefficients and a share to round nothing
+_LARGEST_SUM = 2.0**12  # leaves a bin 1/4097 of its weight
+_LARGEST_UNION = 1 << 28  # a union goes through every bin for each share that is tried
 _START_BRANCHING = 8  # the best start of those tried on all ranges, at 1024 and 4096 bins
 
 
@@ -114,12 +118,13 @@ def _loss(theta: Floats, widths: Floats, workload: Workload) -> tuple[float, Flo
 
 def optimise(
     workload: Workload, sums: int | None = None, restarts: int = 1, seed: int = 0, iterations: int = 100
-) -> LinearStrategy:
+) -> LinearStrategy | Marginals:
     """The p-identity strategy of least expected error for a workload, by quasi-Newton steps.
 
     `argmin_{Θ ≥ 0} ‖W A(Θ)⁺‖_F²`; a local optimum, the best of some restarts. A Kronecker workload gets the product of
     the optimised strategies of its factors, which is what its error, a product, asks for; a `Stacked` one of several
-    Kronecker workloads the better of one product and of unions of two, each for some of the parts.
+    Kronecker workloads the better of one product and of unions of two, each for some of the parts. A stack of products
+    of bins and totals is one of marginals, and gets `Marginals` planned for its total error.
 
     Parameters
     ----------
@@ -136,7 +141,7 @@ def optimise(
     Returns
     -------
     LinearStrategy
-        A `PIdentity`, a `Product` of such, or a `UnionOfProducts`.
+        A `PIdentity`, a `Product` of such, a `UnionOfProducts`, or `Marginals`.
 
     Notes
     -----
@@ -159,11 +164,19 @@ def optimise(
     count_of(restarts, "the number of restarts", 1, error=PlanError)
     count_of(iterations, "the number of iterations", 1, error=PlanError)
     count_of(seed, "a seed", 0, error=PlanError)
+    marginals = marginal_weights(workload)
+    if marginals is not None:
+        return Marginals(*marginals, objective="total")
+    return _optimised(workload, sums, restarts, seed, iterations)
+
+
+def _optimised(workload: Workload, sums: int | None, restarts: int, seed: int, iterations: int) -> LinearStrategy:
+    """For a workload that is no stack of marginals."""
     if isinstance(workload, Kronecker):
-        return Product(*(optimise(factor, sums, restarts, seed, iterations) for factor in workload.factors))
+        return Product(*(_optimised(factor, sums, restarts, seed, iterations) for factor in workload.factors))
     parts = _common_factors(workload)
     if parts is not None:
-        return _optimise_union(workload, parts, lambda factor: optimise(factor, sums, restarts, seed, iterations))
+        return _optimise_union(workload, parts, lambda factor: _optimised(factor, sums, restarts, seed, iterations))
     count = max(1, min(64, workload.domain // 16)) if sums is None else sums
     rng = np.random.default_rng(seed)
     shape = (count, workload.domain)
@@ -185,15 +198,18 @@ def optimise(
     starts[0] += _blocks(*shape)
     found = [minimise(objective, np.sqrt(start).ravel(), iterations) for start in starts]
     root, _ = min(found, key=lambda pair: pair[1])
-    return PIdentity(root.reshape(shape) ** 2)
+    theta = root.reshape(shape) ** 2
+    # where sums alone would do, as for a total, the best lie at infinity: beyond this bound they gain next to nothing
+    return PIdentity(theta * np.minimum(1.0, _LARGEST_SUM / np.maximum(theta.sum(axis=0), 1.0)))
 
 
 def _common_factors(workload: Workload) -> list[Kronecker] | None:
     """The parts of a stack of two Kronecker workloads or more over the same attributes; None for another workload."""
-    if not isinstance(workload, Stacked) or len(workload.workloads) < 2:
+    every = list(flattened(workload))
+    if len(every) < 2:
         return None
-    parts = [part for part in workload.workloads if isinstance(part, Kronecker)]
-    several = len(parts) == len(workload.workloads) and len({part.sizes for part in parts}) == 1 < len(parts[0].sizes)
+    parts = [part for part in every if isinstance(part, Kronecker)]
+    several = len(parts) == len(every) and len({part.sizes for part in parts}) == 1 < len(parts[0].sizes)
     return parts if several else None
 
 
@@ -201,6 +217,11 @@ def _optimise_union(
     workload: Workload, parts: list[Kronecker], optimised: Callable[[Workload], LinearStrategy]
 ) -> LinearStrategy:
     """The better of one product for all parts, and of two products for two groups of them."""
+    if workload.domain * len(parts) > _LARGEST_UNION:
+        raise PlanError(
+            f"{len(parts)} products over {workload.domain} bins are too much to optimise for, unless all are of bins "
+            "and totals: give the strategies to choose from"
+        )
 
     def whole(group: Sequence[Kronecker]) -> Product:
         return Product(*(optimised(Stacked(*factors)) for factors in zip(*(p.factors for p in group), strict=True)))

@@ -19,7 +19,7 @@ from wpinq.expr.values import Value
 from wpinq.histograms.composite import Kronecker
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy, listed
 from wpinq.histograms.strategies.strategy import checked_query
-from wpinq.histograms.workload import Workload, check_domain_size
+from wpinq.histograms.workload import Bins, Workload, as_workload, check_domain_size
 from wpinq.inference.axes import along_axes
 from wpinq.query import Query
 
@@ -115,7 +115,18 @@ class Product(LinearStrategy):
     def estimate(self, answers: Floats) -> Floats:
         return along_axes(np.asarray(answers), ((strategy.size, strategy.estimate) for strategy in self.strategies))
 
+    def check(self, workload: Any) -> Workload:
+        wanted = as_workload(workload, self.domain)
+        if self.complete or not isinstance(wanted, Kronecker) or wanted.sizes != self.sizes:
+            return super().check(wanted)
+        if all(factor.gram_diagonal().any() for factor in wanted.factors):  # a product with 0 is 0
+            for strategy, factor in zip(self.strategies, wanted.factors, strict=True):
+                strategy.check(factor)
+        return wanted
+
     def squared_norm(self, workload: Workload) -> float:
+        if isinstance(workload, Bins):
+            workload = Kronecker(*map(Bins, self.sizes))
         if isinstance(workload, Kronecker) and workload.sizes == self.sizes:
             pairs = zip(self.strategies, workload.factors, strict=True)
             return prod(strategy.squared_norm(factor) for strategy, factor in pairs)

@@ -1,0 +1,133 @@
+"""What every joint model of a table answers: marginals of any view, and rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wpinq.arrays import Floats, Integers
+from wpinq.errors import AnswersError
+from wpinq.inference.checks import MOST_RECORDS, count_of
+from wpinq.marginals.attributes import Attributes
+from wpinq.marginals.measured_views import MeasuredView, View
+
+MOST_CELLS = 2**26
+"""The most cells of a marginal that a model writes down."""
+
+
+class JointModel(ABC):
+    """A distribution over all records of a table, and how many there are: fitted to noisy marginals by `fit`.
+
+    Its marginals are never negative, and agree wherever they overlap. It is made of released numbers alone, so whatever
+    is read off it costs no privacy.
+
+    Attributes
+    ----------
+    attributes : Attributes
+        The attributes of the table.
+    total : float
+        The estimated number of records, more than 0.
+    measured : tuple of MeasuredView
+        What it was fitted to.
+    loss : float
+        What is left of the distance to the answers, over what is expected of the truth: about 1 is the noise.
+    steps : int
+        How many steps the fit took.
+    options : mapping
+        What `fit` was told, but for the seed: with it the same fit is made of other answers.
+    """
+
+    def __init__(
+        self, attributes: Attributes, total: float, measured: Sequence[MeasuredView], loss: float, steps: int
+    ) -> None:
+        self.attributes = attributes
+        self.total = total
+        self.measured = tuple(measured)
+        self.loss = loss
+        self.steps = steps
+        self.options: Mapping[str, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self.attributes.sizes)} attributes, {len(self.measured)} views measured>"
+
+    def marginal(self, view: Any) -> Floats:
+        """The expected counts of any view, measured or not: an axis an attribute, in ascending order of place.
+
+        At least 0; of the sum `total`, and the same sums wherever two views overlap, up to rounding.
+        """
+        wanted = self.attributes.view(view)
+        if self.attributes.cells(wanted) > MOST_CELLS:
+            raise AnswersError(
+                f"the view {self.attributes.shown(wanted)} has more than {MOST_CELLS} cells: ask for fewer attributes"
+            )
+        return np.asarray(self.total * self._shares(wanted))
+
+    def supported(self, view: Any) -> bool:
+        """Whether a measured view holds all of these attributes. If not, the marginal follows from the model only."""
+        wanted = set(self.attributes.view(view))
+        return not wanted or any(wanted <= set(each.view) for each in self.measured)
+
+    def draw(self, rows: int | None = None, seed: int = 0) -> Integers:
+        """Rows of codes, stratified: their marginals are closer to the model's than those of independent draws.
+
+        Parameters
+        ----------
+        rows : int, optional
+            How many; the estimated number of records, rounded, when left out.
+        seed : int
+            The same seed gives the same rows.
+
+        Returns
+        -------
+        numpy array of int64, shape (rows, attributes)
+            Codes from 0 to the size of their attribute, exclusive, in random order of rows.
+        """
+        if rows is None:
+            rows = max(1, round(self.total))
+        count_of(rows, "the rows to draw", 1, MOST_RECORDS)
+        random = np.random.default_rng(count_of(seed, "a seed", 0))
+        return random.permutation(self._rows(rows, random), axis=0)
+
+    def weighted_draw(self, copies: int = 10, seed: int = 0) -> tuple[Integers, float]:
+        """Several lighter rows for every record: as `draw`, with less error from drawing.
+
+        Parameters
+        ----------
+        copies : int
+            How many rows for each record, at least 1.
+        seed : int
+            The same seed gives the same rows.
+
+        Returns
+        -------
+        codes : numpy array of int64, shape (rows, attributes)
+            As of `draw`.
+        weight : float
+            The weight of every row: `total / rows`, so that together they weigh what the model does.
+        """
+        codes = self.draw(max(1, round(self.total * count_of(copies, "the copies", 1))), seed)
+        return codes, self.total / len(codes)
+
+    @abstractmethod
+    def _shares(self, view: View) -> Floats:
+        """The marginal of a view as probabilities, an axis an attribute."""
+
+    @abstractmethod
+    def _rows(self, rows: int, random: np.random.Generator) -> Integers:
+        """Stratified rows, in any order."""
+
+
+def systematic(shares: Floats, number: int, random: np.random.Generator) -> Integers:
+    """That many members of a distribution, ascending: each as often as its share of the number, rounded up or down.
+
+    Examples
+    --------
+    >>> systematic(np.array([0.5, 0.25, 0.25]), 4, np.random.default_rng(0)).tolist()
+    [0, 0, 1, 2]
+    """
+    places = (np.arange(number) + random.random()) / number
+    ends = np.cumsum(shares)
+    return np.minimum(np.searchsorted(ends / ends[-1], places, side="right"), len(shares) - 1).astype(np.int64)

@@ -1,0 +1,188 @@
+"""Mixtures of products: records are of a few hundred kinds, and within a kind attributes are independent.
+
+A marginal of two attributes is then one matrix product, and one of more a product of two matrices whose columns are
+products of a kind's shares. So a fit costs a few matrix products a step, whatever the size of the table.
+
+Source: Aydore et al., *Differentially Private Query Release Through Adaptive Projection*, ICML 2021, and Liu, Vietri
+and Wu, *Iterative Methods for Private Synthetic Data*, NeurIPS 2021: mixtures of products that are fitted by gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wpinq.arrays import Floats, Integers
+from wpinq.marginals.attributes import Attributes
+from wpinq.marginals.measured_views import MeasuredView, View
+from wpinq.marginals.models.digital_net import DigitalNet
+from wpinq.marginals.models.fit_target import FitTarget
+from wpinq.marginals.models.joint_model import JointModel, systematic
+
+_STEP = 0.1
+_FIRST_MOMENT, _SECOND_MOMENT = 0.9, 0.99
+_SPREAD = 1.0
+"""The standard deviation of the logarithms that kinds begin with, around the table's own shares."""
+
+Shares = NDArray[Any]
+"""Of each kind (first axis), the shares of an attribute's values, or of the cells of several attributes."""
+
+
+class MixtureModel(JointModel):
+    """A mixture of products: `p(record) = 1/K Σ_k Π_i p_{k,i}(record_i)`. What `fit` gives unless told otherwise.
+
+    Attributes
+    ----------
+    shares : tuple of arrays
+        For each attribute its shares in each kind, of shape (K, size).
+    """
+
+    def __init__(
+        self,
+        attributes: Attributes,
+        total: float,
+        measured: Sequence[MeasuredView],
+        loss: float,
+        steps: int,
+        shares: Sequence[Floats],
+    ) -> None:
+        super().__init__(attributes, total, measured, loss, steps)
+        self.shares = tuple(shares)
+
+    def _shares(self, view: View) -> Floats:
+        kinds = len(self.shares[0])
+        parts = [self.shares[i] for i in view]
+        if not parts:
+            return np.ones(())
+        cut = _cut([part.shape[1] for part in parts])
+        left, right = product_of(parts[:cut]), product_of(parts[cut:], kinds)
+        return np.asarray(left.T @ right / kinds).reshape(self.attributes.shape(view))
+
+    def _rows(self, rows: int, random: np.random.Generator) -> Integers:
+        kinds = len(self.shares[0])
+        found = np.empty((rows, len(self.shares)), dtype=np.int64)
+        kind = systematic(np.full(kinds, 1 / kinds), rows, random)
+        ends = np.searchsorted(kind, np.arange(kinds + 1))
+        net = DigitalNet(-(-rows // kinds), len(self.shares))
+        for k, (start, stop) in enumerate(pairwise(ends.tolist())):
+            # which value meets which is the net's: pairs of attributes come out nearly as even as each by itself
+            ranks = net.ranks(stop - start, random)
+            for i, shares in enumerate(self.shares):
+                found[start:stop, i] = systematic(shares[k], stop - start, random)[ranks[:, i]]
+        return found
+
+
+def fit_mixture(target: FitTarget, components: int, members: int, steps: int, seed: int) -> MixtureModel:
+    """Several mixtures, each from its own random start, as one: what differs from start to start averages out."""
+    found = [_Fit(target, components, np.random.default_rng([seed, member])) for member in range(members)]
+    taken = [member.run(steps) for member in found]
+    shares = [np.concatenate(parts) for parts in zip(*(member.shares(np.float64) for member in found), strict=True)]
+    model = MixtureModel(target.attributes, target.total, target.views, 0.0, max(taken), shares)
+    left = sum(float(((model.marginal(each.view) - each.counts) ** 2).sum()) / each.variance for each in target.views)
+    model.loss = left / target.cells
+    return model
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A measured view in the units of a fit: counts over those of one kind, cut into two groups of attributes."""
+
+    left: View
+    right: View
+    counts: Shares
+    weight: np.float32
+
+
+class _Fit:
+    """One mixture on its way: Adam on the logarithms of the shares."""
+
+    def __init__(self, target: FitTarget, components: int, random: np.random.Generator) -> None:
+        sizes = target.attributes.sizes
+        self.sizes = sizes
+        self.limit = target.limit
+        ends = np.cumsum(sizes)
+        self.places = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+        kind = target.total / components
+        self.asked = []
+        for measured in target.views:
+            cut = _cut(target.attributes.shape(measured.view))
+            left, right = measured.view[:cut], measured.view[cut:]
+            counts = (measured.counts / kind).reshape(target.attributes.cells(left), -1).astype(np.float32)
+            self.asked.append(_Asked(left, right, counts, np.float32(kind**2 / measured.variance)))
+        start = np.log(np.concatenate(target.singles))
+        self.logits: Shares = (start + _SPREAD * random.normal(size=(components, len(start)))).astype(np.float32)
+
+    def shares(self, kind: Any = np.float32) -> list[Shares]:
+        """Of each attribute, in each kind: `softmax` of its logarithms."""
+        found = []
+        for place in self.places:
+            logits = self.logits[:, place].astype(kind, copy=False)
+            weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+            weights /= weights.sum(axis=1, keepdims=True)
+            found.append(weights)
+        return found
+
+    def loss_and_gradient(self) -> tuple[float, Shares]:
+        """The loss, and its derivatives by the logarithms."""
+        shares = self.shares()
+        slopes = [np.zeros_like(each) for each in shares]
+        loss = 0.0
+        for asked in self.asked:
+            left = product_of([shares[i] for i in asked.left])
+            right = product_of([shares[i] for i in asked.right], len(left))
+            gap = left.T @ right - asked.counts
+            weighted = asked.weight * gap
+            loss += float(np.vdot(gap, weighted)) / 2
+            _spread(right @ weighted.T, asked.left, shares, slopes)
+            _spread(left @ weighted, asked.right, shares, slopes)
+        gradient = np.empty_like(self.logits)
+        for place, share, slope in zip(self.places, shares, slopes, strict=True):
+            gradient[:, place] = share * (slope - (share * slope).sum(axis=1, keepdims=True))
+        return loss, gradient
+
+    def run(self, steps: int) -> int:
+        """Steps until the loss is at the limit, the last third of them ever smaller; how many were taken."""
+        first, second = np.zeros_like(self.logits), np.zeros_like(self.logits)
+        for step in range(1, steps + 1):
+            loss, gradient = self.loss_and_gradient()
+            if loss <= self.limit:
+                return step - 1
+            first += (1 - _FIRST_MOMENT) * (gradient - first)
+            second += (1 - _SECOND_MOMENT) * (gradient**2 - second)
+            length = _STEP * min(1.0, 3 * (steps - step) / steps) / (1 - _FIRST_MOMENT**step)
+            root = np.sqrt(second / (1 - _SECOND_MOMENT**step)) + np.float32(1e-12)
+            self.logits -= np.float32(length) * first / root
+        return steps
+
+
+def product_of(parts: Sequence[Shares], kinds: int = 0) -> Shares:
+    """Within each kind, the shares of the cells of several attributes, the last fastest; of none, 1 a kind."""
+    if not parts:
+        return np.ones((kinds, 1), dtype=np.float32)
+    found = parts[0]
+    for part in parts[1:]:
+        found = (found[:, :, None] * part[:, None, :]).reshape(len(part), -1)
+    return found
+
+
+def _spread(slope: Shares, view: View, shares: list[Shares], slopes: list[Shares]) -> None:
+    """Add what the derivatives by the cells of a group of attributes are by each of them."""
+    if len(view) == 1:
+        slopes[view[0]] += slope
+    elif view:
+        cut = _cut([shares[i].shape[1] for i in view])
+        left, right = product_of([shares[i] for i in view[:cut]]), product_of([shares[i] for i in view[cut:]])
+        cells = slope.reshape(len(left), left.shape[1], right.shape[1])
+        _spread(np.matmul(cells, right[:, :, None])[:, :, 0], view[:cut], shares, slopes)
+        _spread(np.matmul(left[:, None, :], cells)[:, 0, :], view[cut:], shares, slopes)
+
+
+def _cut(sizes: Sequence[int]) -> int:
+    """Where to cut some attributes into two groups so that the larger has the fewest cells."""
+    return min(range(1, len(sizes)), key=lambda cut: max(prod(sizes[:cut]), prod(sizes[cut:])), default=1)
