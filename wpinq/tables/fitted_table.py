@@ -12,6 +12,7 @@ from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
 from wpinq.expr.near_names import suggest
 from wpinq.marginals.measured_views import View
+from wpinq.measure.answer_rows import CONFIDENCE
 from wpinq.tables.attribute_cells import AttributeCells
 from wpinq.tables.synthetic_rows import SyntheticRows
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 class FittedTable:
     """A model of all attributes together that fits released marginals: non-negative, consistent, with rows to draw.
 
-    A model has no intervals: what is known of the table and how well is `MarginalTables`. What no marginal told, it
-    fills in as evenly as it can.
+    What is known of the table, and exactly how well, is `MarginalTables`. What no marginal told, a model fills in as
+    evenly as it can.
 
     Attributes
     ----------
@@ -78,6 +79,38 @@ class FittedTable:
         import pandas
 
         return pandas.DataFrame(self.to_columns(*names))
+
+    def with_intervals(
+        self, *names: str, confidence: float = CONFIDENCE, draws: int = 50, seed: int = 0
+    ) -> dict[str, list[Any]]:
+        """A marginal of the model as lists, with intervals: `modelled`, `low`, `high` and `method`.
+
+        The model is fitted again to its own marginals with noise anew, and what that moves makes the interval: it is
+        approximate, as `method` says. Where the model is farther from what was released than that explains, the exact
+        interval of least squares stands instead, with its estimate; and a marginal that no measured view holds follows
+        from the model only.
+
+        Parameters
+        ----------
+        *names : str
+            The attributes, slowest first.
+        confidence : float
+            Between 0 and 1: of each interval by itself.
+        draws : int
+            How many fits, at least 20: each takes as long as the first.
+        seed : int
+            Of their noise, which is public.
+        """
+        from wpinq.marginals.models.model_intervals import marginal_intervals
+
+        found = self.to_columns(*names)
+        view = tuple(sorted(self.names.index(name) for name in names))
+        interval = marginal_intervals(self.joint, [view], confidence, draws, seed)[view]
+        axes = [view.index(self.names.index(name)) for name in names]
+        (own,) = list(found)[len(names) :]
+        for name, numbers in ((own, interval.estimate), ("low", interval.lower), ("high", interval.upper)):
+            found[name] = np.transpose(numbers, axes).ravel().tolist()
+        return found | {"method": [interval.label] * interval.estimate.size}
 
     def rows(self, count: int | None = None, seed: int = 0) -> SyntheticRows:
         """Rows drawn from the model, in even shares of it instead of one by one, so that few are lost to chance.

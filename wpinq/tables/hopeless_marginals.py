@@ -1,10 +1,12 @@
-"""Marginals that public sizes show to be hopeless: the noise of one cell is more than all the records there are."""
+"""Marginals that public sizes show to be hopeless: the interval of a cell spans from no record to all there are."""
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from wpinq.errors import PlanError
+from wpinq.marginals.measured_views import View
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.scales import laplace_scale
 from wpinq.plan.certify import certify
@@ -17,10 +19,10 @@ CONFIDENCE = 0.9
 
 
 def hopeless_marginals(asked: MarginalTabulation, records: float) -> dict[str, str]:
-    """The wanted marginals of which noise hides whatever a cell may hold, each with the reason.
+    """The marginals of which noise leaves nothing to be told, each with the reason.
 
-    One is hopeless where the half-width of a cell's interval of 90 % is as large as the number of records: though all
-    of them were in one cell, that it is not empty could not be told.
+    Looked at are the wanted ones, each attribute by itself, and the total. One is hopeless where the interval of 90 %
+    of one of its cells is as wide as from none of the records to all of them.
 
     Parameters
     ----------
@@ -44,18 +46,26 @@ def hopeless_marginals(asked: MarginalTabulation, records: float) -> dict[str, s
     >>> people = wp.source("people", age=int, facts=["whole_weights"])
     >>> asked = people.marginals([wp.attribute("age", bins=range(0, 100, 10))], order=1, epsilon="0.01")
     >>> hopeless_marginals(asked, records=100)["age"]
-    'a cell of age is ± 230 at 90 %, and there are about 100 records'
+    'a cell of age is ± 230 at 90 %, as wide as from none of about 100 records to all'
     """
     if not records > 0:
         raise PlanError(f"the number of records is a public number of more than 0, not {records!r}")
-    scale = laplace_scale(asked.epsilon, certify(asked.measurement.plan).slack()) / float(asked.kind.factor)
     found = {}
-    for view in asked.measuring.wanted:
-        half = cell_half_width(asked.measuring, view, scale, CONFIDENCE)
-        if half >= records:
+    for view, half in _half_widths(asked).items():
+        if 2 * half >= records:
             title = title_of(asked.measuring, view)
-            found[title] = f"a cell of {title} is ± {half:,.0f} at 90 %, and there are about {records:,.0f} records"
+            what = f"a cell of {title}" if view else "the number of records"
+            wide = f"as wide as from none of about {records:,.0f} records to all"
+            found[title] = f"{what} is ± {half:,.0f} at 90 %, {wide}"
     return found
+
+
+def _half_widths(asked: MarginalTabulation) -> dict[View, float]:
+    """Of every view that is looked at, the wanted ones first."""
+    scale = laplace_scale(asked.epsilon, certify(asked.measurement.plan).slack()) / float(asked.kind.factor)
+    singles = [(place,) for view in asked.measuring.wanted for place in view]
+    looked_at = dict.fromkeys([*asked.measuring.wanted, *singles, ()])
+    return {view: cell_half_width(asked.measuring, view, scale, CONFIDENCE) for view in looked_at}
 
 
 def refuse_hopeless_marginals(asked: MarginalTabulation, records: float) -> None:
@@ -69,11 +79,11 @@ def refuse_hopeless_marginals(asked: MarginalTabulation, records: float) -> None
     found = hopeless_marginals(asked, records)
     if not found:
         return
-    scale = laplace_scale(asked.epsilon, certify(asked.measurement.plan).slack()) / float(asked.kind.factor)
-    widest = max(cell_half_width(asked.measuring, view, scale, CONFIDENCE) for view in asked.measuring.wanted)
-    more = Fraction(-int(-100 * widest / records // 1), 100) * asked.epsilon
+    widest = max(_half_widths(asked).values())
+    # rounded up, so that what is named is enough
+    more = Fraction(math.ceil(200 * widest / records), 100) * asked.epsilon
     others = "" if len(found) == 1 else f", and {len(found) - 1} more are as hopeless"
     raise PlanError(
-        f"{next(iter(found.values()))}{others}: nothing was spent. It takes more than epsilon {format_epsilon(more)}, "
-        "fewer or coarser attributes, or a lower order"
+        f"{next(iter(found.values()))}{others}: nothing was spent. It takes an epsilon of {format_epsilon(more)} "
+        "or more, fewer or coarser attributes, or a lower order"
     )

@@ -165,7 +165,7 @@ class MarginalTables:
         Returns
         -------
         FittedTable
-            Without intervals, which hold for the least squares of this class alone.
+            Its intervals are approximate: the exact ones are of the least squares of this class.
 
         Notes
         -----
