@@ -60,6 +60,7 @@ from wpinq.tables.aggregate_functions import sum as sum
 from wpinq.tables.attribute_codes import Attribute as Attribute
 from wpinq.tables.attribute_codes import attribute as attribute
 from wpinq.tables.fitted_table import FittedTable as FittedTable
+from wpinq.tables.marginal_plots import plot_marginals as plot_marginals
 from wpinq.tables.marginal_tabulation import MarginalTabulation as MarginalTabulation
 from wpinq.tables.released_marginals import MarginalTables as MarginalTables
 from wpinq.tables.released_table import Estimate as Estimate

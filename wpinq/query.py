@@ -306,12 +306,12 @@ class Query(NoTable, Releasable):
         >>> people = wp.source("people", sex=wp.category("f", "m"), age=int, facts=["whole_weights"])
         >>> asked = people.marginals(["sex", wp.attribute("age", bins=[0, 18, 65], other=False)], epsilon=1)
         >>> data = {"people": [("f", age % 60) for age in range(900)]}
-        >>> wp.simulate(asked, data, seed=1).to_pandas("sex", "age").round(-1)
-          sex       age  estimate    low   high   kind
-        0   f   [0, 18)     270.0  260.0  270.0  count
-        1   f  [18, 65]     630.0  630.0  630.0  count
-        2   m   [0, 18)      -0.0   -0.0    0.0  count
-        3   m  [18, 65]       0.0   -0.0    0.0  count
+        >>> marginals = wp.simulate(asked, data, seed=1)
+        >>> marginals.counts("sex", "age").round(-2)
+        array([[300., 600.],
+               [ -0.,   0.]])
+        >>> round(marginals.half_width("sex", "age"), 1)
+        3.0
         """
         return tabulate_marginals(self, attributes, order, epsilon, workload, measure, objective)
 

@@ -41,7 +41,7 @@ from wpinq.plan.node import sources
 from wpinq.tables.released_marginals import MarginalTables
 from wpinq.tables.released_table import Table
 
-Released = Answers | Table | MarginalTables
+RunResult = Answers | Table | MarginalTables
 """What a release of a program gives."""
 
 _EDGE_OPTIONS: dict[str, dict[str, Any]] = {
@@ -176,7 +176,7 @@ def _spent(debited: Mapping[str, Fraction]) -> str:
     return ", ".join(f"{format_epsilon(epsilon)} of {name}" for name, epsilon in debited.items() if epsilon)
 
 
-def _kept(answers: Mapping[str, Released], folder: Path | None, ledger: Path, replayed: bool) -> str:
+def _kept(answers: Mapping[str, RunResult], folder: Path | None, ledger: Path, replayed: bool) -> str:
     """How to have answers that could not be printed: from the folder of `--save`, the ledger, or a folder beside it."""
     if folder is not None:
         return f"The answers are saved in {folder}"
@@ -209,7 +209,7 @@ def _prepare_folder(folder: Path) -> None:
 
 
 def _print_answers(
-    answers: Mapping[str, Released],
+    answers: Mapping[str, RunResult],
     remaining: Mapping[str, Fraction],
     budgets: Mapping[str, str],
     rows: int,
@@ -224,7 +224,7 @@ def _print_answers(
         print(f"Remaining budget of {name}: {format_epsilon(left)} of {budgets[name]}", flush=True)
 
 
-def _write_files(answers: Mapping[str, Released], saved: Mapping[str, Path], outputs: Mapping[str, Path]) -> list[str]:
+def _write_files(answers: Mapping[str, RunResult], saved: Mapping[str, Path], outputs: Mapping[str, Path]) -> list[str]:
     """Write answers to the files of `--save` and of `--output`; the files that could not be written."""
     files = [(answers[name].save, path) for name, path in saved.items()]
     files += [(partial(write_answers, answers[name]), path) for name, path in outputs.items()]

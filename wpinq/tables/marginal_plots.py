@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from functools import lru_cache
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +27,7 @@ _MOST_LABELS = 12
 _LONGEST_LABEL = 14
 _SHORT_LABEL = 2
 _COLOURS = "Blues"
+_DOTS = 80
 
 
 def plot_marginals(
@@ -64,7 +67,7 @@ def plot_marginals(
     >>> import wpinq as wp
     >>> people = wp.source("people", sex=wp.category("f", "m"), age=int, facts=["whole_weights"])
     >>> asked = people.marginals(["sex", wp.attribute("age", bins=[0, 18, 65])], epsilon=1)
-    >>> figure = plot_marginals(wp.simulate(asked, {"people": [("f", age % 60) for age in range(900)]}, seed=1))
+    >>> figure = wp.plot_marginals(wp.simulate(asked, {"people": [("f", age % 60) for age in range(900)]}, seed=1))
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()][1].startswith("age x sex")
     True
     """
@@ -74,10 +77,8 @@ def plot_marginals(
     if not names:
         raise AnswersError("there are no attributes to draw")
     axes_or_new(None)  # AnswersError without matplotlib
-    from matplotlib.figure import Figure
-
     many = len(names)
-    figure = Figure(figsize=(_INCHES * many + 1, _INCHES * many + 1), layout="constrained")
+    figure = _shown_figure()(figsize=(_INCHES * many + 1, _INCHES * many + 1), layout="constrained")
     grid: Any = figure.subplots(many, many, squeeze=False)
     cells = {each.name: each for each in marginals.attributes}
     for i, row in enumerate(names):
@@ -100,6 +101,21 @@ def plot_marginals(
     if marginals.simulated:
         figure.text(0.5, 0.5, STAMP, color="tab:red", alpha=0.28, fontsize=22, rotation=15, ha="center", va="center")
     return figure
+
+
+@lru_cache(maxsize=1)
+def _shown_figure() -> type[Figure]:
+    from matplotlib.figure import Figure
+
+    class ShownFigure(Figure):
+        """A figure outside of pyplot that a notebook shows where a cell ends with it."""
+
+        def _repr_png_(self) -> bytes:
+            written = BytesIO()
+            self.savefig(written, format="png", dpi=_DOTS)
+            return written.getvalue()
+
+    return ShownFigure
 
 
 def _bars(axes: Axes, marginals: MarginalTables, fitted: FittedTable | None, cells: AttributeCells) -> None:
