@@ -11,7 +11,7 @@ from typing import Any
 
 from wpinq.commands.arguments import check_distinct, is_new
 from wpinq.commands.attribute_options import SHAPE, read_attribute
-from wpinq.commands.exits import NotSaved, UsageError, check_stdout, reason, tell, unwritten
+from wpinq.commands.exits import Interrupted, NotSaved, UsageError, check_stdout, reason, tell, unwritten
 from wpinq.commands.output import checked_output, write_answers
 from wpinq.declaring import schema
 from wpinq.display.plots import axes_or_new
@@ -115,6 +115,8 @@ def run(options: argparse.Namespace) -> None:
         again = kept
     try:
         _make(marginals, options, report_file)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; what was measured is kept. Go on with: {_again(again, options.out)}") from None
     except OSError as error:
         raise unwritten(error, f"what was measured is kept. Go on with: {_again(again, options.out)}") from None
     except WpinqError as error:
