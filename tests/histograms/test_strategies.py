@@ -22,6 +22,7 @@ from wpinq.histograms import (
     Identity,
     Kronecker,
     LinearStrategy,
+    Marginals,
     Matrix,
     MatrixMechanism,
     PIdentity,
@@ -155,6 +156,8 @@ SLACK = {
     "two trees": Product(Hierarchical(4096), Hierarchical(4096)),
     "three": Product(*THREE),
     "three and three": UnionOfProducts(Product(*THREE), Product(*THREE[::-1])),
+    "marginals": Marginals((4, 3, 5)),
+    "marginals apart": Marginals((3, 4, 2), objective="apart"),
     "sorted": Sorted(6),
     **{method: CountOfCounts(5, 9, method) for method in ("naive", "cumulative", "unattributed")},
 }
@@ -168,6 +171,8 @@ def test_rounding_widens_the_noise_of_no_strategy_by_more_than_a_millionth_at_th
     queries = {}
     for name, strategy in SLACK.items():
         bins = ("a", "b", "c")[: len(strategy.sizes)] if isinstance(strategy, SEVERAL) else "a"
+        if isinstance(strategy, Marginals):
+            bins = ("a", "b", "c")
         queries[name] = strategy.query(
             triples, lambda r, bins=bins: r.a if bins == "a" else tuple(getattr(r, field) for field in bins)
         )

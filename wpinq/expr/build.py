@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from wpinq.errors import ExpressionError
-from wpinq.expr.definition import Attributes, Mistyped, list_type, primitive_named, typed
+from wpinq.expr.definition import CallAttributes, Mistyped, list_type, primitive_named, typed
 from wpinq.expr.near_names import nearest
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda
 from wpinq.expr.printing import show
@@ -93,7 +93,7 @@ def listed(*items: Expr) -> Expr:
         return call("list", *items)  # names the expression that does not fit
 
 
-def call(name: str, *arguments: Expr, attributes: Attributes = ()) -> Expr:
+def call(name: str, *arguments: Expr, attributes: CallAttributes = ()) -> Expr:
     """A call of a primitive, typed; ExpressionError names the expression that does not fit."""
     arity = primitive_named(name).arity
     if arity is not None and len(arguments) != arity:

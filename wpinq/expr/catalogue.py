@@ -11,7 +11,7 @@ from functools import partial
 
 from wpinq.errors import ExpressionError
 from wpinq.expr.build import call, record
-from wpinq.expr.definition import Attributes
+from wpinq.expr.definition import CallAttributes
 from wpinq.expr.infix import arithmetic, compare, divide, either, floor_divide, less, modulo, negate
 from wpinq.expr.nodes import Expr
 
@@ -61,7 +61,7 @@ def apply(name: str, *arguments: Expr) -> Expr:
     return function.build(*arguments)
 
 
-def rebuild(name: str, arguments: tuple[Expr, ...], attributes: Attributes = ()) -> Expr:
+def rebuild(name: str, arguments: tuple[Expr, ...], attributes: CallAttributes = ()) -> Expr:
     """The call of this name on these arguments, however it was written first."""
     if name == "record":
         return record(tuple(None if n is None else str(n) for n in attributes), arguments)

@@ -12,9 +12,9 @@ from wpinq.expr.types import INT_MAX, INT_MIN, NULL, ListOf, Type
 from wpinq.expr.values import Value
 
 Types = tuple[Type, ...]
-Attributes = tuple[str | int | None, ...]
+CallAttributes = tuple[str | int | None, ...]
 Meaning = Callable[..., Any]
-TypingRule = Callable[[Types, Attributes], Type]
+TypingRule = Callable[[Types, CallAttributes], Type]
 WorkRule = Callable[[tuple[int, ...], tuple[int, ...], Type], tuple[int, int]]
 """From the size and the longest string of each argument, and the type of the result, to the steps that a call takes
 and the longest string in what it gives. Of an argument that is a function, the size is the steps of one call."""
@@ -41,7 +41,7 @@ class Primitive:
     name: str
     arity: int | None
     typing: TypingRule
-    implement: Callable[[Attributes], Meaning]
+    implement: Callable[[CallAttributes], Meaning]
     work: WorkRule
     lazy: bool
 
@@ -56,7 +56,7 @@ def define(
     meaning: Meaning | None = None,
     *,
     work: WorkRule | None = None,
-    implement: Callable[[Attributes], Meaning] | None = None,
+    implement: Callable[[CallAttributes], Meaning] | None = None,
     lazy: bool = False,
     place: str = "wpinq.expr.primitives",
 ) -> None:
@@ -67,7 +67,7 @@ def define(
     if implement is None and meaning is not None:
         plain = meaning
 
-        def implement(attributes: Attributes) -> Meaning:
+        def implement(attributes: CallAttributes) -> Meaning:
             return plain
 
     if typing is None or implement is None or work is None:
@@ -86,7 +86,7 @@ def primitive_named(name: str) -> Primitive:
     return PRIMITIVES[name]
 
 
-def typed(name: str, types: Types, attributes: Attributes) -> Type:
+def typed(name: str, types: Types, attributes: CallAttributes) -> Type:
     """The type of a primitive call, or Mistyped."""
     type_ = primitive_named(name).typing(types, attributes)
     if not isinstance(type_, Type):

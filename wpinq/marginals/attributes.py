@@ -8,8 +8,8 @@ from itertools import combinations
 from math import prod
 from typing import Any
 
-from wpinq.errors import PlanError
-from wpinq.inference.checks import MOST_BINS, count_of, sequence_of
+from wpinq.errors import AnswersError, PlanError
+from wpinq.inference.checks import MOST_BINS, count_of, positive, sequence_of
 from wpinq.marginals.measured_views import View
 
 MOST_VIEWS = 2**16
@@ -107,6 +107,14 @@ class Attributes:
     def shown(self, view: View) -> str:
         """A view as a message has it."""
         return repr(self.named(view))
+
+
+def weight_of(value: Any, what: str) -> float:
+    """A finite number of more than 0, or PlanError."""
+    try:
+        return positive(value, what)
+    except AnswersError as reason:
+        raise PlanError(str(reason)) from None
 
 
 def by_order(view: View) -> tuple[int, View]:

@@ -7,18 +7,23 @@ from itertools import product
 import numpy as np
 
 from wpinq.arrays import Floats
-from wpinq.marginals.plan_errors import PlanErrors, Rows
-from wpinq.marginals.work import Work
+from wpinq.marginals.counted_work import CountedWork
+from wpinq.marginals.plan_errors import PlanErrors, ViewRows
 
 
 def random_cover(
-    errors: PlanErrors, wanted: Rows, attributes: int, most_cells: float, random: np.random.Generator, work: Work
-) -> Rows:
+    errors: PlanErrors,
+    wanted: ViewRows,
+    attributes: int,
+    most_cells: float,
+    random: np.random.Generator,
+    work: CountedWork,
+) -> ViewRows:
     """Views of so many attributes that hold all wanted ones.
 
     Each grows from a wanted view that none holds yet, by the attribute with which it holds most of the others.
     """
-    found: list[Rows] = []
+    found: list[ViewRows] = []
     left = wanted.copy()
     while len(left):
         view = left[random.integers(len(left))].copy()
@@ -38,7 +43,9 @@ def random_cover(
     return distinct(np.array(found), np.ones(len(found)))[0]
 
 
-def random_pool(errors: PlanErrors, most_cells: float, random: np.random.Generator, work: Work) -> tuple[Rows, Floats]:
+def random_pool(
+    errors: PlanErrors, most_cells: float, random: np.random.Generator, work: CountedWork
+) -> tuple[ViewRows, Floats]:
     """Some of all views there are, with random shares that prefer some size: for a few attributes."""
     every = np.array(list(product((False, True), repeat=errors.wanted.shape[1])))
     every = every[every @ errors.logarithms <= np.log(most_cells) + 1e-9]
@@ -53,13 +60,13 @@ def random_pool(errors: PlanErrors, most_cells: float, random: np.random.Generat
 
 def disturbed(
     errors: PlanErrors,
-    views: Rows,
+    views: ViewRows,
     shares: Floats,
     attributes: int,
     most_cells: float,
     random: np.random.Generator,
-    work: Work,
-) -> tuple[Rows, Floats]:
+    work: CountedWork,
+) -> tuple[ViewRows, Floats]:
     """A plan without some of its views, and other views for what only these held."""
     dropped = random.choice(len(views), max(1, round(len(views) * random.uniform(0.1, 0.5))), replace=False)
     kept = np.ones(len(views), dtype=np.bool_)
@@ -76,7 +83,7 @@ def disturbed(
     return distinct(np.concatenate((rest, new)), np.concatenate((shares[kept], np.full(len(new), freed))))
 
 
-def distinct(views: Rows, shares: Floats) -> tuple[Rows, Floats]:
+def distinct(views: ViewRows, shares: Floats) -> tuple[ViewRows, Floats]:
     """Every view once, where it is first, with the sum of its shares."""
     places: dict[bytes, int] = {}
     which = [places.setdefault(view.tobytes(), len(places)) for view in views]

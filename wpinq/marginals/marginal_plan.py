@@ -12,8 +12,8 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import PlanError
-from wpinq.inference.checks import MOST_BINS, positive
-from wpinq.marginals.attributes import Attributes, by_order
+from wpinq.inference.checks import MOST_BINS
+from wpinq.marginals.attributes import Attributes, by_order, weight_of
 from wpinq.marginals.marginal_algebra import MarginalAlgebra
 from wpinq.marginals.measured_views import MeasuredView, View
 
@@ -95,7 +95,7 @@ def _exact_shares(attributes: Attributes, given: Any) -> dict[View, float]:
     if not isinstance(given, Mapping) or not given:
         raise PlanError("shares are a dict from measured views to numbers of more than 0, one view at least")
     views = attributes.views(list(given))
-    numbers = {attributes.view(view): Fraction(positive(share, "a share")) for view, share in given.items()}
+    numbers = {attributes.view(view): Fraction(weight_of(share, "a share")) for view, share in given.items()}
     total = sum(numbers.values())
     steps = {view: int(numbers[view] / total * _GRID) for view in views}
     largest = max(views, key=lambda view: (steps[view], -views.index(view)))

@@ -22,10 +22,10 @@ from wpinq.arrays import Floats
 from wpinq.errors import PlanError
 from wpinq.inference.quasi_newton import minimise
 from wpinq.marginals.attributes import Attributes, by_order
+from wpinq.marginals.counted_work import CountedWork
 from wpinq.marginals.measured_views import View
-from wpinq.marginals.work import Work
 
-Rows = NDArray[np.bool_]
+ViewRows = NDArray[np.bool_]
 """Views as rows of booleans: shape (views, attributes)."""
 
 _LARGEST_PROBLEM = 1 << 22
@@ -60,12 +60,12 @@ class PlanErrors(ABC):
             f"{count} wanted views have too many subsets to plan for: want fewer or smaller views, or give the shares"
         )
 
-    def _held(self, views: Rows) -> Floats:
+    def _held(self, views: ViewRows) -> Floats:
         """Which eigenspaces each view holds, as 0 and 1."""
         found: Floats = ((~views).astype(np.float64) @ self.spaces.T == 0).astype(np.float64)
         return found
 
-    def precision_shares(self, views: Rows) -> Floats:
+    def precision_shares(self, views: ViewRows) -> Floats:
         """`m_aS`: shape (views, eigenspaces)."""
         found: Floats = self._held(views) * np.exp(-1.0 * (views @ self.logarithms))[:, None]
         return found
@@ -76,7 +76,7 @@ class PlanErrors(ABC):
 
     @abstractmethod
     def best_shares(
-        self, held: Floats, shares: Floats, work: Work, steps: int = 60, tolerance: float = 1e-7
+        self, held: Floats, shares: Floats, work: CountedWork, steps: int = 60, tolerance: float = 1e-7
     ) -> tuple[Floats, float]:
         """Better shares of views, from some, and the number that is to be small: a local minimum."""
 
@@ -92,7 +92,7 @@ class TotalError(PlanErrors):
         return self._slopes
 
     def best_shares(
-        self, held: Floats, shares: Floats, work: Work, steps: int = 60, tolerance: float = 1e-7
+        self, held: Floats, shares: Floats, work: CountedWork, steps: int = 60, tolerance: float = 1e-7
     ) -> tuple[Floats, float]:
         last = np.inf
         for _ in range(steps):
@@ -128,7 +128,7 @@ class LargestError(PlanErrors):
         return value, slopes
 
     def best_shares(
-        self, held: Floats, shares: Floats, work: Work, steps: int = 60, tolerance: float = 1e-7, power: int = 0
+        self, held: Floats, shares: Floats, work: CountedWork, steps: int = 60, tolerance: float = 1e-7, power: int = 0
     ) -> tuple[Floats, float]:
         def objective(logarithms: Floats) -> tuple[float, Floats]:
             work.done(140, 4 * (held.size + self.shares_of_variance.size))
@@ -144,7 +144,7 @@ class LargestError(PlanErrors):
         return found / found.sum(), float(np.exp(value))
 
 
-def rows_of(views: list[View] | tuple[View, ...], count: int) -> Rows:
+def rows_of(views: list[View] | tuple[View, ...], count: int) -> ViewRows:
     """Views as rows of booleans.
 
     Examples

@@ -16,12 +16,12 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import PlanError
-from wpinq.inference.checks import MOST_BINS, count_of, is_one_of, positive
-from wpinq.marginals.attributes import Attributes
+from wpinq.inference.checks import MOST_BINS, count_of, is_one_of
+from wpinq.marginals.attributes import Attributes, weight_of
+from wpinq.marginals.counted_work import CountedWork
 from wpinq.marginals.covers import distinct, disturbed, random_cover, random_pool
 from wpinq.marginals.marginal_plan import MarginalPlan
-from wpinq.marginals.plan_errors import LargestError, PlanErrors, Rows, TotalError
-from wpinq.marginals.work import Work
+from wpinq.marginals.plan_errors import LargestError, PlanErrors, TotalError, ViewRows
 
 Objective = Literal["balanced", "total", "max", "apart"]
 """What a plan is to make small."""
@@ -42,7 +42,7 @@ _GAIN = 1e-6
 _SMALLEST = 2.0**-20
 """The share of a view that matters next to nothing, by its weight, and is the only one that tells of something."""
 
-Found = tuple[Rows, Floats, float]
+FoundViews = tuple[ViewRows, Floats, float]
 """Views, their shares and the error."""
 
 
@@ -86,7 +86,7 @@ def plan_marginals(
     count_of(most_cells, "the most cells of a view", 1, MOST_BINS, PlanError)
     weighted = views if isinstance(views, Mapping) else None
     wanted = known.views(views if weighted is None else list(weighted))
-    given = {} if weighted is None else {known.view(view): positive(w, "a weight") for view, w in weighted.items()}
+    given = {} if weighted is None else {known.view(view): weight_of(w, "a weight") for view, w in weighted.items()}
     cells = np.array([float(known.cells(view)) for view in wanted])
     weights = np.array([given.get(view, 1.0) for view in wanted])
     weights = weights * {"balanced": cells**0.5, "max": 1.0}.get(objective, cells)
@@ -94,10 +94,10 @@ def plan_marginals(
         return MarginalPlan.of(known, dict(zip(wanted, np.cbrt(weights).tolist(), strict=True)), wanted)
     total = TotalError(known, wanted, weights)
     budget = _WORK * min(1.0, len(total.spaces) / _SPACES)
-    work = Work(budget)
+    work = CountedWork(budget)
     if objective == "max":
         largest = LargestError(known, wanted, weights)
-        first = _Search(total, most_cells, Work(budget * _FIRST)).best()
+        first = _Search(total, most_cells, CountedWork(budget * _FIRST)).best()
         views_, shares, _ = _Search(largest, most_cells, work, first[:2]).best()
         shares, _ = largest.best_shares(largest.precision_shares(views_), shares, work, power=128)
     else:
@@ -112,13 +112,13 @@ class _Search:
     """A search for the best views, until its work is spent."""
 
     def __init__(
-        self, errors: PlanErrors, most_cells: float, work: Work, first: tuple[Rows, Floats] | None = None
+        self, errors: PlanErrors, most_cells: float, work: CountedWork, first: tuple[ViewRows, Floats] | None = None
     ) -> None:
         self.errors, self.most_cells, self.work, self.first = errors, most_cells, work, first
         self.random = np.random.default_rng(0)
-        self.found: Found | None = None
+        self.found: FoundViews | None = None
 
-    def best(self) -> Found:
+    def best(self) -> FoundViews:
         """The best of all starts; the first, the wanted views, is climbed from in any case."""
         for views, shares in self._starts():
             climbed = self._climbed(views, shares)
@@ -129,7 +129,7 @@ class _Search:
         assert self.found is not None
         return self.found
 
-    def _starts(self) -> Iterator[tuple[Rows, Floats]]:
+    def _starts(self) -> Iterator[tuple[ViewRows, Floats]]:
         errors, wanted = self.errors, self.errors.wanted
         if self.first is not None:
             yield self.first
@@ -151,7 +151,7 @@ class _Search:
                 views, shares, _ = self.found
                 yield disturbed(errors, views, shares, size, self.most_cells, self.random, self.work)
 
-    def _climbed(self, views: Rows, shares: Floats) -> Found:
+    def _climbed(self, views: ViewRows, shares: Floats) -> FoundViews:
         errors = self.errors
         shares, error = errors.best_shares(errors.precision_shares(views), shares, self.work)
         views, shares = _pruned(errors, views, shares, self.work)
@@ -167,8 +167,8 @@ class _Search:
         return views, shares, error
 
     def _merged(
-        self, views: Rows, shares: Floats, error: float, pairs: list[tuple[int, int, bool]], many: int
-    ) -> tuple[Found | None, int]:
+        self, views: ViewRows, shares: Floats, error: float, pairs: list[tuple[int, int, bool]], many: int
+    ) -> tuple[FoundViews | None, int]:
         """Less error from as many disjoint pairs at once as bring it, or from one of the best; None if none does."""
         while many > 1 and not self.work.over:
             taken: dict[int, int] = {}
@@ -188,7 +188,9 @@ class _Search:
                 return found, 1
         return None, 1
 
-    def _with_unions(self, views: Rows, shares: Floats, pairs: list[tuple[int, int]], tolerance: float) -> Found:
+    def _with_unions(
+        self, views: ViewRows, shares: Floats, pairs: list[tuple[int, int]], tolerance: float
+    ) -> FoundViews:
         """Pairs of views each as one view, with the best shares."""
         ends = np.array(pairs)
         kept = np.ones(len(views), dtype=np.bool_)
@@ -199,7 +201,7 @@ class _Search:
         better, error = self.errors.best_shares(self.errors.precision_shares(new), given, self.work, 20, tolerance)
         return new, better, error
 
-    def _unions(self, views: Rows, shares: Floats) -> list[tuple[int, int, bool]]:
+    def _unions(self, views: ViewRows, shares: Floats) -> list[tuple[int, int, bool]]:
         """Pairs of views, best first, by the error of their union with the share of both; and whether that is less."""
         errors = self.errors
         one, other = np.triu_indices(len(views), 1)
@@ -221,7 +223,7 @@ class _Search:
         self.work.done(40, 4 * views.shape[1] * len(union))
         return list(zip(one[best].tolist(), other[best].tolist(), (scores[best] < now).tolist(), strict=True))
 
-    def _scores(self, views: Rows, shares: Floats, one: Integers, other: Integers) -> tuple[Floats, float]:
+    def _scores(self, views: ViewRows, shares: Floats, one: Integers, other: Integers) -> tuple[Floats, float]:
         held = self.errors.precision_shares(views)
         parts = (shares**2)[:, None] * held
         precisions = parts.sum(axis=0)
@@ -237,7 +239,7 @@ class _Search:
         return (slopes / new).sum(axis=1), float((slopes / precisions).sum())
 
 
-def _pruned(errors: PlanErrors, views: Rows, shares: Floats, work: Work) -> tuple[Rows, Floats]:
+def _pruned(errors: PlanErrors, views: ViewRows, shares: Floats, work: CountedWork) -> tuple[ViewRows, Floats]:
     """Without views of hardly any share, unless one is the last to hold something wanted."""
     kept = shares >= _LEAST_SHARE
     if kept.all():
@@ -252,5 +254,5 @@ def _pruned(errors: PlanErrors, views: Rows, shares: Floats, work: Work) -> tupl
     return views[kept], shares[kept] / shares[kept].sum()
 
 
-def _evenly(views: Rows) -> tuple[Rows, Floats]:
+def _evenly(views: ViewRows) -> tuple[ViewRows, Floats]:
     return views, np.full(len(views), 1 / len(views))

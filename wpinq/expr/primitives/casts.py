@@ -7,7 +7,7 @@ from typing import Any
 
 from wpinq.expr import casting
 from wpinq.expr.declare import primitive
-from wpinq.expr.definition import Attributes, Types, TypingRule, expect, fit_number, handled
+from wpinq.expr.definition import CallAttributes, Types, TypingRule, expect, fit_number, handled
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
 from wpinq.expr.values import Value
 
@@ -19,7 +19,7 @@ _PLAIN_FLOAT = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})(
 
 
 def _cast_to(target: Type, *sources: Type) -> TypingRule:
-    def typing(types: Types, attributes: Attributes) -> Type:
+    def typing(types: Types, attributes: CallAttributes) -> Type:
         expect(types, *sources, what=f"only {', '.join(map(str, sources))} can be cast to {target}")
         lossless = (types[0], target) in ((BOOL, INT), (INT, FLOAT), (INT, STR), (BOOL, STR), (STR, STR))
         return target.with_nullable(types[0].nullable or not (lossless or types[0] == target))

@@ -11,7 +11,7 @@ from wpinq.expr import build, infix
 from wpinq.expr.declare import function, primitive
 from wpinq.expr.definition import (
     LIST_LIMIT,
-    Attributes,
+    CallAttributes,
     Meaning,
     Mistyped,
     Types,
@@ -28,7 +28,7 @@ from wpinq.expr.types import FLOAT, INT, NULL, STR, ListOf, Type, Weighted, is_r
 from wpinq.expr.values import Value
 
 
-def _list(types: Types, attributes: Attributes) -> Type:
+def _list(types: Types, attributes: CallAttributes) -> Type:
     element: Type = types[0] if types else NULL
     for type_ in types[1:]:
         common = unify(element, type_)
@@ -38,7 +38,7 @@ def _list(types: Types, attributes: Attributes) -> Type:
     return ListOf(element, bound=len(types))
 
 
-def _element(types: Types, attributes: Attributes) -> Type:
+def _element(types: Types, attributes: CallAttributes) -> Type:
     expect(types[1:], INT, what="an index must be int")
     if types[0] == STR:
         raise Mistyped("a string has no elements: use wp.substring(text, start, length)")
@@ -54,13 +54,13 @@ def _get_element(items: tuple[Value, ...] | None, index: int | None) -> Value:
     return items[index]
 
 
-def _length(types: Types, attributes: Attributes) -> Type:
+def _length(types: Types, attributes: CallAttributes) -> Type:
     if types[0] != STR:
         list_type(types[0])
     return INT.with_nullable(any_null(types))
 
 
-def _range(types: Types, attributes: Attributes) -> Type:
+def _range(types: Types, attributes: CallAttributes) -> Type:
     expect(types, INT, what="a range takes integers")
     (limit,) = attributes
     if limit is not None and not (type(limit) is int and 0 <= limit <= LIST_LIMIT):
@@ -68,7 +68,7 @@ def _range(types: Types, attributes: Attributes) -> Type:
     return ListOf(INT, bound=limit, nullable=any_null(types))
 
 
-def _limited_range(attributes: Attributes) -> Meaning:
+def _limited_range(attributes: CallAttributes) -> Meaning:
     (limit,) = attributes
     if limit is None:
         return strict(range)
@@ -82,7 +82,7 @@ def _counted(sizes: tuple[int, ...], texts: tuple[int, ...], given: Type) -> tup
     return steps + (list_type(given).bound or 0), text
 
 
-def _map(types: Types, attributes: Attributes) -> Type:
+def _map(types: Types, attributes: CallAttributes) -> Type:
     source = list_type(types[0])
     return ListOf(types[1], bound=source.bound, nullable=source.nullable)
 
@@ -96,7 +96,7 @@ def _as_often(sizes: tuple[int, ...], texts: tuple[int, ...], given: Type) -> tu
     return 1 + elements * steps, max(texts)
 
 
-def _flatten(types: Types, attributes: Attributes) -> Type:
+def _flatten(types: Types, attributes: CallAttributes) -> Type:
     outer = list_type(types[0])
     inner = list_type(outer.element)
     bound = None if outer.bound is None or inner.bound is None else min(outer.bound * inner.bound, LIST_LIMIT)
@@ -107,7 +107,7 @@ def _one_after_another(lists: tuple[Value, ...]) -> Value:
     return islice(chain.from_iterable(items or () for items in lists), LIST_LIMIT)
 
 
-def _weighted(types: Types, attributes: Attributes) -> Type:
+def _weighted(types: Types, attributes: CallAttributes) -> Type:
     record, weight = types
     expect((weight,), FLOAT, what="a weight must be a number")
     if not is_record_type(record):

@@ -6,20 +6,20 @@ from typing import Any
 
 from wpinq.expr import build, infix
 from wpinq.expr.declare import primitive
-from wpinq.expr.definition import Attributes, Mistyped, Types, any_null, define, expect, handled, moved
+from wpinq.expr.definition import CallAttributes, Mistyped, Types, any_null, define, expect, handled, moved
 from wpinq.expr.nodes import Expr
 from wpinq.expr.types import BOOL, CategoryOf, Scalar, Type, is_record_type, unify
 from wpinq.expr.values import Value
 
 
-def _same_type(types: Types, attributes: Attributes) -> Type:
+def _same_type(types: Types, attributes: CallAttributes) -> Type:
     left, right = types
     if unify(left, right) is None or not (is_record_type(left) and is_record_type(right)):
         raise Mistyped(f"cannot compare {left} with {right}")
     return BOOL
 
 
-def _ordered(types: Types, attributes: Attributes) -> Type:
+def _ordered(types: Types, attributes: CallAttributes) -> Type:
     left, right = types
     common = unify(left, right)
     if isinstance(common, CategoryOf):
@@ -29,12 +29,12 @@ def _ordered(types: Types, attributes: Attributes) -> Type:
     return BOOL.with_nullable(any_null(types))
 
 
-def _booleans(types: Types, attributes: Attributes) -> Type:
+def _booleans(types: Types, attributes: CallAttributes) -> Type:
     expect(types, BOOL, what="logic takes bool")
     return BOOL.with_nullable(any_null(types))
 
 
-def _choice(types: Types, attributes: Attributes) -> Type:
+def _choice(types: Types, attributes: CallAttributes) -> Type:
     expect(types[:1], BOOL, what="a condition must be bool")
     common = unify(types[1], types[2])
     if common is None:

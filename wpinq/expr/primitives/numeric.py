@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from wpinq.expr.definition import Attributes, Mistyped, Types, define, expect, fit_number, handled
+from wpinq.expr.definition import CallAttributes, Mistyped, Types, define, expect, fit_number, handled
 from wpinq.expr.types import FLOAT, INT, NULL, Type, unify
 from wpinq.expr.values import Value
 
 
-def _arithmetic(types: Types, attributes: Attributes) -> Type:
+def _arithmetic(types: Types, attributes: CallAttributes) -> Type:
     left, right = types
     expect(types, INT, FLOAT, what="arithmetic takes int or float")
     common = unify(left, right)
@@ -18,12 +18,12 @@ def _arithmetic(types: Types, attributes: Attributes) -> Type:
     return (INT if common == NULL else common).with_nullable()
 
 
-def _integers(types: Types, attributes: Attributes) -> Type:
+def _integers(types: Types, attributes: CallAttributes) -> Type:
     expect(types, INT, what="// and % take integers (for floats use wp.floor(a / b))")
     return INT.with_nullable()
 
 
-def _floats(types: Types, attributes: Attributes) -> Type:
+def _floats(types: Types, attributes: CallAttributes) -> Type:
     expect(types, FLOAT, what="/ takes numbers")
     return FLOAT.with_nullable()
 

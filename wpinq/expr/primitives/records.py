@@ -7,12 +7,12 @@ from typing import Any
 from wpinq.expr import build
 from wpinq.expr.column import Column, applied
 from wpinq.expr.declare import in_python
-from wpinq.expr.definition import Attributes, Meaning, Mistyped, Types, define, moved
+from wpinq.expr.definition import CallAttributes, Meaning, Mistyped, Types, define, moved
 from wpinq.expr.trace import Symbol, lift
 from wpinq.expr.types import TupleOf, Type, is_record_type
 
 
-def _record(types: Types, attributes: Attributes) -> Type:
+def _record(types: Types, attributes: CallAttributes) -> Type:
     for type_ in types:
         if not is_record_type(type_):
             raise Mistyped(f"a record cannot hold {type_}")
@@ -26,7 +26,7 @@ def _record(types: Types, attributes: Attributes) -> Type:
     return TupleOf(tuple(None if n is None else str(n) for n in attributes), types)
 
 
-def _field(types: Types, attributes: Attributes) -> Type:
+def _field(types: Types, attributes: CallAttributes) -> Type:
     (record,), (index,) = types, attributes
     if not isinstance(record, TupleOf) or type(index) is not int or not 0 <= index < len(record.elements):
         raise Mistyped(f"{record} has no field number {index}")
@@ -34,7 +34,7 @@ def _field(types: Types, attributes: Attributes) -> Type:
     return element.with_nullable(element.nullable or record.nullable)
 
 
-def _get_field(attributes: Attributes) -> Meaning:
+def _get_field(attributes: CallAttributes) -> Meaning:
     (index,) = attributes
     assert isinstance(index, int)
     position = index

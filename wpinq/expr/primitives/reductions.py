@@ -7,25 +7,35 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-from wpinq.expr.definition import Attributes, Meaning, Mistyped, Types, define, fit_number, handled, list_type, strict
+from wpinq.expr.definition import (
+    CallAttributes,
+    Meaning,
+    Mistyped,
+    Types,
+    define,
+    fit_number,
+    handled,
+    list_type,
+    strict,
+)
 from wpinq.expr.types import FLOAT, CategoryOf, Scalar, Type, is_number, is_record_type
 from wpinq.expr.values import Value, order_key
 
 
-def _sort_list(types: Types, attributes: Attributes) -> Type:
+def _sort_list(types: Types, attributes: CallAttributes) -> Type:
     if not is_record_type(list_type(types[0]).element):
         raise Mistyped(f"cannot order the elements of {types[0]}")
     return types[0]
 
 
-def _sum(types: Types, attributes: Attributes) -> Type:
+def _sum(types: Types, attributes: CallAttributes) -> Type:
     element = list_type(types[0]).element
     if not is_number(element):
         raise Mistyped(f"sum takes a list of numbers, not {types[0]}")
     return element.with_nullable()
 
 
-def _extreme(types: Types, attributes: Attributes) -> Type:
+def _extreme(types: Types, attributes: CallAttributes) -> Type:
     element = list_type(types[0]).element
     if isinstance(element, CategoryOf):
         raise Mistyped("categories are in no order: take min and max of their text, wp.cast(x, str)")
@@ -50,7 +60,7 @@ def _sum_floats(items: Iterable[float | None]) -> Value:
             return None
 
 
-def _sum_of(attributes: Attributes) -> Meaning:
+def _sum_of(attributes: CallAttributes) -> Meaning:
     (element,) = attributes
     return strict(_sum_floats if element == FLOAT.name else _sum_ints)
 

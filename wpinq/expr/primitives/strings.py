@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from wpinq.expr.declare import primitive
-from wpinq.expr.definition import TEXT_LIMIT, Attributes, Types, TypingRule, any_null, expect, handled, strict
+from wpinq.expr.definition import TEXT_LIMIT, CallAttributes, Types, TypingRule, any_null, expect, handled, strict
 from wpinq.expr.types import INT, STR, ListOf, Type
 from wpinq.expr.values import Value
 
 
 def _text(result: Type, *parameters: Type) -> TypingRule:
-    def typing(types: Types, attributes: Attributes) -> Type:
+    def typing(types: Types, attributes: CallAttributes) -> Type:
         for type_, expected in zip(types, parameters, strict=True):
             expect((type_,), expected, what=f"expected {expected}")
         return result.with_nullable(any_null(types))
@@ -19,7 +19,7 @@ def _text(result: Type, *parameters: Type) -> TypingRule:
     return typing
 
 
-def _concatenated(types: Types, attributes: Attributes) -> Type:
+def _concatenated(types: Types, attributes: CallAttributes) -> Type:
     return _text(STR, STR, STR)(types, attributes).with_nullable()
 
 
@@ -39,7 +39,7 @@ def _part(text: str, start: int, length: int) -> Value:
     return text[max(0, start) : max(0, start, start + length)]
 
 
-def _pieces(types: Types, attributes: Attributes) -> Type:
+def _pieces(types: Types, attributes: CallAttributes) -> Type:
     return ListOf(STR, nullable=_text(STR, STR, STR)(types, attributes).nullable)
 
 

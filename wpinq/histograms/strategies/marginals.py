@@ -18,7 +18,7 @@ from wpinq.histograms.strategies.linear import listed
 from wpinq.histograms.strategies.product import attributes_of
 from wpinq.histograms.strategies.strategy import Strategy
 from wpinq.histograms.workload import Bins, Workload
-from wpinq.inference.checks import positive
+from wpinq.marginals.attributes import weight_of
 from wpinq.marginals.marginal_plan import MarginalPlan
 from wpinq.marginals.measured_views import MeasuredView, View
 from wpinq.marginals.planning import Objective, plan_marginals
@@ -255,7 +255,7 @@ class Marginals(Strategy):
         weights = dict(workload) if isinstance(workload, Mapping) else None
         views = self.views if workload is None else self.attributes.views(workload if weights is None else [*weights])
         given = (
-            {} if weights is None else {self.attributes.view(v): positive(w, "a weight") for v, w in weights.items()}
+            {} if weights is None else {self.attributes.view(v): weight_of(w, "a weight") for v, w in weights.items()}
         )
         return float(sum(given.get(view, 1.0) * self._squared_norm(view) for view in views)) * variance
 

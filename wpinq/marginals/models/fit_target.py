@@ -82,7 +82,7 @@ def stopping_ratio(views: Sequence[MeasuredView], total: float) -> float:
     """How close a fit should come to noisy marginals: its loss over that of the truth.
 
     `c = 1 − 0.35 · F² · log₁₀ x`, at least 0.4 and at most 1, with `x = N Σ_a (1/b_a) / cells`, the records for each
-    measured cell, in units of its noise, and `F = rank / cells`, the share of the cells that the others do not determine.
+    measured cell, in units of its noise, and `F = rank / cells`, the share of cells that the others do not determine.
     It looks at public sizes and the noisy total, and at no other answer.
 
     Parameters
@@ -95,9 +95,9 @@ def stopping_ratio(views: Sequence[MeasuredView], total: float) -> float:
     Notes
     -----
     A fit that follows its answers farther follows the noise. Where there are few records to a cell, the truth's own
-    loss, c = 1, is where to stop. Where there are many, there is much to tell, and on the way there a model comes closer
-    to the answers than the truth is, by the numbers that it is free to choose. The form and both constants were read off
-    fits to tables of nine kinds: `docs/joint_models.md` has them.
+    loss, c = 1, is where to stop. Where there are many, there is much to tell, and on the way there a model comes
+    closer to the answers than the truth is, by the numbers that it is free to choose. The form and the constants were
+    read off fits to tables of nine kinds: `docs/joint_models.md` has them.
 
     Examples
     --------

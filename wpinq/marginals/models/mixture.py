@@ -27,8 +27,9 @@ from wpinq.marginals.models.joint_model import JointModel, systematic
 
 _STEP = 0.1
 _FIRST_MOMENT, _SECOND_MOMENT = 0.9, 0.99
-_SPREAD = 1.0
+_SPREAD = 0.5
 """The standard deviation of the logarithms that kinds begin with, around the table's own shares."""
+_CENTRINGS = 8
 
 Shares = NDArray[Any]
 """Of each kind (first axis), the shares of an attribute's values, or of the cells of several attributes."""
@@ -96,33 +97,31 @@ class _Asked:
     left: View
     right: View
     counts: Shares
-    weight: np.float32
+    weight: np.floating[Any]
 
 
 class _Fit:
-    """One mixture on its way: Adam on the logarithms of the shares."""
+    """One mixture on its way: Adam on the logarithms of the shares, in floats of 32 bits for speed."""
 
-    def __init__(self, target: FitTarget, components: int, random: np.random.Generator) -> None:
+    def __init__(self, target: FitTarget, components: int, random: np.random.Generator, kind: Any = np.float32) -> None:
         sizes = target.attributes.sizes
-        self.sizes = sizes
         self.limit = target.limit
         ends = np.cumsum(sizes)
         self.places = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-        kind = target.total / components
+        records = target.total / components
         self.asked = []
         for measured in target.views:
             cut = _cut(target.attributes.shape(measured.view))
             left, right = measured.view[:cut], measured.view[cut:]
-            counts = (measured.counts / kind).reshape(target.attributes.cells(left), -1).astype(np.float32)
-            self.asked.append(_Asked(left, right, counts, np.float32(kind**2 / measured.variance)))
-        start = np.log(np.concatenate(target.singles))
-        self.logits: Shares = (start + _SPREAD * random.normal(size=(components, len(start)))).astype(np.float32)
+            counts = (measured.counts / records).reshape(target.attributes.cells(left), -1).astype(kind)
+            self.asked.append(_Asked(left, right, counts, kind(records**2 / measured.variance)))
+        self.logits: Shares = np.hstack([_scattered(each, components, random) for each in target.singles]).astype(kind)
 
-    def shares(self, kind: Any = np.float32) -> list[Shares]:
+    def shares(self, kind: Any = None) -> list[Shares]:
         """Of each attribute, in each kind: `softmax` of its logarithms."""
         found = []
         for place in self.places:
-            logits = self.logits[:, place].astype(kind, copy=False)
+            logits = self.logits[:, place].astype(kind or self.logits.dtype, copy=False)
             weights = np.exp(logits - logits.max(axis=1, keepdims=True))
             weights /= weights.sum(axis=1, keepdims=True)
             found.append(weights)
@@ -156,9 +155,19 @@ class _Fit:
             first += (1 - _FIRST_MOMENT) * (gradient - first)
             second += (1 - _SECOND_MOMENT) * (gradient**2 - second)
             length = _STEP * min(1.0, 3 * (steps - step) / steps) / (1 - _FIRST_MOMENT**step)
-            root = np.sqrt(second / (1 - _SECOND_MOMENT**step)) + np.float32(1e-12)
-            self.logits -= np.float32(length) * first / root
+            root = np.sqrt(second / (1 - _SECOND_MOMENT**step)) + 1e-12
+            self.logits -= length * first / root
         return steps
+
+
+def _scattered(shares: Floats, components: int, random: np.random.Generator) -> Floats:
+    """Logarithms of shares, another in each kind, whose mean over the kinds is as given."""
+    logits = np.log(shares) + _SPREAD * random.normal(size=(components, len(shares)))
+    for _ in range(_CENTRINGS):
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
+        logits += np.log(shares / weights.mean(axis=0))
+    return np.asarray(logits)
 
 
 def product_of(parts: Sequence[Shares], kinds: int = 0) -> Shares:

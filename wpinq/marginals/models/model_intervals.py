@@ -14,12 +14,14 @@ from wpinq.inference.checks import confidence_of, count_of
 from wpinq.inference.laplace_sums import linear_half_widths
 from wpinq.marginals.marginal_algebra import MarginalAlgebra
 from wpinq.marginals.measured_views import MeasuredView, View
+from wpinq.marginals.models.fit_target import stopping_ratio
 from wpinq.marginals.models.joint_model import JointModel
 from wpinq.marginals.models.model_fit import fit
 from wpinq.marginals.residuals import ConsistentMarginals
 
 BOOTSTRAP = "parametric bootstrap"
 EXACT = "exact, of least squares"
+_ROUGHER = 0.7
 _UNLIKELY = 3.0
 """Standard deviations by which a model may be farther from least squares than its re-estimates are from theirs."""
 
@@ -58,9 +60,10 @@ def marginal_intervals(
 ) -> dict[View, MarginalIntervals]:
     """Intervals around marginals of a fitted model.
 
-    The model is taken for the truth: noise of the same law is added to its measured views, and it is fitted again as it
-    was. The half-width of a cell's interval is `z · √(mean of (re-estimate − estimate)²)`, z the quantile of the normal
-    law, so that what early stopping bends counts too.
+    A rougher model is taken for the truth: one of the same kind that was fitted farther, to 0.7 times the loss, for
+    what was stopped early is smoother than the truth is. Noise of the same law is added to its measured views, and the
+    model is fitted again as it was. The half-width of a cell's interval is `z · √(mean of (re-estimate − truth)²)`, z
+    the quantile of the normal law, so that what early stopping bends counts too.
 
     A model can be farther off than its own re-estimates are: what it cannot express is not in them. So each view that
     was measured is compared with least squares, which is unbiased. Where the two are farther apart than is likely from
@@ -106,14 +109,16 @@ def marginal_intervals(
     estimates = {view: model.marginal(view) for view in wanted}
     supported = [view for view in wanted if model.supported(view)]
     unbiased = ConsistentMarginals(model.measured, model.attributes, supported)
+    rougher = _rougher(model, seed)
+    truth = {view: rougher.marginal(view) for view in wanted}
     apart = {view: float(((estimates[view] - unbiased[view]) ** 2).sum()) for view in supported}
     squares = {view: np.zeros_like(estimates[view]) for view in wanted}
     again: dict[View, list[float]] = {view: [] for view in supported}
-    for answers, other in _re_estimates(model, draws, seed):
+    for answers, other in _re_estimates(model, rougher, draws, seed):
         least = ConsistentMarginals(answers, model.attributes, supported)
         for view in wanted:
             found = other.marginal(view)
-            squares[view] += (found - estimates[view]) ** 2 / draws
+            squares[view] += (found - truth[view]) ** 2 / draws
             if view in again:
                 again[view].append(float(((found - least[view]) ** 2).sum()))
     intervals = {}
@@ -127,9 +132,17 @@ def marginal_intervals(
     return intervals
 
 
-def _re_estimates(model: JointModel, draws: int, seed: int) -> Iterator[tuple[list[MeasuredView], JointModel]]:
-    """Answers as the model would give them, with noise; and the model fitted to them."""
-    noiseless = [model.marginal(each.view) for each in model.measured]
+def _rougher(model: JointModel, seed: int) -> JointModel:
+    """The same fit, stopped later."""
+    stop = model.options["stop"] or stopping_ratio(model.measured, model.total)
+    return fit(model.measured, model.attributes, **{**model.options, "stop": _ROUGHER * stop}, seed=seed)
+
+
+def _re_estimates(
+    model: JointModel, truth: JointModel, draws: int, seed: int
+) -> Iterator[tuple[list[MeasuredView], JointModel]]:
+    """Answers as that truth would give them, with noise; and the model fitted to them."""
+    noiseless = [truth.marginal(each.view) for each in model.measured]
     for draw in range(draws):
         random = np.random.default_rng([seed, draw])
         answers = [

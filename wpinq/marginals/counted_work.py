@@ -9,12 +9,12 @@ _NUMBERS = 700
 
 
 @dataclass(slots=True)
-class Work:
+class CountedWork:
     """A budget of work, in calls of numpy (about a microsecond each).
 
     Examples
     --------
-    >>> work = Work(100)
+    >>> work = CountedWork(100)
     >>> work.done(calls=10, numbers=70_000)
     >>> work.spent, work.over
     (110.0, True)
