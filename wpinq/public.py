@@ -169,7 +169,7 @@ def simulate(
 
     Parameters
     ----------
-    measurement : Measurement or Tabulation
+    measurement : Measurement, Tabulation or MarginalTabulation
         With a domain, or a listing.
     data : mapping
         As for `evaluate`.
@@ -180,7 +180,7 @@ def simulate(
 
     Returns
     -------
-    Answers or Table
+    Answers, Table or MarginalTables
         Stamped as simulated.
 
     Raises

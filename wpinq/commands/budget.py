@@ -12,6 +12,7 @@ from wpinq.commands.arguments import add_parameters, load_program, pairs
 from wpinq.kernel.charge import budget_to_nano
 from wpinq.kernel.ledger import Ledger
 from wpinq.measure.bill import bill
+from wpinq.measure.compound import Compound
 from wpinq.measure.delta_reading import NO_PROMISE, parse_delta
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.measurement import Measurement
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
     """The command."""
     budgets = {name: budget_to_nano(parse_epsilon(text)) for name, text in pairs(options.set, "--set").items()}
     delta = None if options.delta is None else parse_delta(options.delta)
-    measurements = {} if options.program is None else load_program(options).measurements
+    measurements = {} if options.program is None else load_program(options).releases
     with Ledger(options.ledger, create=False) as ledger:
         if options.verify:
             ledger.verify()
@@ -73,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
         print("The ledger is whole: its hash chain and its sums hold.")
 
 
-def _more(measurements: Mapping[str, Measurement], accounts: Sequence[Balance]) -> dict[str, int]:
+def _more(measurements: Mapping[str, Measurement | Compound], accounts: Sequence[Balance]) -> dict[str, int]:
     """How many more releases of each, and of all as one, what is left covers; for nothing what is stored already."""
     left = {each.account: each.remaining for each in accounts}
     more = {name: bill(measurement).times(left) for name, measurement in measurements.items()}

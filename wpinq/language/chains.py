@@ -235,8 +235,8 @@ class Chains:
         self.plans += all(argument.name != "views" for argument in step.arguments)
         if self.plans > PLANS_LIMIT:
             raise self.text.error(
-                f"at most {PLANS_LIMIT} marginals of a program may leave to a planner what is measured; give views: and "
-                "shares:",
+                f"at most {PLANS_LIMIT} marginals of a program may leave to a planner what is measured; give views: "
+                "and shares:",
                 step.position,
             )
         asked = read_marginals(self, query, step)
