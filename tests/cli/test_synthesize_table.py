@@ -235,5 +235,7 @@ def test_marginals_of_a_program_make_rows(people: Path, capsys: pytest.CaptureFi
     assert main(["run", *told, "--save", "saved", "--output", "m.csv"]) == 0
     assert "city     rooms" in capsys.readouterr().out
     assert list(pd.read_csv("m.csv").columns) == ["city", "rooms", "estimate", "low", "high", "kind"]
+    assert main(["budget", "l.db", "--program", "m.wpq"]) == 0
+    assert "enough for 0 more of m" in capsys.readouterr().out
     assert command("--from-marginals", "saved/m.json", "--out", "rows.csv") == 0
     assert set(pd.read_csv("rows.csv").city.dropna()) == {"Oslo", "other"}
