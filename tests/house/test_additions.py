@@ -129,11 +129,11 @@ import math
 from typing import Any
 
 from wpinq.expr.declare import primitive
-from wpinq.expr.definition import Attributes, Types, expect, fit_number, handled, strict
+from wpinq.expr.definition import CallAttributes, Types, expect, fit_number, handled, strict
 from wpinq.expr.types import INT, Type
 
 
-def _integers(types: Types, attributes: Attributes) -> Type:
+def _integers(types: Types, attributes: CallAttributes) -> Type:
     expect(types, INT, what="gcd takes integers")
     return INT.with_nullable()
 

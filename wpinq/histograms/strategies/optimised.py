@@ -24,7 +24,7 @@ from wpinq.inference.checks import MOST_BINS, count_of
 from wpinq.inference.quasi_newton import matrix_product, minimise
 
 _GRID = 2.0**-20  # coarse enough for products of two coefficients and a share to round nothing
-_LARGEST_SUM = 2.0**12  # leaves a bin 1/4097 of its weight
+_LARGEST_WIDTH = 2.0**12  # where sums alone would do, as for a total, the best lie at infinity: the loss cancels there
 _LARGEST_UNION = 1 << 28  # a union goes through every bin for each share that is tried
 _START_BRANCHING = 8  # the best start of those tried on all ranges, at 1024 and 4096 bins
 
@@ -188,6 +188,8 @@ def _optimised(workload: Workload, sums: int | None, restarts: int, seed: int, i
         root = flat.reshape(shape)
         theta = root**2  # keeps it non-negative without bounds, which cost the optimiser most of its time
         widths = 1 + theta.sum(axis=0)
+        if not widths.max() <= _LARGEST_WIDTH:
+            return np.inf, flat
         loss, inverse, q, v = _loss(theta, widths, workload)
         k = (widths[:, None] * matrix_product(v, inverse)).T
         through_theta = -2 * (k - matrix_product(matrix_product(k, theta.T), q))
@@ -198,9 +200,7 @@ def _optimised(workload: Workload, sums: int | None, restarts: int, seed: int, i
     starts[0] += _blocks(*shape)
     found = [minimise(objective, np.sqrt(start).ravel(), iterations) for start in starts]
     root, _ = min(found, key=lambda pair: pair[1])
-    theta = root.reshape(shape) ** 2
-    # where sums alone would do, as for a total, the best lie at infinity: beyond this bound they gain next to nothing
-    return PIdentity(theta * np.minimum(1.0, _LARGEST_SUM / np.maximum(theta.sum(axis=0), 1.0)))
+    return PIdentity(root.reshape(shape) ** 2)
 
 
 def _common_factors(workload: Workload) -> list[Kronecker] | None:
