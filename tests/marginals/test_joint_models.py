@@ -23,7 +23,7 @@ from wpinq.marginals.measured_views import MeasuredView
 from wpinq.marginals.models.fit_target import FitTarget, stopping_ratio
 from wpinq.marginals.models.joint_model import systematic
 from wpinq.marginals.models.mirror_descent import loss_and_slopes, mirror_descent, starting_potentials
-from wpinq.marginals.models.mixture import _Fit
+from wpinq.marginals.models.mixture import _MixtureFit
 from wpinq.marginals.models.model_fit import fit
 from wpinq.marginals.models.tree_model import Forest, TreeModel, propagate
 from wpinq.marginals.residuals import ConsistentMarginals
@@ -110,7 +110,7 @@ def test_gradients_of_a_mixture_are_those_of_finite_differences():
     sizes = (3, 2, 4, 2)
     shares = {(0,): 0.2, (0, 1): 0.2, (1, 2, 3): 0.3, (0, 1, 2, 3): 0.3}
     views = measured(made_table(sizes, 500), sizes, shares, 0.5, 1)
-    held = _Fit(FitTarget.of(views, Attributes(sizes), None), 3, np.random.default_rng(0), np.float64)
+    held = _MixtureFit(FitTarget.of(views, Attributes(sizes), None), 3, np.random.default_rng(0), np.float64)
     _, gradient = held.loss_and_gradient()
     step, base = 1e-5, held.logits
     for place in np.ndindex(*base.shape):
@@ -250,7 +250,7 @@ def test_drawn_rows_are_stratified(model):
     whole = found.marginal((0, 1, 2, 3)).ravel()
     independent = np.random.default_rng(0).choice(len(whole), rows, p=whole / whole.sum())
     apart = np.stack(np.unravel_index(independent, SIZES), axis=1)
-    assert stratified < 0.6 * errors({view: counts(apart, view, SIZES) for view in views}, expected)[0]
+    assert stratified < 0.7 * errors({view: counts(apart, view, SIZES) for view in views}, expected)[0]
 
 
 def test_order_of_drawn_rows_tells_nothing_of_their_kind():

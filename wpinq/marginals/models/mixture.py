@@ -81,7 +81,7 @@ class MixtureModel(JointModel):
 
 def fit_mixture(target: FitTarget, components: int, members: int, steps: int, seed: int) -> MixtureModel:
     """Several mixtures, each from its own random start, as one: what differs from start to start averages out."""
-    found = [_Fit(target, components, np.random.default_rng([seed, member])) for member in range(members)]
+    found = [_MixtureFit(target, components, np.random.default_rng([seed, member])) for member in range(members)]
     taken = [member.run(steps) for member in found]
     shares = [np.concatenate(parts) for parts in zip(*(member.shares(np.float64) for member in found), strict=True)]
     model = MixtureModel(target.attributes, target.total, target.views, 0.0, max(taken), shares)
@@ -91,7 +91,7 @@ def fit_mixture(target: FitTarget, components: int, members: int, steps: int, se
 
 
 @dataclass(slots=True)
-class _Asked:
+class _CutView:
     """A measured view in the units of a fit: counts over those of one kind, cut into two groups of attributes."""
 
     left: View
@@ -100,7 +100,7 @@ class _Asked:
     weight: np.floating[Any]
 
 
-class _Fit:
+class _MixtureFit:
     """One mixture on its way: Adam on the logarithms of the shares, in floats of 32 bits for speed."""
 
     def __init__(self, target: FitTarget, components: int, random: np.random.Generator, kind: Any = np.float32) -> None:
@@ -114,7 +114,7 @@ class _Fit:
             cut = _cut(target.attributes.shape(measured.view))
             left, right = measured.view[:cut], measured.view[cut:]
             counts = (measured.counts / records).reshape(target.attributes.cells(left), -1).astype(kind)
-            self.asked.append(_Asked(left, right, counts, kind(records**2 / measured.variance)))
+            self.asked.append(_CutView(left, right, counts, kind(records**2 / measured.variance)))
         self.logits: Shares = np.hstack([_scattered(each, components, random) for each in target.singles]).astype(kind)
 
     def shares(self, kind: Any = None) -> list[Shares]:
