@@ -253,6 +253,9 @@ def test_choose_and_optimise_come_here_for_marginals_and_beat_asking_apart() -> 
     assert ranking.choices[0].error < apart
     assert ranking.choices[0].error == pytest.approx(ranking.best.expected_error(workload, 1))
     assert optimise(workload) == ranking.best
+    assert list(ranking.infer(np.zeros(ranking.best.size))) == list(ranking.best.views)
+    with pytest.raises(AnswersError, match="leave nonnegative= out"):
+        ranking.infer(np.zeros(ranking.best.size), nonnegative="top down")
     guessed = choose(marginals_of((2, 3, 2), 2), 1, guess=[1] * 12, nonnegative="top down", draws=2)
     assert all(isinstance(choice.strategy, LinearStrategy) for choice in guessed.choices)
     with pytest.raises(PlanError, match="not simulated"):
