@@ -1,5 +1,5 @@
 """The command line: run a text program under budgets, explain it, declare data, look after a ledger,
-synthesise a graph.
+synthesise a graph or the rows of a table.
 
 Of the values in protected data it prints released answers only. The bill is printed before anything runs, and the
 command line is checked before a ledger is made or data are read.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import wpinq
-from wpinq.commands import budget, completion, explain, run, schema, synthesize
+from wpinq.commands import budget, completion, explain, run, schema, synthesize, synthesize_table
 from wpinq.commands.exits import EXIT_CODES, abandon_stdout, reason, tell
 from wpinq.errors import WpinqError, WpinqWarning
 
@@ -83,6 +83,6 @@ def _parser() -> argparse.ArgumentParser:
     completion.add_option(parser)
     parser.set_defaults(command=lambda options: parser.print_help())  # for those who ask for nothing
     commands = parser.add_subparsers(metavar="COMMAND")
-    for command in (run, explain, schema, budget, synthesize):
+    for command in (run, explain, schema, budget, synthesize, synthesize_table):
         command.add_parser(commands)
     return parser

@@ -76,6 +76,7 @@ QUERY_CALLS = {
     "with_columns": 'with_columns(old=wp.col("age") > 60)',
     "by": 'by("city", keys=["Ulm", "York"]).agg(rows=wp.count(), epsilon=0.1)',
     "agg": "agg(rows=wp.count(), epsilon=0.1)",
+    "marginals": 'marginals(["sex", wp.attribute("age", bins=[0, 18, 65])], order=2, epsilon=1)',
     "count": "count(epsilon=0.1)",
     "where": "where(lambda r: r.age > 30)",
     "filter": "filter(lambda r: r.age > 30)",

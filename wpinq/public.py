@@ -172,7 +172,7 @@ def simulate(
 
     Parameters
     ----------
-    measurement : Measurement or Tabulation
+    measurement : Measurement, Tabulation or MarginalTabulation
         With a domain, or a listing.
     data : mapping
         As for `evaluate`.
@@ -183,7 +183,7 @@ def simulate(
 
     Returns
     -------
-    Answers or Table
+    Answers, Table or MarginalTables
         Stamped as simulated.
 
     Raises

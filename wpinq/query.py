@@ -17,6 +17,7 @@ from wpinq.expr.trace import RecordFunction, lift, trace
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.habits import QUERY_CALLS, NoTable, methods_told
+from wpinq.marginals.planning import Objective
 from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import check_domain, check_text
@@ -39,7 +40,9 @@ from wpinq.plan.operators import (
 )
 from wpinq.releasing import Releasable
 from wpinq.tables.aggregates import Aggregate
+from wpinq.tables.attribute_codes import Attribute
 from wpinq.tables.by_name import joined, selected, with_columns
+from wpinq.tables.marginal_tabulation import MarginalTabulation, Views, tabulate_marginals
 from wpinq.tables.record_groups import NO_OTHER, GroupKeys
 from wpinq.tables.tabulation import Grouping, Split, Tabulation, grouping
 
@@ -249,6 +252,68 @@ class Query(NoTable, Releasable):
           age   median of age, one of 100 candidates    0.75
         """
         return grouping(self, (), {}, None, NO_OTHER).agg(*unnamed, epsilon=epsilon, split=split, **aggregates)
+
+    def marginals(
+        self,
+        attributes: Iterable[RecordFunction | Attribute],
+        order: int = 2,
+        *,
+        epsilon: object,
+        workload: Views | None = None,
+        measure: Mapping[Any, object] | None = None,
+        objective: Objective = "balanced",
+    ) -> MarginalTabulation:
+        """Histograms of every few attributes of the records, measured together and made consistent.
+
+        Parameters
+        ----------
+        attributes : sequence of str, Column, function or `wp.attribute`
+            The columns, each with public cells: `wp.attribute("age", bins=[0, 18, 30, 65])`. Alone, the name of a
+            column takes the cells that the query fixes (categories, bools, `x % n`).
+        order : int
+            How many attributes each marginal is of: 2 for all pairs.
+        epsilon : number
+            More than 0: what all of them cost together, for each use of a source and each unit of its weight.
+        workload : list of views, optional
+            What is wanted instead, each view by the names of its attributes: `[("age", "city"), ("sex",)]`.
+        measure : mapping from views to numbers, optional
+            What is measured, and with which share, in proportion. Unless told, it is planned from the sizes of the
+            attributes, before anything is spent, so that the wanted marginals come out as exact as they may.
+        objective : {"balanced", "total", "max", "apart"}
+            What the plan is to make small: the errors of large and of small marginals alike, the error of all cells
+            together, the error of the least exact cell, or as "total" with every wanted marginal measured by itself.
+
+        Returns
+        -------
+        MarginalTabulation
+            What a session releases as `MarginalTables`.
+
+        Raises
+        ------
+        PlanError
+            When the cells of an attribute are neither given nor public, a view is wanted that no measured one holds, or
+            there are too many cells.
+
+        Notes
+        -----
+        Privacy cost: epsilon times the uses of each source times its unit weight, once: a record shares its weight out
+        among the measured views, and is in one cell of each. Source: McKenna et al. (HDMM), PVLDB 11(10), 2018,
+        section 6.3.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> people = wp.source("people", sex=wp.category("f", "m"), age=int, facts=["whole_weights"])
+        >>> asked = people.marginals(["sex", wp.attribute("age", bins=[0, 18, 65], other=False)], epsilon=1)
+        >>> data = {"people": [("f", age % 60) for age in range(900)]}
+        >>> marginals = wp.simulate(asked, data, seed=1)
+        >>> marginals.counts("sex", "age").round(-2)
+        array([[300., 600.],
+               [ -0.,   0.]])
+        >>> round(marginals.half_width("sex", "age"), 1)
+        3.0
+        """
+        return tabulate_marginals(self, attributes, order, epsilon, workload, measure, objective)
 
     # --- cost and explanation -----------------------------------------------------------------------------------------
 

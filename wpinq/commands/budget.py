@@ -14,6 +14,7 @@ from wpinq.kernel.charge import budget_to_nano
 from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.ledger_backup import backup, restore
 from wpinq.measure.bill import bill
+from wpinq.measure.compound import Compound
 from wpinq.measure.delta_reading import NO_PROMISE, parse_delta
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.measurement import Measurement
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
     (path,) = options.ledger
     budgets = {name: budget_to_nano(parse_epsilon(text)) for name, text in pairs(options.set, "--set").items()}
     delta = None if options.delta is None else parse_delta(options.delta)
-    measurements = {} if options.program is None else load_program(options).measurements
+    measurements = {} if options.program is None else load_program(options).releases
     with Ledger(path, create=False, expect_head=options.expect_head) as ledger:
         if options.verify:
             ledger.verify()
@@ -105,7 +106,7 @@ def _copy(options: argparse.Namespace) -> None:
     print(f"{ledger_path} is restored.\nHead of the ledger: {head}")
 
 
-def _more(measurements: Mapping[str, Measurement], accounts: Sequence[Balance]) -> dict[str, int]:
+def _more(measurements: Mapping[str, Measurement | Compound], accounts: Sequence[Balance]) -> dict[str, int]:
     """How many more releases of each, and of all as one, what is left covers; for nothing what is stored already."""
     left = {each.account: each.remaining for each in accounts}
     more = {name: bill(measurement).times(left) for name, measurement in measurements.items()}

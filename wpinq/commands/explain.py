@@ -38,14 +38,14 @@ def run(options: argparse.Namespace) -> None:
         released = measurement.plan, measurement.epsilon, measurement.reading
         print(explain_plan(*released, options.engine, measurement.sink, measurement.listing))
         print()
-    for name, table in program.tables.items():
+    for name, table in (program.tables | program.marginals).items():
         print(f"== {name}: {table}\n")
     if program.releases:
         print(f"The bill of all, released together:\n{Bill(program.releases)}")
         asked = options.accuracy or (options.half_width, options.count, options.width) != (None, None, None)
-        if asked and program.measurements:
+        if asked:
             stated = {"half_width": options.half_width, "count": options.count, "width": options.width}
-            print(f"\nHow exact:\n{accuracy(program.measurements, options.confidence, **stated)}")
+            print(f"\nHow exact:\n{accuracy(program.releases, options.confidence, **stated)}")
         return
     for name, query in program.queries.items():
         print(f"== {name}\n\n{explain_plan(query.plan, engine=options.engine)}\n")

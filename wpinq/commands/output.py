@@ -1,4 +1,4 @@
-"""Answers or a table in a file of rows, csv or parquet: the fields of the keys, estimate, low, high, kind."""
+"""Answers, tables and synthetic rows in a file of rows, csv or parquet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from wpinq.installing import install
 from wpinq.measure.answer_rows import CONFIDENCE, columns
 from wpinq.measure.answers import Answers
 from wpinq.synthesis.checkpoint import CheckpointError, write_atomically
+from wpinq.tables.released_marginals import MarginalTables
 from wpinq.tables.released_table import Table
+from wpinq.tables.synthetic_rows import SyntheticRows
 
 
 def output_files(given: Sequence[str], releases: Collection[str]) -> dict[str, Path]:
@@ -33,22 +35,23 @@ def output_files(given: Sequence[str], releases: Collection[str]) -> dict[str, P
             (name,), file = releases, item
         if name in found:
             raise UsageError(f"--output {name} is given twice")
-        found[name] = _checked(Path(file))
+        found[name] = checked_output(Path(file), "--output")
     return found
 
 
-def _checked(path: Path) -> Path:
+def checked_output(path: Path, option: str) -> Path:
+    """A file of rows that can be written; refused otherwise, before anything is spent."""
     if path.suffix not in (".csv", ".parquet"):
-        raise UsageError(f"--output {path}: the ending says the format, so name a .csv or a .parquet file")
+        raise UsageError(f"{option} {path}: the ending says the format, so name a .csv or a .parquet file")
     if path.is_dir() or not path.absolute().parent.is_dir() or not os.access(path.absolute().parent, os.W_OK):
-        raise UsageError(f"--output: cannot write {path}; name a file in a folder that can be written to")
+        raise UsageError(f"{option}: cannot write {path}; name a file in a folder that can be written to")
     if path.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise UsageError(f"--output {path}: parquet needs pyarrow: {install('tables')}; a .csv file needs nothing")
+        raise UsageError(f"{option} {path}: parquet needs pyarrow: {install('tables')}; a .csv file needs nothing")
     return path
 
 
-def write_answers(answers: Answers | Table, path: Path) -> None:
-    """Write the rows of answers; whoever reads the file finds all of them, or what was there before.
+def write_answers(answers: Answers | Table | MarginalTables | SyntheticRows, path: Path) -> None:
+    """Write rows; whoever reads the file finds all of them, or what was there before.
 
     Raises
     ------
@@ -61,7 +64,7 @@ def write_answers(answers: Answers | Table, path: Path) -> None:
 
         pyarrow.parquet.write_table(answers.to_arrow(), content)
     else:
-        held = answers.to_columns() if isinstance(answers, Table) else columns(answers, CONFIDENCE)
+        held = columns(answers, CONFIDENCE) if isinstance(answers, Answers) else answers.to_columns()
         text = io.StringIO(newline="")
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(held)

@@ -39,7 +39,11 @@ from wpinq.measure.compound import waits_for_keys
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.labels import check_label
 from wpinq.plan.node import sources
+from wpinq.tables.released_marginals import MarginalTables
 from wpinq.tables.released_table import Table
+
+RunResult = Answers | Table | MarginalTables
+"""What a release of a program gives."""
 
 _EDGE_OPTIONS: dict[str, dict[str, Any]] = {
     "directed": {"directed": True},
@@ -177,7 +181,7 @@ def _spent(debited: Mapping[str, Fraction]) -> str:
     return ", ".join(f"{format_epsilon(epsilon)} of {name}" for name, epsilon in debited.items() if epsilon)
 
 
-def _kept(answers: Mapping[str, Answers | Table], folder: Path | None, ledger: Path, replayed: bool) -> str:
+def _kept(answers: Mapping[str, RunResult], folder: Path | None, ledger: Path, replayed: bool) -> str:
     """How to have answers that could not be printed: from the folder of `--save`, the ledger, or a folder beside it."""
     if folder is not None:
         return f"The answers are saved in {folder}"
@@ -210,18 +214,22 @@ def _prepare_folder(folder: Path) -> None:
 
 
 def _print_answers(
-    answers: Mapping[str, Answers | Table], remaining: Mapping[str, Fraction], budgets: Mapping[str, str], rows: int
+    answers: Mapping[str, RunResult],
+    remaining: Mapping[str, Fraction],
+    budgets: Mapping[str, str],
+    rows: int,
 ) -> None:
     for name, table in answers.items():
-        print(f"{name}:\n{table.to_text(rows)}" if isinstance(table, Table) else answers_table(name, table, rows))
+        if isinstance(table, Answers):
+            print(answers_table(name, table, rows))
+        else:
+            print(f"{name}:\n{table.to_text(rows)}")
         print()
     for name, left in remaining.items():
         print(f"Remaining budget of {name}: {format_epsilon(left)} of {budgets[name]}", flush=True)
 
 
-def _write_files(
-    answers: Mapping[str, Answers | Table], saved: Mapping[str, Path], outputs: Mapping[str, Path]
-) -> list[str]:
+def _write_files(answers: Mapping[str, RunResult], saved: Mapping[str, Path], outputs: Mapping[str, Path]) -> list[str]:
     """Write answers to the files of `--save` and of `--output`; the files that could not be written."""
     files = [(answers[name].save, path) for name, path in saved.items()]
     files += [(partial(write_answers, answers[name]), path) for name, path in outputs.items()]

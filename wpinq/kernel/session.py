@@ -388,7 +388,7 @@ class Session:
 
         Parameters
         ----------
-        measurements : Measurement or Tabulation, or several in a list or by name in a dict
+        measurements : Measurement, Tabulation or MarginalTabulation, or several in a list or by name in a dict
             What to release.
         fresh : bool
             Whether to draw new noise, at full cost, where the same measurement was released before.
@@ -401,7 +401,8 @@ class Session:
         -------
         Answers or Release, a list of them, or a dict
             Answers for a measurement with a domain; otherwise a Release, which answers for keys as they are asked.
-            For a Tabulation a Table, or an OpenTable where it neither has keys nor lists them.
+            For a Tabulation a Table, or an OpenTable where it neither has keys nor lists them. For a
+            MarginalTabulation MarginalTables.
             Several come as they were given, in a list or under their names.
 
         Raises

@@ -13,6 +13,7 @@ from wpinq.expr.printing import DEPTH_LIMIT, TooDeep, write
 from wpinq.expr.trace import trace
 from wpinq.expr.types import NULL, ListOf, Type, tuple_type
 from wpinq.language.lambdas import Lambdas, TextFunction
+from wpinq.language.marginal_text import MARGINALS, functions_of_marginals, read_marginals
 from wpinq.language.public_values import Values
 from wpinq.language.sinks import SINKS
 from wpinq.language.syntax import Access, ArrowFunction, Invocation, Name, Syntax
@@ -22,6 +23,7 @@ from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import REGISTRY
 from wpinq.query import Query
+from wpinq.tables.marginal_tabulation import MarginalTabulation
 from wpinq.tables.tabulation import Grouping, Tabulation
 
 OPERATOR_LIMIT = 5_000
@@ -36,10 +38,13 @@ CHOICE_LIMIT = 2_000
 INFERENCE_LIMIT = 50
 """The most releases without keys: each looks for a public domain through its whole plan."""
 
+PLANS_LIMIT = 20
+"""The most marginals that are planned for: each takes half a second."""
+
 READ_AS = "ReadAs"
 
 
-ProgramValue = Query | Measurement | Tabulation
+ProgramValue = Query | Measurement | Tabulation | MarginalTabulation
 """What a program gives a name to."""
 
 
@@ -51,10 +56,10 @@ class Chains:
         self.values = values
         self.lambdas = lambdas
         self.bound = bound
-        self.operators = self.releases = self.choices = self.inferences = self.written = self.tables = 0
+        self.operators = self.releases = self.choices = self.inferences = self.written = self.tables = self.plans = 0
 
     def value(self, node: Syntax, depth: int = 0) -> ProgramValue:
-        """The query, measurement or table of a chain: a name, and operators called on it."""
+        """The query, or what is released, of a chain: a name, and operators called on it."""
         steps: list[Invocation] = []
         while isinstance(node, Invocation) and node.subject is not None:
             steps.append(node)
@@ -74,7 +79,7 @@ class Chains:
             )
         value: ProgramValue | Grouping = self.bound[node.name]
         for step in reversed(steps):
-            if isinstance(value, (Measurement, Tabulation)):
+            if isinstance(value, (Measurement, Tabulation, MarginalTabulation)):
                 raise self.text.error(
                     "nothing can follow a release; call it on the query, under a name of its own", step.position
                 )
@@ -100,6 +105,8 @@ class Chains:
                 raise self.text.error("only .Agg(epsilon, rows: Count(), …) can follow .By(…)", step.position)
             if step.name == BY:
                 return read_grouping(self, query, step)
+            if step.name == MARGINALS:
+                return self._marginals(query, step)
             if step.name in REGISTRY:
                 return self._operator(query, step, depth)
             if step.name in SINKS:
@@ -115,7 +122,7 @@ class Chains:
                 raise self.text.error('the note is a string: .ReadAs("half a node each")', note.position)
             return query.read_as(reading)
         methods = {operator.method: name for name, operator in REGISTRY.items()}
-        known = [*REGISTRY, *SINKS, BY, AGG, READ_AS]
+        known = [*REGISTRY, *SINKS, BY, AGG, MARGINALS, READ_AS]
         hint = f"did you mean `{methods[step.name]}`?" if step.name in methods else suggest(step.name, known)
         raise self.text.error(f"there is no operator `{shorten(step.name)}`; {hint}", step.position)
 
@@ -218,10 +225,27 @@ class Chains:
         self._check_functions(functions_of(table), step)
         return table
 
-    def _release(self, query: Query, step: Invocation) -> Measurement:
+    def _count_release(self, step: Invocation) -> None:
         self.releases += 1
         if self.releases > RELEASE_LIMIT:
             raise self.text.error(f"a program has at most {RELEASE_LIMIT} releases; split it", step.position)
+
+    def _marginals(self, query: Query, step: Invocation) -> MarginalTabulation:
+        self._count_release(step)
+        self.plans += all(argument.name != "views" for argument in step.arguments)
+        if self.plans > PLANS_LIMIT:
+            raise self.text.error(
+                f"at most {PLANS_LIMIT} marginals of a program may leave to a planner what is measured; give views: "
+                "and shares:",
+                step.position,
+            )
+        asked = read_marginals(self, query, step)
+        self.values.hold(asked.measuring.cells, step.position)
+        self._check_functions(functions_of_marginals(asked), step)
+        return asked
+
+    def _release(self, query: Query, step: Invocation) -> Measurement:
+        self._count_release(step)
         sink = SINKS[step.name]
         written = self.bind(step, {p.name: p.optional for p in sink.parameters})
         self.inferences += any(p.kind == "keys" and p.name not in written for p in sink.parameters)

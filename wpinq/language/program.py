@@ -15,6 +15,7 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
 from wpinq.plan.redeclared import with_facts
 from wpinq.query import Query
+from wpinq.tables.marginal_tabulation import MarginalTabulation
 from wpinq.tables.tabulation import Tabulation
 
 
@@ -76,7 +77,12 @@ class Program(Mapping[str, ProgramValue]):
         return {name: value for name, value in self._named.items() if isinstance(value, Tabulation)}
 
     @property
-    def releases(self) -> dict[str, Measurement | Tabulation]:
+    def marginals(self) -> dict[str, MarginalTabulation]:
+        """The marginals by name, in the order of the text."""
+        return {name: value for name, value in self._named.items() if isinstance(value, MarginalTabulation)}
+
+    @property
+    def releases(self) -> dict[str, Measurement | Tabulation | MarginalTabulation]:
         """All that is to be released, by name, in the order of the text."""
         return {name: value for name, value in self._named.items() if not isinstance(value, Query)}
 
@@ -95,7 +101,7 @@ class Program(Mapping[str, ProgramValue]):
 
         named = {
             name: item.over(redeclared)
-            if isinstance(item, Tabulation)
+            if isinstance(item, (Tabulation, MarginalTabulation))
             else Query(redeclared(item.plan), item.reading)
             if isinstance(item, Query)
             else replace(item, plan=redeclared(item.plan))
@@ -116,8 +122,9 @@ class Program(Mapping[str, ProgramValue]):
         return len(self._named)
 
     def __repr__(self) -> str:
-        tables = f", {len(self.tables)} tables" if self.tables else ""
-        return f"<Program of {len(self.queries)} queries and {len(self.measurements)} measurements{tables}>"
+        counts = (("tables", len(self.tables)), ("sets of marginals", len(self.marginals)))
+        more = "".join(f", {count} {what}" for what, count in counts if count)
+        return f"<Program of {len(self.queries)} queries and {len(self.measurements)} measurements{more}>"
 
     def __str__(self) -> str:
         return print_program(self._named, self.sources)

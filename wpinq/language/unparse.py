@@ -13,6 +13,7 @@ from wpinq.errors import LanguageError
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.printing import RESERVED, TooDeep, quote, write, write_public
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
+from wpinq.language.marginal_text import write_marginals
 from wpinq.language.sinks import SINKS
 from wpinq.language.table_text import write_table
 from wpinq.language.text import LIMITS, shorten, too_long
@@ -24,7 +25,11 @@ from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Source
 from wpinq.query import Query
 from wpinq.sources import DEFAULT_CAP, DEFAULT_PERSON, DEFAULT_UNIT
+from wpinq.tables.marginal_tabulation import MarginalTabulation
 from wpinq.tables.tabulation import Tabulation
+
+Printed = Query | Measurement | Tabulation | MarginalTabulation
+"""What a program gives a name to."""
 
 NESTING = 2
 """How deep chains stand inside one another's arguments; what is deeper becomes a variable."""
@@ -33,7 +38,7 @@ LINE = 100
 """Statements longer than this are broken, one operator a line."""
 
 
-def unparse(named: Mapping[str, Query | Measurement | Tabulation]) -> str:
+def unparse(named: Mapping[str, Printed]) -> str:
     """The program that defines these queries and measurements.
 
     Parameters
@@ -69,7 +74,7 @@ def unparse(named: Mapping[str, Query | Measurement | Tabulation]) -> str:
     return print_program(named, {})
 
 
-def print_program(named: Mapping[str, Query | Measurement | Tabulation], declared: Mapping[str, Query]) -> str:
+def print_program(named: Mapping[str, Printed], declared: Mapping[str, Query]) -> str:
     """The program that defines `named`, with every source of `declared` whether used or not."""
     for name in named:
         if not (name.isidentifier() and name.isascii()) or name in RESERVED:
@@ -85,7 +90,7 @@ def print_program(named: Mapping[str, Query | Measurement | Tabulation], declare
     return text
 
 
-def _print(named: Mapping[str, Query | Measurement | Tabulation], declared: Mapping[str, Query]) -> str:
+def _print(named: Mapping[str, Printed], declared: Mapping[str, Query]) -> str:
     while True:
         try:
             return _Printer(named, declared).print()
@@ -104,10 +109,13 @@ class _Hidden(Exception):
 class _PrintedRelease:
     """A measurement or a table as it is written: the plan that it is called on, and the calls."""
 
-    def __init__(self, measurement: Measurement | Tabulation) -> None:
+    def __init__(self, measurement: Measurement | Tabulation | MarginalTabulation) -> None:
         self.reading = measurement.reading
         if isinstance(measurement, Tabulation):
             self.plan, self.calls = measurement.plan, write_table(measurement)
+            return
+        if isinstance(measurement, MarginalTabulation):
+            self.plan, self.calls = measurement.plan, write_marginals(measurement)
             return
         for name, sink in SINKS.items():
             written = sink.write(measurement)
@@ -120,7 +128,7 @@ class _PrintedRelease:
 
 
 class _Printer:
-    def __init__(self, named: Mapping[str, Query | Measurement | Tabulation], declared: Mapping[str, Query]) -> None:
+    def __init__(self, named: Mapping[str, Printed], declared: Mapping[str, Query]) -> None:
         self.named = {name: v if isinstance(v, Query) else _PrintedRelease(v) for name, v in named.items()}
         roots = [value.plan for value in (*declared.values(), *self.named.values())]
         check_sources(roots)

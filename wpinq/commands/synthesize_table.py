@@ -1,0 +1,275 @@
+"""`wpinq synthesize-table`: measure marginals of a protected table, forget it, and draw public rows that fit them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+from wpinq.commands.arguments import check_distinct, is_new
+from wpinq.commands.attribute_options import SHAPE, read_attribute
+from wpinq.commands.exits import Interrupted, NotSaved, UsageError, check_stdout, reason, tell, unwritten
+from wpinq.commands.output import checked_output, write_answers
+from wpinq.declaring import schema
+from wpinq.display.plots import axes_or_new
+from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES, find_engine
+from wpinq.errors import WpinqError
+from wpinq.expr.types import TupleOf, Type
+from wpinq.ingest.files import format_of
+from wpinq.kernel.charge import budget_to_nano
+from wpinq.kernel.session import Session
+from wpinq.measure.accuracy import accuracy
+from wpinq.measure.epsilon import format_epsilon, parse_epsilon
+from wpinq.query import Query
+from wpinq.sources import source
+from wpinq.synthesis.checkpoint import CheckpointError, write_atomically
+from wpinq.tables.hopeless_marginals import refuse_hopeless_marginals
+from wpinq.tables.marginal_report import marginal_report
+from wpinq.tables.marginal_tabulation import MarginalTabulation
+from wpinq.tables.released_marginals import MarginalTables
+from wpinq.tables.rows_page import rows_page
+
+_SHOWN = 20
+_ONCE = (
+    *("attribute", "closed", "epsilon", "marginal", "records", "name", "unit", "person", "at_most", "ledger", "budget"),
+    *("data_version", "engine"),
+)
+"""What is told of a measurement, and of none that was made before."""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to those of the command line."""
+    made = commands.add_parser(
+        "synthesize-table", help="measure marginals of a table, forget it, and draw public rows that fit them"
+    )
+    made.add_argument("table", type=Path, nargs="?", metavar="FILE", help="a csv or parquet file")
+    made.add_argument("--out", type=Path, required=True, metavar="OUT", help="the synthetic rows, .csv or .parquet")
+    measured = made.add_argument_group("what is measured")
+    several: dict[str, Any] = {"action": "append", "default": []}
+    measured.add_argument("--attribute", **several, metavar=SHAPE, help="a column with its public cells")
+    closed = "no cell for other values of this attribute: rows with such are left out"
+    measured.add_argument("--no-other", **several, dest="closed", metavar="NAME", help=closed)
+    measured.add_argument("--epsilon", metavar="E", help="the whole cost, to one unit")
+    order = "of how many attributes each marginal is (default 2)"
+    measured.add_argument("--order", type=int, metavar="K", help=order)
+    wanted = "a marginal that is wanted, instead of all of an order"
+    measured.add_argument("--marginal", **several, metavar="NAME,NAME", help=wanted)
+    many = "a public number of records, roughly: what it shows to be hopeless is refused"
+    measured.add_argument("--records", type=float, metavar="N", help=many)
+    measured.add_argument("--name", metavar="NAME", help="of the source, in the ledger (default: that of the file)")
+    measured.add_argument("--unit", metavar="WORDS", help="what one unit is (default: one row, or one person)")
+    measured.add_argument("--person", metavar="COLUMN", help="whose a row is: then a person is the unit")
+    measured.add_argument("--at-most", type=int, metavar="N", help="the most rows of a person that count")
+    measured.add_argument("--ledger", type=Path, metavar="FILE", help="where budgets are kept; made if absent")
+    measured.add_argument("--budget", metavar="EPSILON", help="of the source in the ledger; required with it")
+    measured.add_argument("--data-version", metavar="VERSION", help="your word for this state of the data")
+    measured.add_argument("--engine", choices=list(ENGINES), help=f"default: {DEFAULT_ENGINE}")
+    before = "marginals that were measured before, instead of a file: nothing is read or spent"
+    measured.add_argument("--from-marginals", type=Path, metavar="FILE", help=before)
+    drawn = made.add_argument_group("how rows are made")
+    models = ["mixture", "tree", "full-table"]
+    drawn.add_argument("--model", choices=models, default="mixture", help="default: mixture")
+    drawn.add_argument("--draw", type=int, metavar="N", help="how many rows (default: the noisy number of records)")
+    each = "N rows for each record instead, with weights"
+    drawn.add_argument("--weighted", type=int, nargs="?", const=10, metavar="N", help=each)
+    drawn.add_argument("--seed", type=int, default=0, metavar="N", help="of all that is public (default 0)")
+    kept = made.add_argument_group("what is kept")
+    kept.add_argument("--report", type=Path, metavar="FILE", help="default: OUT.json")
+    kept.add_argument("--marginals", type=Path, metavar="FILE", help="what was released (default: OUT.marginals.json)")
+    kept.add_argument("--page", type=Path, metavar="FILE.html", help="a page of plots and tables")
+    made.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """The command."""
+    check_stdout()
+    report_file = options.report or _beside(options.out, ".json")
+    kept = options.marginals or _beside(options.out, ".marginals.json")
+    checked_output(options.out, "--out")
+    written = [options.out, report_file, *([options.page] if options.page else [])]
+    if options.from_marginals is None:
+        written.append(kept)
+    elif options.marginals is not None:
+        raise UsageError("--marginals is where those that are measured now are kept: leave it out")
+    for place in written:
+        _check_place(place)
+    read = [options.table, options.ledger, options.from_marginals]
+    check_distinct(written, [place for place in read if place is not None])
+    if options.draw is not None and options.weighted is not None:
+        raise UsageError("--draw says how many rows, --weighted how many for each record: give one of them")
+    for number, name in ((options.draw, "--draw"), (options.weighted, "--weighted")):
+        if number is not None and number < 1:
+            raise UsageError(f"{name} is at least 1")
+    if options.seed < 0:
+        raise UsageError("--seed is at least 0")
+    if options.page is not None:
+        axes_or_new(None)  # AnswersError without matplotlib, before anything is spent
+    if options.from_marginals is not None:
+        marginals = _known(options)
+        again = options.from_marginals
+    else:
+        marginals = _measured(options, kept)
+        again = kept
+    try:
+        _make(marginals, options, report_file)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; what was measured is kept. Go on with: {_again(again, options.out)}") from None
+    except OSError as error:
+        raise unwritten(error, f"what was measured is kept. Go on with: {_again(again, options.out)}") from None
+    except WpinqError as error:
+        if options.from_marginals is None:
+            tell(f"wpinq: what was measured is paid for and kept. Go on with: {_again(again, options.out)}")
+        raise error
+
+
+def _again(kept: Path, out: Path) -> str:
+    return shlex.join(["wpinq", "synthesize-table", "--from-marginals", str(kept), "--out", str(out)])
+
+
+def _check_place(place: Path) -> None:
+    folder = place.absolute().parent
+    if place.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise UsageError(f"cannot write {place}: name a file in a folder that can be written to")
+
+
+def _known(options: argparse.Namespace) -> MarginalTables:
+    """Marginals from a file: whatever says what to measure is refused beside it."""
+    told = [name for name in _ONCE if getattr(options, name)]
+    if options.table is not None or told or options.order is not None:
+        raise UsageError(
+            "--from-marginals makes rows of what was measured: leave out FILE and all that says what to ask"
+        )
+    return MarginalTables.load(options.from_marginals)
+
+
+def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
+    """The marginals of the file, once paid for in a file of their own."""
+    if options.table is None or options.epsilon is None or not options.attribute:
+        raise UsageError("give FILE, --epsilon and an --attribute for each column, or --from-marginals")
+    if not options.table.is_file() or not os.access(options.table, os.R_OK):
+        raise UsageError(f"there is no file {options.table} that can be read")
+    if format_of(options.table) not in (".csv", ".parquet"):
+        raise UsageError(f"{options.table} is no csv or parquet file by its name")
+    if (options.ledger is None) != (options.budget is None):
+        raise UsageError("--ledger and --budget go together: a ledger keeps a budget, and a budget needs one")
+    if options.data_version is not None and options.ledger is None:
+        raise UsageError("--data-version replays from a ledger: give --ledger and --budget")
+    if (options.person is None) != (options.at_most is None):
+        raise UsageError("--person and --at-most go together: whose a row is, and how many of a person's count")
+    declared = _source(options)
+    asked = _asked(options, declared)
+    if options.records is not None:
+        refuse_hopeless_marginals(asked, options.records)
+    engine = options.engine or DEFAULT_ENGINE
+    find_engine(engine).check(asked.measurement.plan)
+    budget = options.epsilon if options.budget is None else options.budget
+    if options.budget is None:  # nothing else could be spent
+        (budget,) = asked.bill().values()
+    budget_to_nano(parse_epsilon(budget))
+    new = options.ledger is not None and is_new(options.ledger)
+    print(f"The bill:\n{asked.bill()}\n\n{asked}\n", flush=True)
+    _print_accuracy(asked)
+    if options.ledger is None:
+        tell("no ledger: nothing but you remembers what this spends")
+    elif new:
+        tell(f"new ledger: {options.ledger}")
+    with Session(options.ledger, engine=engine) as session:
+        session.protect(declared, options.table, budget=budget, version=options.data_version)
+        marginals: MarginalTables = session.release(asked)
+        left = {name: session.remaining(name) for name in asked.bill()}
+    try:
+        write_atomically(kept, (json.dumps(marginals.to_json(), indent=1) + "\n").encode())
+    except (CheckpointError, OSError) as error:
+        again = "The same command gives the same marginals again, for nothing"
+        lost = again if options.data_version else "They are lost; with --ledger and --data-version they would not be"
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        raise NotSaved(f"what was measured could not be written to {kept} ({why}), and is paid for. {lost}") from None
+    print(f"Measured; the table is closed. The marginals are in {kept}")
+    for name, epsilon in left.items():
+        print(f"Remaining budget of {name}: {format_epsilon(epsilon)} of {format_epsilon(parse_epsilon(budget))}")
+    print(flush=True)
+    return marginals
+
+
+def _source(options: argparse.Namespace) -> Query:
+    """The source: all columns that can be fields, each of which may be null, so that no row is unfit for one that is.
+
+    All, and not the attributes alone: then any choice of these is asked of one account.
+    """
+    offered = schema(options.table, options.name)
+    record = offered.record
+    assert isinstance(record, TupleOf)
+    fields: dict[str, Type] = {}
+    for name, type_ in zip(record.names, record.elements, strict=True):
+        if name is not None and name != options.person:
+            fields[name] = type_.with_nullable()
+    named: dict[str, Any] = {}
+    if options.person is None:
+        named = {"unit": options.unit or "one row", "facts": ["whole_weights"]}
+    else:
+        if options.person not in record.names:
+            raise UsageError(f"--person: the file has no column {options.person!r} that can be declared")
+        named = {"unit": options.unit, "person": options.person, "at_most": options.at_most}
+    return source(offered.name, fields, **named)
+
+
+def _asked(options: argparse.Namespace, declared: Query) -> MarginalTabulation:
+    record = declared.plan.type
+    assert isinstance(record, TupleOf)
+    fields = {str(name): type_ for name, type_ in zip(record.names, record.elements, strict=True)}
+    attributes = [read_attribute(given, fields, options.closed) for given in options.attribute]
+    for name in options.closed:
+        if name not in [each.name for each in attributes]:
+            raise UsageError(f"--no-other {name}: there is no such attribute")
+    if options.marginal and options.order is not None:
+        raise UsageError("--order wants all marginals of an order, --marginal these: give one of them")
+    workload = [tuple(given.split(",")) for given in options.marginal] or None
+    order = min(2, len(attributes)) if options.order is None else options.order
+    return declared.marginals(attributes, order, epsilon=options.epsilon, workload=workload)
+
+
+def _print_accuracy(asked: MarginalTabulation) -> None:
+    """How exact the marginals will be, the least exact first: the report has all."""
+    rows = sorted(accuracy(asked), key=lambda row: -(row.half_width or 0.0))
+    width = max(len(row.name) for row in rows[:_SHOWN])
+    print("How exact each cell will be, at 95 %:")
+    for row in rows[:_SHOWN]:
+        print(f"  {row.name:<{width}}  ± {row.half_width:.4g}")
+    if len(rows) > _SHOWN:
+        print(f"  and {len(rows) - _SHOWN} more exact marginals")
+    print(flush=True)
+
+
+def _make(marginals: MarginalTables, options: argparse.Namespace, report_file: Path) -> None:
+    """The model, the rows, the report and the page."""
+    fitted = marginals.fit(options.model.replace("-", " "), seed=options.seed)
+    if options.weighted is not None:
+        rows = fitted.weighted_rows(options.weighted, seed=options.seed)
+    else:
+        rows = fitted.rows(options.draw, seed=options.seed)
+    report = marginal_report(marginals, fitted, rows)
+    write_answers(rows, options.out)
+    try:
+        write_atomically(report_file, (json.dumps(report, indent=1) + "\n").encode())
+        if options.page is not None:
+            write_atomically(options.page, rows_page(marginals, fitted, rows, report).encode())
+    except CheckpointError as error:
+        raise OSError(str(error)) from None
+    total = report["total"]
+    print(f"Records: {total['estimate']:,.0f} ({total['low']:,.0f} to {total['high']:,.0f} at 95 %)")
+    weight = "" if rows.weights is None else f", which weigh {rows.weights.sum():,.0f} together"
+    print(f"Drew {len(rows):,} rows{weight}; they stand for nobody")
+    worst = max(report["marginals"], key=lambda each: each["rows_distance"] / max(each["noise"], 1e-9))
+    print(
+        f"Rows are off the released counts by at most {worst['rows_distance']:.3g} a cell (root mean square, "
+        f"{worst['marginal']}), where noise is {worst['noise']:.3g}"
+    )
+    places = [options.out, report_file, *([options.page] if options.page else [])]
+    print(f"Wrote {', '.join(map(str, places))}", flush=True)
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)

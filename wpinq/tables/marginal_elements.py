@@ -1,0 +1,77 @@
+"""Marginals as one measurement: each record gives each measured view a share of its weight, in the cell it falls in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from wpinq.errors import PlanError
+from wpinq.expr import build, catalogue
+from wpinq.expr.nodes import Expr
+from wpinq.expr.trace import Symbol, lift
+from wpinq.expr.types import TupleOf
+from wpinq.expr.values import Value
+from wpinq.marginals.marginal_plan import MarginalPlan
+from wpinq.measure.measurement import Measurement, NoisyCount
+from wpinq.plan.node import Node
+from wpinq.plan.operators import Select, SelectMany, Where
+from wpinq.tables.aggregates import extended
+from wpinq.tables.attribute_codes import CodedAttribute, codes
+
+MEASURED_LIMIT = 10_000_000
+"""The most cells that are measured together: each is a key of the release."""
+
+
+def coded_plan(plan: Node, attributes: Sequence[CodedAttribute]) -> Node:
+    """The records as numbers of cells; those that are in no cell of some attribute are left out."""
+    coded = extended(plan, Select, function=codes(attributes))
+    assert isinstance(coded.type, TupleOf)
+    nullable = [place for place, type_ in enumerate(coded.type.elements) if type_.nullable]
+    if not nullable:
+        return coded
+
+    def inside(record: Symbol) -> Expr:
+        tests = [catalogue.apply("not", catalogue.apply("is_null", lift(record[place]))) for place in nullable]
+        found = tests[0]
+        for test in tests[1:]:
+            found = catalogue.apply("and", found, test)
+        return found
+
+    return extended(coded, Where, predicate=inside)
+
+
+def marginal_measurement(
+    plan: Node, attributes: Sequence[CodedAttribute], measuring: MarginalPlan, epsilon: Fraction, reading: str
+) -> Measurement:
+    """The one measurement of views: every cell of every view, a record giving each view its share.
+
+    Notes
+    -----
+    Stability: 1. The Select moves each record to one other, and the SelectMany gives it weights that add up to 1, for
+    each view the share of it in one cell.
+    """
+    if measuring.cells > MEASURED_LIMIT:
+        raise PlanError(
+            f"the measured views have {measuring.cells:,} cells, and a release at most {MEASURED_LIMIT:,}: take fewer "
+            "attributes, coarser cells, or a lower order"
+        )
+    views = tuple(zip(measuring.measured, measuring.shares, strict=True))
+
+    def elements(record: Symbol) -> Any:
+        return [_weighted(number, measuring.cell(record, view), share) for number, (view, share) in enumerate(views)]
+
+    measured = extended(coded_plan(plan, attributes), SelectMany, function=elements)
+    return Measurement(measured, NoisyCount(), epsilon, measured_keys(measuring), reading)
+
+
+def measured_keys(measuring: MarginalPlan) -> tuple[Value, ...]:
+    """The records that are released: each measured view's number with each of its cells."""
+    counts = enumerate(map(measuring.attributes.cells, measuring.measured))
+    return tuple(key for number, count in counts for key in product((number,), range(count)))
+
+
+def _weighted(number: int, cell: object, share: float) -> Symbol:
+    key = build.record(("view", "cell"), (build.constant(number), lift(cell)))
+    return Symbol(catalogue.apply("weighted", key, build.constant(share)))

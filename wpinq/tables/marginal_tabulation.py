@@ -1,0 +1,215 @@
+"""Marginals of a table as they are asked for: attributes, what is wanted, what is measured for it, one epsilon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+from typing import Any
+
+from wpinq.errors import PlanError
+from wpinq.expr.near_names import suggest
+from wpinq.expr.trace import RecordFunction
+from wpinq.marginals.attributes import MOST_VIEWS, Attributes, by_order
+from wpinq.marginals.marginal_plan import MarginalPlan
+from wpinq.marginals.measured_views import View
+from wpinq.marginals.planning import Objective, plan_marginals
+from wpinq.measure.bill import Bill
+from wpinq.measure.compound import Compound
+from wpinq.measure.epsilon import format_epsilon, parse_epsilon
+from wpinq.measure.kinds import Kind, kind_of_weights
+from wpinq.measure.measurement import Measurement
+from wpinq.plan.node import Node, Planned
+from wpinq.tables.attribute_cells import AttributeCells
+from wpinq.tables.attribute_codes import Attribute, CodedAttribute, attribute
+from wpinq.tables.marginal_accuracy import CellCount
+from wpinq.tables.marginal_elements import coded_plan, marginal_measurement
+from wpinq.tables.released_marginals import MarginalTables, title_of
+
+ATTRIBUTES_LIMIT = 64
+"""The most attributes of a table."""
+
+Views = Iterable[str | Iterable[str]]
+"""Views by the names of their attributes."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MarginalTabulation(Compound):
+    """Marginals that are asked for together: one measurement, which a session releases as `MarginalTables`.
+
+    Equal where what is asked for is: the query, the attributes, what is wanted and what is measured, and epsilon.
+
+    Attributes
+    ----------
+    plan : Node
+        The query whose records are counted.
+    reading : str
+        How to read its weights, where the query knows.
+    coded : tuple of CodedAttribute
+        The attributes, with how a record's cells are found.
+    measuring : MarginalPlan
+        The views that are wanted, and those that are measured, each with its share of a record's weight.
+    epsilon : Fraction
+        Of all together.
+    """
+
+    plan: Node
+    reading: str
+    coded: tuple[CodedAttribute, ...]
+    measuring: MarginalPlan
+    epsilon: Fraction
+    measurement: Measurement = field(compare=False)
+
+    @property
+    def attributes(self) -> tuple[AttributeCells, ...]:
+        """The cells of each attribute."""
+        return tuple(each.cells for each in self.coded)
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        return (self.measurement,)
+
+    @property
+    def items(self) -> Mapping[str, Measurement]:
+        many = len(self.measuring.measured)
+        views = "1 view" if many == 1 else f"{many} views"
+        return {f"marginals ({views}, {self.measuring.cells:,} cells)": self.measurement}
+
+    @property
+    def stand_ins(self) -> Mapping[str, tuple[Measurement, Kind]]:
+        """One of each wanted marginal: its cells are all alike exact."""
+        kind = self.kind
+        return {
+            title_of(self.measuring, view): (replace(self.measurement, sink=CellCount(self.measuring, view)), kind)
+            for view in self.measuring.wanted
+        }
+
+    @property
+    def kind(self) -> Kind:
+        """What the numbers are: from the plan and the declarations, never from data."""
+        return kind_of_weights(coded_plan(self.plan, self.coded))
+
+    def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> MarginalTabulation:
+        made = epsilon(self.epsilon)
+        return replace(self, epsilon=made, measurement=replace(self.measurement, epsilon=made))
+
+    def over(self, redeclared: Callable[[Node], Node]) -> MarginalTabulation:
+        """The same over the sources of other plans."""
+        measurement = replace(self.measurement, plan=redeclared(self.measurement.plan))
+        return replace(self, plan=redeclared(self.plan), measurement=measurement)
+
+    def bill(self) -> Bill:
+        """What it costs each source."""
+        return Bill(self)
+
+    def read(self, released: Sequence[Any]) -> MarginalTables:
+        """The marginals, from what was released."""
+        (answers,) = released
+        return MarginalTables(self.attributes, self.measuring, answers)
+
+    def __str__(self) -> str:
+        lines = [f"Marginals of {len(self.coded)} attributes, epsilon {format_epsilon(self.epsilon)}"]
+        width = max(len(cells.name) for cells in self.attributes)
+        lines += [f"  {cells.name:<{width}}  {cells.size} cells" for cells in self.attributes]
+        lines.append(f"  wanted: {_listed([title_of(self.measuring, view) for view in self.measuring.wanted])}")
+        pairs = zip(self.measuring.measured, self.measuring.shares, strict=True)
+        shown = [f"{title_of(self.measuring, view)} ({share:.2g})" for view, share in pairs]
+        lines.append(f"  measured, with their shares: {_listed(shown)}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+def tabulate_marginals(
+    query: Planned,
+    attributes: Iterable[RecordFunction | Attribute],
+    order: int,
+    epsilon: object,
+    workload: Views | None = None,
+    measure: Mapping[Any, object] | None = None,
+    objective: Objective = "balanced",
+) -> MarginalTabulation:
+    """The marginals of a query's records: see `Query.marginals`."""
+    coded = _bound(query.plan, attributes)
+    table = Attributes(_sizes(each.cells for each in coded), tuple(each.cells.name for each in coded))
+    wanted = _workload(table, order, workload)
+    spent, reading = parse_epsilon(epsilon), getattr(query, "reading", "")
+    measuring = _planned(table, wanted, objective) if measure is None else _told(table, wanted, measure)
+    measurement = marginal_measurement(query.plan, coded, measuring, spent, reading)
+    return MarginalTabulation(query.plan, reading, coded, measuring, spent, measurement)
+
+
+def _bound(plan: Node, given: object) -> tuple[CodedAttribute, ...]:
+    if isinstance(given, (str, Attribute)) or not isinstance(given, Iterable):
+        raise PlanError(
+            'marginals are of a list of attributes: marginals(["city", wp.attribute("age", bins=[...])], ...)'
+        )
+    found: dict[str, CodedAttribute] = {}
+    for each in given:
+        made = each if isinstance(each, Attribute) else attribute(each)
+        if made.name in found:
+            raise PlanError(f"marginals: there are two attributes {made.name!r}; name one apart, with name=...")
+        found[made.name] = made.bound(plan)
+    if not 0 < len(found) <= ATTRIBUTES_LIMIT:
+        raise PlanError(f"marginals are of 1 to {ATTRIBUTES_LIMIT} attributes, not {len(found)}")
+    return tuple(found.values())
+
+
+def _sizes(attributes: Iterable[AttributeCells]) -> tuple[int, ...]:
+    return tuple(cells.size for cells in attributes)
+
+
+def _workload(table: Attributes, order: int, workload: Views | None) -> tuple[View, ...]:
+    """The wanted views, smaller ones first."""
+    if workload is not None:
+        return _views(table, workload)
+    many = len(table.sizes)
+    if type(order) is not int or not 1 <= order <= many:
+        raise PlanError(f"the order of marginals is how many attributes each is of, from 1 to {many}, not {order!r}")
+    if comb(many, order) > MOST_VIEWS:
+        raise PlanError(
+            f"there are {comb(many, order):,} marginals of order {order}: list those wanted in workload=[...]"
+        )
+    return tuple(combinations(range(many), order))
+
+
+def _views(table: Attributes, given: object) -> tuple[View, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise PlanError('views are a list, each of the names of its attributes: [("city", "sex"), ("age",)]')
+    found: dict[View, None] = {}
+    for each in given:
+        names = (each,) if isinstance(each, str) else tuple(each) if isinstance(each, Iterable) else (each,)
+        for name in names:
+            if name not in (table.names or ()):
+                raise PlanError(
+                    f"a view holds {name!r}, which is no attribute; {suggest(str(name), table.names or ())}"
+                )
+        found[table.view(names)] = None
+    if not 0 < len(found) <= MOST_VIEWS:
+        raise PlanError(f"give from 1 to {MOST_VIEWS:,} views, not {len(found):,}")
+    return tuple(sorted(found, key=by_order))
+
+
+@lru_cache(maxsize=256)
+def _planned(table: Attributes, wanted: tuple[View, ...], objective: Objective) -> MarginalPlan:
+    """The plan for wanted views: remembered, for it takes half a second."""
+    return plan_marginals(table, wanted, objective)
+
+
+def _told(table: Attributes, wanted: tuple[View, ...], measure: object) -> MarginalPlan:
+    """The views that the user wants measured, with their shares; refused where they leave a wanted one open."""
+    if not isinstance(measure, Mapping) or not measure:
+        raise PlanError('measure gives each measured view its share: {("city", "sex"): 2, ("age",): 1}')
+    given = {_views(table, [names])[0]: parse_epsilon(share) for names, share in measure.items()}
+    if len(given) < len(measure):
+        raise PlanError("measure gives a view two shares: name each once")
+    return MarginalPlan.of(table, given, wanted)
+
+
+def _listed(words: Sequence[str], most: int = 12) -> str:
+    shown = ", ".join(words[:most])
+    return shown if len(words) <= most else f"{shown} and {len(words) - most} more"

@@ -1,0 +1,362 @@
+"""Released marginals: consistent counts of every cell with exact intervals, as frames, in files, for models."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wpinq.arrays import Floats
+from wpinq.errors import AnswersError, WpinqError
+from wpinq.expr.near_names import suggest
+from wpinq.expr.types import FLOAT, STR
+from wpinq.marginals.attributes import Attributes
+from wpinq.marginals.marginal_plan import MarginalPlan
+from wpinq.marginals.measured_views import MeasuredView, View
+from wpinq.marginals.residuals import ConsistentMarginals
+from wpinq.measure.answer_rows import CONFIDENCE, arrow_type
+from wpinq.measure.answers import STAMP, Answers
+from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.kinds import Kind, kind_of_weights
+from wpinq.measure.measurement import NoisyCount
+from wpinq.plan.operators import SelectMany
+from wpinq.tables.attribute_cells import AttributeCells
+from wpinq.tables.fitted_table import FittedTable
+from wpinq.tables.marginal_accuracy import cell_half_width
+from wpinq.tables.marginal_elements import measured_keys
+from wpinq.tables.marginal_page import marginals_html
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+FORMAT, FORMAT_VERSION = "wpinq marginals", 1
+SHOWN_CELLS = 20
+OWN_COLUMNS = ("estimate", "low", "high", "kind")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarginalTables:
+    """Marginals that were released: frozen, public, noisy numbers only.
+
+    What was measured is made consistent by least squares: any two marginals agree on what they share, and every
+    estimate is unbiased, so that small counts may be below 0. `marginals.fit()` gives a model without such, and rows.
+
+    Attributes
+    ----------
+    attributes : tuple of AttributeCells
+        The attributes with their cells.
+    measuring : MarginalPlan
+        The views that were wanted, and those that were measured, each with its share of a record's weight.
+    answers : Answers
+        What was released: the weight of each cell of each measured view.
+
+    Notes
+    -----
+    Privacy cost: none. It holds nothing that was not released.
+    """
+
+    attributes: tuple[AttributeCells, ...]
+    measuring: MarginalPlan
+    answers: Answers
+
+    def __post_init__(self) -> None:
+        sizes = tuple(cells.size for cells in self.attributes)
+        if (sizes, self.names) != (self.measuring.attributes.sizes, self.measuring.attributes.names) or (
+            self.answers.measurement.domain != measured_keys(self.measuring)
+        ):
+            raise AnswersError("these answers are not those of these marginals")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the attributes."""
+        return tuple(cells.name for cells in self.attributes)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Of the release, before uses and unit weight multiply it."""
+        return self.answers.epsilon
+
+    @property
+    def simulated(self) -> bool:
+        """Whether these numbers come from `simulate`, which protects nothing."""
+        return self.answers.simulated
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What the numbers are: from the plan and the declarations, never from data."""
+        plan = self.answers.plan
+        if not isinstance(plan.operator, SelectMany):
+            raise AnswersError("these answers are not those of marginals")
+        return kind_of_weights(plan.inputs[0])
+
+    @cached_property
+    def measured(self) -> tuple[MeasuredView, ...]:
+        """What was released of each measured view, as counts, with the scale of their noise."""
+        factor = float(self.kind.factor)
+        weights = np.asarray(self.answers.values, dtype=np.float64) / factor
+        return self.measuring.measured_views(weights, self.answers.scale / factor)
+
+    @cached_property
+    def consistent(self) -> ConsistentMarginals:
+        """The marginals by least squares, by the places of their attributes."""
+        return ConsistentMarginals(self.measured, self.measuring.attributes, self.measuring.wanted)
+
+    def counts(self, *names: str) -> Floats:
+        """The counts of a marginal: an axis an attribute, in the order of the names. Without names, the total.
+
+        Raises
+        ------
+        AnswersError
+            When there is no such attribute, or no measured view holds them all.
+        """
+        view = self._view(names)
+        found = self.consistent.marginal(view)
+        return np.transpose(found, [view.index(self.names.index(name)) for name in names])
+
+    def half_width(self, *names: str, confidence: float = CONFIDENCE) -> float:
+        """The half-width of the interval around each cell of a marginal: the same for all of its cells.
+
+        Parameters
+        ----------
+        *names : str
+            The attributes of the marginal.
+        confidence : float
+            Between 0 and 1: how probable it is that an interval holds the noiseless number, each by itself.
+        """
+        if not 0 < confidence < 1:
+            raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
+        scale = self.answers.scale / float(self.kind.factor)
+        return cell_half_width(self.measuring, self._view(names), scale, confidence)
+
+    def _view(self, names: Sequence[str]) -> View:
+        for name in names:
+            if name not in self.names:
+                raise AnswersError(f"there is no attribute {name!r}; {suggest(str(name), self.names)}")
+        if len(set(names)) < len(names):
+            raise AnswersError("a marginal names each attribute once")
+        view = self.measuring.attributes.view(names)
+        if not any(set(view) <= set(measured) for measured in self.measuring.measured):
+            raise AnswersError(
+                f"no measured view holds {' and '.join(names)}: ask for it in workload=[...], or take it from a model, "
+                "marginals.fit()"
+            )
+        return view
+
+    def fit(self, model: str = "mixture", seed: int = 0) -> FittedTable:
+        """A joint model of all attributes that fits what was measured: no count below 0, and rows to draw.
+
+        Parameters
+        ----------
+        model : str
+            "mixture", of products, for any marginals; "tree", for pairs without cycles; "full table", for few cells.
+        seed : int
+            Of the fit, which is public.
+
+        Returns
+        -------
+        FittedTable
+            Its intervals are approximate: the exact ones are of the least squares of this class.
+
+        Notes
+        -----
+        Privacy cost: none.
+        """
+        from wpinq.marginals.models.model_fit import fit
+
+        joint = fit(self.measured, self.measuring.attributes, model=model, seed=seed)
+        return FittedTable(self.attributes, joint, self.simulated)
+
+    def to_columns(self, *names: str, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
+        """A marginal as lists, a row a cell: the attributes, then `estimate`, `low`, `high` and `kind`.
+
+        Without names all wanted marginals, one after another, with null for the attributes that one does not have.
+
+        Parameters
+        ----------
+        *names : str
+            The attributes, slowest first.
+        confidence : float
+            Between 0 and 1: of each interval by itself.
+        """
+        wanted = [names] if names else [tuple(self.names[place] for place in view) for view in self.measuring.wanted]
+        shown = names or self.names
+        found: dict[str, list[Any]] = {name: [] for name in shown}
+        own = [_free(name, found) for name in OWN_COLUMNS]
+        found |= {name: [] for name in own}
+        kind = self.kind.name
+        for view in wanted:
+            half = self.half_width(*view, confidence=confidence)
+            labels = list(product(*(self.attributes[self.names.index(name)].labels for name in view)))
+            held = dict(zip(view, zip(*labels, strict=True), strict=True))
+            for name in shown:
+                found[name] += held.get(name, [None] * len(labels))
+            estimates = self.counts(*view).ravel().tolist()
+            for name, column in zip(own, self._cells(estimates, half, kind), strict=True):
+                found[name] += column
+        return found
+
+    def _cells(self, estimates: list[float], half: float, kind: str) -> tuple[list[Any], ...]:
+        lows, highs = [value - half for value in estimates], [value + half for value in estimates]
+        return estimates, lows, highs, [kind] * len(estimates)
+
+    def to_pandas(self, *names: str, confidence: float = CONFIDENCE) -> pandas.DataFrame:
+        """A marginal as a pandas frame, a row a cell; its columns are those of `to_columns`."""
+        import pandas
+
+        return pandas.DataFrame(self.to_columns(*names, confidence=confidence))
+
+    def to_polars(self, *names: str, confidence: float = CONFIDENCE) -> polars.DataFrame:
+        """A marginal as a polars frame, a row a cell; its columns are those of `to_columns`."""
+        import polars
+
+        frame = polars.from_arrow(self.to_arrow(*names, confidence=confidence))
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def to_arrow(self, *names: str, confidence: float = CONFIDENCE) -> pyarrow.Table:
+        """A marginal as an Arrow table, a row a cell; its columns are those of `to_columns`."""
+        import pyarrow
+
+        held = self.to_columns(*names, confidence=confidence)
+        types = [STR] * (len(held) - len(OWN_COLUMNS)) + [FLOAT] * 3 + [STR]
+        arrays = [
+            pyarrow.array(column, type=arrow_type(type_)) for column, type_ in zip(held.values(), types, strict=True)
+        ]
+        return pyarrow.Table.from_arrays(arrays, names=list(held))
+
+    def to_text(self, rows: int = SHOWN_CELLS, confidence: float = CONFIDENCE) -> str:
+        """The wanted marginals as text, each cell with its interval.
+
+        Parameters
+        ----------
+        rows : int
+            The most cells of each marginal to show, 0 for all; how many are left out is said.
+        confidence : float
+            Of the intervals.
+        """
+        lines: list[str] = []
+        for view in self.measuring.wanted:
+            names = self.measuring.attributes.named(view)
+            held = self.to_columns(*names, confidence=confidence) if names else self._total(confidence)
+            *labels, estimates, lows, highs, kinds = held.values()
+            shown = len(estimates) if rows == 0 else min(rows, len(estimates))
+            cells = [f"{e:.6g} ({low:.6g} to {high:.6g})" for e, low, high in zip(estimates, lows, highs, strict=True)]
+            columns = [[name, *column[:shown]] for name, column in zip(names, labels, strict=True)]
+            columns.append([kinds[0], *cells[:shown]])
+            widths = [max(map(len, column)) for column in columns]
+            lines += [
+                "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True))
+                for row in zip(*columns, strict=True)
+            ]
+            if shown < len(estimates):
+                lines.append(f"… {len(estimates) - shown} more cells of {title_of(self.measuring, view)}")
+        return "\n".join(f"  {line.rstrip()}" for line in lines)
+
+    def _total(self, confidence: float) -> dict[str, list[Any]]:
+        half = self.half_width(confidence=confidence)
+        return dict(zip(OWN_COLUMNS, self._cells(self.counts().ravel().tolist(), half, self.kind.name), strict=True))
+
+    def to_json(self) -> dict[str, Any]:
+        """The marginals as plain data, for `from_json`; `half_widths` are of the wanted ones, at 95 %."""
+        return {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "simulated": self.simulated,
+            "epsilon": str(self.epsilon),
+            "attributes": [cells.to_json() for cells in self.attributes],
+            "wanted": [list(view) for view in self.measuring.wanted],
+            "half_widths": [self._half_width(view) for view in self.measuring.wanted],
+            "measured": [list(view) for view in self.measuring.measured],
+            "shares": list(self.measuring.shares),
+            "answers": self.answers.to_json(),
+        }
+
+    def _half_width(self, view: View) -> float:
+        return self.half_width(*(self.names[place] for place in view))
+
+    @staticmethod
+    def from_json(data: Any) -> MarginalTables:
+        """The marginals that plain data hold; AnswersError when they do not."""
+        try:
+            return _read(data)
+        except WpinqError as reason:
+            message = str(reason)
+        except Exception:  # data of another make can fail in any way
+            message = "these data do not hold marginals"
+        raise AnswersError(message)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the marginals to a JSON file, from which `load` reads them."""
+        Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> MarginalTables:
+        """Read marginals from a file that `save` wrote; AnswersError when it does not hold them."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise AnswersError(f"{os.fspath(path)} cannot be read: {error.strerror}") from None
+        except (ValueError, RecursionError):
+            raise AnswersError(f"{os.fspath(path)} cannot be read as JSON: load what save(path) wrote") from None
+        return MarginalTables.from_json(data)
+
+    @property
+    def _head(self) -> str:
+        stamp = f"{STAMP}; " if self.simulated else ""
+        many = len(self.measuring.wanted)
+        found = f"{many} {'marginal' if many == 1 else 'marginals'} of {len(self.names)} attributes"
+        return f"MarginalTables: {stamp}{found}, epsilon {format_epsilon(self.epsilon)}, {self.kind.name}"
+
+    def summary(self) -> list[tuple[str, int, float]]:
+        """Of each wanted marginal its title, how many cells it has, and the half-width around each at 95 %."""
+        cells = self.measuring.attributes.cells
+        return [(title_of(self.measuring, view), cells(view), self._half_width(view)) for view in self.measuring.wanted]
+
+    def __repr__(self) -> str:
+        lines = [f"  {title}: {cells} cells, each ± {half:.4g}" for title, cells, half in self.summary()[:_SHOWN]]
+        if (more := len(self.measuring.wanted) - _SHOWN) > 0:
+            lines.append(f"  … {more} more")
+        return "\n".join([f"<{self._head}>", *lines])
+
+    def _repr_html_(self) -> str:
+        return marginals_html(self._head, self.summary()[:_SHOWN], len(self.measuring.wanted))
+
+
+_SHOWN = 20
+
+
+def title_of(measuring: MarginalPlan, view: View) -> str:
+    """A view in words."""
+    return " x ".join(measuring.attributes.named(view)) or "total"
+
+
+def _free(name: str, taken: Mapping[str, object]) -> str:
+    while name in taken:
+        name = f"marginal_{name}"
+    return name
+
+
+def _read(data: Any) -> MarginalTables:
+    if (data["format"], data["version"]) != (FORMAT, FORMAT_VERSION):
+        raise AnswersError("this is not a file of marginals that this version can read")
+    answers = Answers.from_json(data["answers"])
+    if not isinstance(answers.measurement.sink, NoisyCount):
+        raise AnswersError("these answers are not those of marginals")
+
+    def views(given: Any) -> list[View]:
+        return [tuple(int(place) for place in view) for view in given]
+
+    attributes = tuple(AttributeCells.from_json(each) for each in data["attributes"])
+    table = Attributes(tuple(cells.size for cells in attributes), tuple(cells.name for cells in attributes))
+    shares = dict(zip(views(data["measured"]), data["shares"], strict=True))
+    return MarginalTables(attributes, MarginalPlan.of(table, shares, views(data["wanted"])), answers)
