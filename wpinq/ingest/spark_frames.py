@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from wpinq.dataset import EngineDataset, WeightRange
+from wpinq.dataset import EngineDataset
 from wpinq.errors import SourceRejected
 from wpinq.expr.person import Person
 from wpinq.expr.types import FLOAT, INT, STR, CategoryOf, ListOf, TupleOf, Type
@@ -111,8 +111,8 @@ def _checked(
     held, fault, read = None, "", None
     with contextlib.suppress(Exception):
         held = _weighed(given, columns).localCheckpoint(eager=True)
-        fault, weight_range = _first_fault(held, _unfit(layout), cap, facts)
-        read = None if fault else EngineDataset(held, weight_range)
+        fault = _first_fault(held, _unfit(layout), cap, facts)
+        read = None if fault else EngineDataset(held)
     if held is None:
         fault = _unfit_column(given, columns, layout)
     elif read is None:
@@ -163,8 +163,8 @@ def _checked_people(
         if not fault:
             made = spark.sql(weighed("{kept}", type_, person, SPARK), kept=holding[1])
             holding.append(made.localCheckpoint(eager=True))
-            fault, weight_range = _first_fault(holding[2], {}, cap, facts, person)
-            read = None if fault else EngineDataset(holding.pop(), weight_range)
+            fault = _first_fault(holding[2], {}, cap, facts, person)
+            read = None if fault else EngineDataset(holding.pop())
     if not holding and read is None:
         fault = _unfit_column(given, columns, layout)
     for held in holding:
@@ -235,13 +235,13 @@ def _row_fault(rows: Any, unfit: Mapping[str, Any]) -> str:
 
 def _first_fault(
     held: Any, unfit: Mapping[str, Any], cap: Fraction, facts: frozenset[str], person: Person | None = None
-) -> tuple[str, WeightRange]:
-    """What is wrong with the dataset, if anything is; and the range of its weights."""
+) -> str:
+    """What is wrong with the dataset, if anything is."""
     from pyspark.sql import functions as sql
 
-    found = held.agg(sql.sum("w"), sql.min("w"), sql.max("w"), *map(sql.max, unfit.values())).collect()[0]
-    total, least, greatest = found[:3]
-    faults = [words for words, is_so in zip(unfit, found[3:], strict=True) if is_so]
+    found = held.agg(sql.sum("w"), sql.max("w"), *map(sql.max, unfit.values())).collect()[0]
+    total, greatest = found[:2]
+    faults = [words for words, is_so in zip(unfit, found[2:], strict=True) if is_so]
     if total is not None and total > cap:
         faults.append(
             f"has a total weight above the cap {cap} that the source declares: declare a larger cap, or offer less data"
@@ -253,7 +253,7 @@ def _first_fault(
         faults.append("has (a, b) and (b, a) of different weight, where the source declares symmetric")
     if not faults and "simple" in facts and _has_reverse(held, same_weight=False, how="left_semi"):
         faults.append("has (a, a), or both (a, b) and (b, a), where the source declares simple")
-    return (faults or [""])[0], (least, greatest)
+    return (faults or [""])[0]
 
 
 def _has_reverse(held: Any, *, same_weight: bool, how: str) -> bool:

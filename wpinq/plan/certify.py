@@ -71,9 +71,6 @@ class Certificate:
     ----------
     root : Node
         The plan.
-    positive : frozenset of str
-        Sources whose weights are known to be positive besides those that declare it: for an engine that has seen
-        data, and makes a certificate of its own that nothing remembers.
 
     Examples
     --------
@@ -85,7 +82,6 @@ class Certificate:
     """
 
     root: Node
-    positive: frozenset[str] = frozenset()
 
     @cached_property
     def sources(self) -> Mapping[str, Source]:
@@ -116,7 +112,7 @@ class Certificate:
 
         PlanError where a step's mass has no bound to work with, or its operator leaves undone what is needed here.
         """
-        found = upward(self.root, lambda node, inputs: _step(node, inputs, self.paths[node.digest], self.positive))
+        found = upward(self.root, lambda node, inputs: _step(node, inputs, self.paths[node.digest]))
         return MappingProxyType(found)
 
     @cached_property
@@ -223,7 +219,31 @@ facts=["unit_weights"], or use Laplace noise
         >>> certify(items.group_by(lambda r: r.group, lambda g: wp.count(g)).plan).counted
         Counted(factor=Fraction(1, 2), of='groups of rows of items', even=True)
         """
-        return upward(self.root, _counted)[self.root.digest][0]
+        return self._counts[self.root.digest][0]
+
+    @cached_property
+    def equal_weights(self) -> Mapping[bytes, Fraction]:
+        """Digest to what every record of a step weighs, for all data: of the steps where the plan proves one weight.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> edges = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
+        >>> both = edges.concat(edges.select(lambda e: wp.record(src=e.dst, dst=e.src)))
+        >>> [str(weight) for weight in certify(both.plan).equal_weights.values()]
+        ['1', '1', '1']
+        """
+        return MappingProxyType(
+            {
+                digest: found.factor
+                for digest, (found, nonnegative, _) in self._counts.items()
+                if nonnegative and isinstance(found, Counted) and found.even
+            }
+        )
+
+    @cached_property
+    def _counts(self) -> Mapping[bytes, _Counts]:
+        return upward(self.root, _counted)
 
     @cached_property
     def domain(self) -> Domain | None:
@@ -253,13 +273,13 @@ def certify(root: Node) -> Certificate:
     return Certificate(root)
 
 
-def _step(node: Node, inputs: list[CertifiedStep], paths: int, positive: frozenset[str]) -> CertifiedStep:
+def _step(node: Node, inputs: list[CertifiedStep], paths: int) -> CertifiedStep:
     operator = node.operator
     mass = operator.mass(*(below.mass for below in inputs))
     splits = max((below.splits for below in inputs), default=0)
     if isinstance(operator, Source):
-        known = operator.source in positive or operator.nonnegative()
-        return CertifiedStep(node, paths, mass, min(mass, Fraction(1)), operator.roundoffs() * mass, known, splits)
+        least, known = min(mass, Fraction(1)), operator.nonnegative()
+        return CertifiedStep(node, paths, mass, least, operator.roundoffs() * mass, known, splits)
     return CertifiedStep(
         node,
         paths,
@@ -271,10 +291,25 @@ def _step(node: Node, inputs: list[CertifiedStep], paths: int, positive: frozens
     )
 
 
-def _counted(
-    node: Node, inputs: list[tuple[Counted | NoCount, bool, Ceiling]]
-) -> tuple[Counted | NoCount, bool, Ceiling]:
-    """What a step counts, whether no weight is negative, and what none exceeds."""
+_Counts = tuple[Counted | NoCount, bool, Ceiling]
+"""What a step counts, whether no weight is negative, and what none exceeds."""
+
+_COUNTS: dict[bytes, _Counts] = {}
+"""Of steps by digest: plans of a batch share most of them."""
+
+_COUNTS_LIMIT = 8192
+
+
+def _counted(node: Node, inputs: list[_Counts]) -> _Counts:
+    known = _COUNTS.get(node.digest)
+    if known is None:
+        if len(_COUNTS) >= _COUNTS_LIMIT:
+            _COUNTS.clear()
+        known = _COUNTS[node.digest] = _counts_of(node, inputs)
+    return known
+
+
+def _counts_of(node: Node, inputs: list[_Counts]) -> _Counts:
     operator = node.operator
     nonnegative = operator.nonnegative(*(known for _, known, _ in inputs))
     ceiling = operator.ceiling(*(bound for _, _, bound in inputs)) if nonnegative else NO_CEILING

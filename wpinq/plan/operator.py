@@ -104,6 +104,10 @@ class Operator(ABC):
         """
         return sum(inputs)
 
+    def as_run(self, function: Lambda) -> Lambda:
+        """One of its functions as engines run it: the same, or one that makes no more than is wanted of it."""
+        return function
+
     def roundoffs(self) -> Fraction:
         """How many roundoffs of the mass of its output, in norm, every engine keeps the operator's rounding within.
 

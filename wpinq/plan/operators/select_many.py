@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_iterator
+from wpinq.expr.limiting import limited
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda
 from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
 from wpinq.expr.values import Value
@@ -68,6 +69,9 @@ class SelectMany(PerRecord):
             raise PlanError(f"SelectMany: {element} cannot be a record")
         assert self.bound > 0 or type_.bound == 0
         return element
+
+    def as_run(self, function: Lambda) -> Lambda:
+        return limited(function, self.bound)
 
     def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
         return inputs[0] * self.bound
@@ -134,7 +138,7 @@ class SelectMany(PerRecord):
         return [(element, weight / norm) for element, weight in whole]
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
-        function, bound, number = compile_iterator(self.function), self.bound, arithmetic.number
+        function, bound, number = compile_iterator(self.as_run(self.function)), self.bound, arithmetic.number
         weighted = self.weighted
 
         def images(record: Value) -> Iterable[tuple[Value, Weight]]:

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_iterator
+from wpinq.expr.limiting import limited
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import FLOAT, INT, ListOf, Type, record_type
 from wpinq.expr.values import Value
@@ -87,6 +88,9 @@ class Shave(RecordKeyed):
                 )
         return inputs[0]
 
+    def as_run(self, function: Lambda) -> Lambda:
+        return function if self.bound is None else limited(function, self.bound)
+
     def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
         limited = None if self.bound is None else inputs[0] * self.bound
         if isinstance(self.widths, Lambda):
@@ -148,7 +152,7 @@ class Shave(RecordKeyed):
         return pieces
 
     def _varying(self, widths: Lambda, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
-        function, bound = compile_iterator(widths), self.bound
+        function, bound = compile_iterator(self.as_run(widths)), self.bound
 
         def pieces(record: Value, weight: Weight) -> Iterable[tuple[Value, Weight]]:
             left = Fraction(weight)  # exact in either arithmetic; rounded once, as a piece is emitted

@@ -5,11 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from wpinq.dataset import WeightRange
-from wpinq.engines.relational.programs import Programs
-from wpinq.engines.relational.rewrites.equal_weights import weights_sql
 from wpinq.engines.relational.spark.frames import let_go
-from wpinq.engines.relational.spark.spark_sql import SPARK
 from wpinq.engines.relational.sql.script import SqlStatement
 
 
@@ -25,8 +21,6 @@ class SparkViews(ExitStack):
         super().__init__()
         self._spark = spark
         self._made: set[str] = set()
-        self.found: dict[str, WeightRange] = {}
-        self.programs = Programs(SPARK)  # with weights of the data: they go with these
         self.kept: frozenset[str] = frozenset()
         """Tables that several plans read."""
 
@@ -47,18 +41,6 @@ class SparkViews(ExitStack):
     def drop(self, table: str) -> None:
         """Nothing yet: rows that are made late may come from it."""
 
-    def weights(self, table: str) -> WeightRange:
-        """The least and the greatest weight in a table."""
-        if table not in self.found:
-            (row,) = self._spark.sql(weights_sql(table)).collect()
-            self.found[table] = row[0], row[1]
-        return self.found[table]
-
 
 class Rehearsal(SparkViews):
-    """The views of a plan over tables without rows, in which nothing is looked at."""
-
-    def weights(self, table: str) -> WeightRange:
-        """None: there are no rows."""
-        self.found[table] = None, None
-        return self.found[table]
+    """The views of a plan over tables without rows, of which no query is run."""
