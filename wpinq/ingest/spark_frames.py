@@ -10,6 +10,7 @@ from typing import Any
 from wpinq.dataset import EngineDataset
 from wpinq.errors import SourceRejected
 from wpinq.expr.person import Person
+from wpinq.expr.sizes import Sizes
 from wpinq.expr.types import FLOAT, INT, STR, CategoryOf, ListOf, TupleOf, Type
 from wpinq.ingest.canonical_rows import SPARK
 from wpinq.ingest.conversions import conversion
@@ -29,6 +30,7 @@ def read_frame(
     cap: Fraction,
     facts: frozenset[str],
     person: Person | None = None,
+    sizes: Sizes | None = None,
 ) -> EngineDataset:
     """The dataset that the rows of a Spark frame are, checked by Spark against what its source declares.
 
@@ -40,7 +42,7 @@ def read_frame(
         It is evaluated once.
     type_ : Type
         The declared type: one or more fields, each of single values, perhaps null; no list and no record.
-    unit_weight, cap, facts, person
+    unit_weight, cap, facts, person, sizes
         As `read_source` has them.
 
     Returns
@@ -83,9 +85,10 @@ def read_frame(
     ]
     canonical = [column for column in found if column is not None]
     if person is None:
-        fault, read = _checked(given, canonical, layout, cap, facts)
+        fault, read = _checked(given, canonical, layout, cap, facts, sizes)
     else:
-        fault, read = _checked_people(given, canonical, _ids(columns, kinds, person), type_, layout, cap, facts, person)
+        ids = _ids(columns, kinds, person)
+        fault, read = _checked_people(given, canonical, ids, type_, layout, cap, facts, person, sizes)
     if read is None:
         raise SourceRejected(f"{_WHAT} {fault or _UNREADABLE}")
     return read
@@ -102,7 +105,12 @@ def _columns(frame: Any) -> tuple[list[str], list[str]]:
 
 
 def _checked(
-    given: Any, columns: Sequence[SparkColumn], layout: Layout, cap: Fraction, facts: frozenset[str]
+    given: Any,
+    columns: Sequence[SparkColumn],
+    layout: Layout,
+    cap: Fraction,
+    facts: frozenset[str],
+    sizes: Sizes | None,
 ) -> tuple[str, EngineDataset | None]:
     """The dataset, or what is wrong with it. What Spark says of a failure quotes rows: it ends here.
 
@@ -111,7 +119,7 @@ def _checked(
     held, fault, read = None, "", None
     with contextlib.suppress(Exception):
         held = _weighed(given, columns).localCheckpoint(eager=True)
-        fault = _first_fault(held, _unfit(layout), cap, facts)
+        fault = _first_fault(held, _unfit(layout), cap, facts) or _broken_size(held, sizes, layout)
         read = None if fault else EngineDataset(held)
     if held is None:
         fault = _unfit_column(given, columns, layout)
@@ -143,6 +151,7 @@ def _checked_people(
     cap: Fraction,
     facts: frozenset[str],
     person: Person,
+    sizes: Sizes | None,
 ) -> tuple[str, EngineDataset | None]:
     """The dataset of what counts of each person's rows, or what is wrong with it or with any row."""
     from pyspark.sql import functions as sql
@@ -163,7 +172,7 @@ def _checked_people(
         if not fault:
             made = spark.sql(weighed("{kept}", type_, person, SPARK), kept=holding[1])
             holding.append(made.localCheckpoint(eager=True))
-            fault = _first_fault(holding[2], {}, cap, facts, person)
+            fault = _first_fault(holding[2], {}, cap, facts, person) or _broken_size(holding[2], sizes, layout)
             read = None if fault else EngineDataset(holding.pop())
     if not holding and read is None:
         fault = _unfit_column(given, columns, layout)
@@ -254,6 +263,19 @@ def _first_fault(
     if not faults and "simple" in facts and _has_reverse(held, same_weight=False, how="left_semi"):
         faults.append("has (a, a), or both (a, b) and (b, a), where the source declares simple")
     return (faults or [""])[0]
+
+
+def _broken_size(held: Any, sizes: Sizes | None, layout: Layout) -> str:
+    """The bound on records that the dataset does not keep, if there is one."""
+    if sizes is None:
+        return ""
+    from pyspark.sql import functions as sql
+
+    for words, (names, most) in zip(sizes.words, sizes.bounds, strict=True):
+        groups = held.groupBy(*[f"c{layout.names.index(name)}" for name in names]).agg(sql.count(sql.lit(1)).alias("n"))
+        if groups.where(sql.col("n") > most).limit(1).count():
+            return f"does not keep to what the source declares, {words}"
+    return ""
 
 
 def _has_reverse(held: Any, *, same_weight: bool, how: str) -> bool:

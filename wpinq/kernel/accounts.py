@@ -76,8 +76,10 @@ def check_single(source: Source, accounts: Iterable[Account]) -> None:
 
 
 def declaration(source: Source) -> str:
-    """All that an account fixes of a source besides its unit: schema, cap, facts, and whose its rows are."""
+    """All that an account fixes of a source besides its unit: schema, cap, facts, sizes, and whose its rows are."""
     text = f"{signature(source.record)}; cap {source.cap}; facts {', '.join(source.facts) or 'none'}"
+    if source.sizes is not None:
+        text = f"{text}; {source.sizes.text}"
     if source.person is None:
         return text
     form = "one record a person" if source.person.nested else "one record a row"

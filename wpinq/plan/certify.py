@@ -25,6 +25,7 @@ from wpinq.plan.lattice import NoLattice
 from wpinq.plan.moves.ceiling import NO_CEILING, Ceiling
 from wpinq.plan.node import Node, sources, topological, upward
 from wpinq.plan.operators import Partition, Source
+from wpinq.plan.rows import Rows, Sized
 from wpinq.plan.stability import stability
 
 PARTITION_SLACK = Fraction(1, 2**12)
@@ -240,6 +241,22 @@ facts=["unit_weights"], or use Laplace noise
                 if nonnegative and isinstance(found, Counted) and found.even
             }
         )
+
+    @cached_property
+    def rows(self) -> Mapping[bytes, Rows]:
+        """Digest to bounds on the records of a step and on the rows that it handles, from what the sources declare."""
+
+        def of_step(node: Node, inputs: list[Rows]) -> Rows:
+            return node.operator.rows(
+                *(self._sized(child, rows) for child, rows in zip(node.inputs, inputs, strict=True))
+            )
+
+        return MappingProxyType(upward(self.root, of_step))
+
+    def _sized(self, node: Node, rows: Rows) -> Sized:
+        step, (_, _, ceiling) = self.steps[node.digest], self._counts[node.digest]
+        even = node.digest in self.equal_weights
+        return Sized(rows, step.mass, ceiling.largest if step.nonnegative else None, even, step.nonnegative)
 
     @cached_property
     def _counts(self) -> Mapping[bytes, _Counts]:
