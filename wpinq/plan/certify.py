@@ -246,17 +246,20 @@ facts=["unit_weights"], or use Laplace noise
     def rows(self) -> Mapping[bytes, Rows]:
         """Digest to bounds on the records of a step and on the rows that it handles, from what the sources declare."""
 
-        def of_step(node: Node, inputs: list[Rows]) -> Rows:
-            return node.operator.rows(
-                *(self._sized(child, rows) for child, rows in zip(node.inputs, inputs, strict=True))
-            )
+        def of_step(node: Node, inputs: list[tuple[Rows, Fraction]]) -> tuple[Rows, Fraction]:
+            below = zip(node.inputs, inputs, strict=True)
+            rows = node.operator.rows(*(self._sized(child, *found) for child, found in below))
+            if isinstance(node.operator, Source):  # at most so many records of weight 1
+                counted = rows.records if node.operator.exact else None
+                return rows, node.operator.cap if counted is None else min(node.operator.cap, Fraction(counted))
+            return rows, node.operator.mass(*(mass for _, mass in inputs))
 
-        return MappingProxyType(upward(self.root, of_step))
+        return MappingProxyType({digest: rows for digest, (rows, _) in upward(self.root, of_step).items()})
 
-    def _sized(self, node: Node, rows: Rows) -> Sized:
+    def _sized(self, node: Node, rows: Rows, mass: Fraction) -> Sized:
         step, (_, _, ceiling) = self.steps[node.digest], self._counts[node.digest]
         even = node.digest in self.equal_weights
-        return Sized(rows, step.mass, ceiling.largest if step.nonnegative else None, even, step.nonnegative)
+        return Sized(rows, mass, ceiling.largest if step.nonnegative else None, even, step.nonnegative)
 
     @cached_property
     def _counts(self) -> Mapping[bytes, _Counts]:

@@ -45,7 +45,7 @@ class Intersect(Extreme):
     def rows(self, *inputs: Sized) -> Rows:
         left, right = (below.rows for below in inputs)
         if not all(below.nonnegative for below in inputs):
-            return super().rows(*inputs)  # a negative weight is the smaller one, also beside none
+            return Extreme.rows(self, *inputs)  # a negative weight is the smaller one, also beside none
         a_key = {**left.a_key, **right.a_key}
         for fields in left.a_key.keys() & right.a_key.keys():
             a_key[fields] = min(left.a_key[fields], right.a_key[fields])
