@@ -10,7 +10,6 @@ import pytest
 import wpinq as wp
 from wpinq.dataset import EngineDataset
 from wpinq.engines.reference import Reference
-from wpinq.engines.relational.duckdb.database import Database
 from wpinq.plan.arithmetic import EXACT, FLOAT
 from wpinq.plan.certify import certify
 

@@ -739,7 +739,12 @@ table(
     ((), ()),
 )
 table("subsets", list[S], lambda x: wp.subsets(x, 1), (("a", None), (("a",), (None,))))
-table("subsets", list[int], lambda x: wp.subsets(wp.first(x, 9), 3), ((1, 2, 3, 4), ((1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4))))
+table(
+    "subsets",
+    list[int],
+    lambda x: wp.subsets(wp.first(x, 9), 3),
+    ((1, 2, 3, 4), ((1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4))),
+)
 table("subsets", list[int], lambda x: wp.count(wp.subsets(wp.sort(wp.first(x, 20)), 3)), (tuple(range(20)), 1140))
 table("subsets", int, lambda x: (wp.subsets([1, 2, 3], 1), wp.element([1, 2, 3], x)), (2, (((1,), (2,), (3,)), 3)))
 

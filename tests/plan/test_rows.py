@@ -164,7 +164,13 @@ def test_what_cannot_be_declared(declared: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    ["keys_at_most = src", "keys_at_most = [src]", "keys_at_most = []", "keys_at_most = [(3, 3)]", "records_at_most = 1.5"],
+    [
+        "keys_at_most = src",
+        "keys_at_most = [src]",
+        "keys_at_most = []",
+        "keys_at_most = [(3, 3)]",
+        "records_at_most = 1.5",
+    ],
 )
 def test_what_text_cannot_declare(options: str) -> None:
     with pytest.raises(wp.LanguageError):
