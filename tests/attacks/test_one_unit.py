@@ -69,7 +69,6 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "to_str": lambda r: wp.cast(r.number, str),
     "to_date": lambda r: wp.cast(r.text, datetime.date),
     "to_time": lambda r: wp.cast(r.text, datetime.time),
-    "to_timestamp": lambda r: wp.cast(r.text, datetime.datetime),
     "to_decimal": lambda r: wp.cast(r.text, wp.decimal(2)),
     "to_category": lambda r: wp.cast(r.text, wp.category("a", "b")),
     "where": lambda r: wp.where(r.number > 3, wp.length(r.text), wp.count(r.items)),
@@ -84,9 +83,9 @@ VALUES: dict[str, Callable[[Any], Any]] = {
 """All others that handle texts or lists, and some inside one another: of a Select."""
 
 OF_ONE_NUMBER = {
-    "absolute", "bucket", "date", "decimal", "to_duration", "day", "day_of_year", "floor", "hour", "is_null", "minute", "month",
-    "offset", "quarter", "quotient", "reverse", "rotate", "second", "time", "timestamp", "truncate", "week", "weekday",
-    "year", "microsecond", "duration",
+    "absolute", "bucket", "date", "day", "day_of_year", "decimal", "duration", "floor", "hour", "is_null",
+    "microsecond", "minute", "month", "offset", "quarter", "quotient", "reverse", "rotate", "second", "time",
+    "timestamp", "to_duration", "to_timestamp", "truncate", "week", "weekday", "year",
 }  # fmt: skip
 """Functions of single values, or of the fields of a record, that take the same for all of them."""
 

@@ -189,7 +189,7 @@ def test_data_beyond_a_bound_are_refused_and_nothing_more_is_said(case: str) -> 
     declared, rows = OVER[case]
     source = wp.source("edges", src=int, dst=int, **declared)  # type: ignore[arg-type]
     messages = set()
-    for data in (rows, rows + [(9, 5), (1, 8), (1, 9), (2, 9)], rows[::-1], dict.fromkeys(rows, 0.5)):
+    for data in (rows, [*rows, (9, 5), (1, 8), (1, 9), (2, 9)], rows[::-1], dict.fromkeys(rows, 0.5)):
         with wp.Session() as session:
             with pytest.raises(wp.SourceRejected) as refused:
                 session.protect(source, data, budget=1)
@@ -218,7 +218,7 @@ def test_bounds_are_checked_after_the_cut_of_each_persons_rows() -> None:
     with wp.Session() as session:
         session.protect(source, rows, budget=1)
     with wp.Session() as session, pytest.raises(wp.SourceRejected, match="at most 4 records"):
-        session.protect(source, rows + [{"who": 7, "page": 1}], budget=1)
+        session.protect(source, [*rows, {"who": 7, "page": 1}], budget=1)
 
 
 def test_a_release_costs_and_gives_the_same_with_and_without_bounds() -> None:
