@@ -287,3 +287,16 @@ def test_an_interrupt_while_files_are_written_keeps_the_answers(
     assert main([*command, "--output", str(tmp_path / "n.csv")]) == 130
     assert "this run spent 0.5 of edges. The answers are saved in " in capsys.readouterr().err
     assert len(wp.Answers.load(tmp_path / "l.db.unprinted1" / "nodes.json")) == 3000
+
+
+def test_nothing_is_written_over_a_ledger_that_the_command_was_not_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger = tmp_path / "ledger.db"
+    with wp.Session(ledger=ledger):
+        pass
+    before = ledger.read_bytes()
+    for places in (["--out", str(ledger)], ["--out", str(tmp_path / "graph.txt"), "--report", str(ledger)]):
+        assert main(["synthesize", "--resume", "--folder", str(tmp_path / "run"), *places]) == 2
+        assert "a database, which may be a ledger: write to another file" in capsys.readouterr().err
+    assert ledger.read_bytes() == before

@@ -55,6 +55,7 @@ def test_intervals_of_degrees_hold_as_often_as_they_say_for_any_graph(kind: str,
         every = [terms] * len(mass)
         held["edges"] += edges_interval(noisy, scale, every).holds(degrees.sum() / 2)
         largest = largest_degree_interval(LIMITS, noisy, scale, every)
+        assert largest.cautious
         held["low"] += largest.low <= degrees.max()
         held["high"] += degrees.max() <= largest.high
     share = {name: count / TRIALS for name, count in held.items()}
@@ -160,6 +161,7 @@ def test_words_say_what_there_is() -> None:
         "90 % interval 0.1 to 0.2; leaves out a bias; the synthetic graph is outside"
     )
     assert phrase(Interval(0.1, 0.2, False), math.nan) == "90 % interval 0.1 to 0.2"
+    assert phrase(Interval(3, 4, False, cautious=True)) == "90 % interval 3 to 4; holds more often than that"
     assert warning({"nodes": Interval(1, 2, False)}) == ""
     named = warning({"nodes": Interval(0, 2, True), "edges": Interval(0, 2, True), "triangles": Interval(0, 2, True)})
     assert named.startswith("Noise swamps nodes, edges and triangles: ")

@@ -12,6 +12,8 @@ from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import LedgerError
 from wpinq.language import Program, parse
 
+_DATABASE = b"SQLite format 3\0"
+
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
     """Add `--engine`."""
@@ -72,12 +74,26 @@ def column_names(given: str, option: str) -> tuple[str, str]:
 
 
 def check_distinct(written: Iterable[Path], read: Iterable[Path]) -> None:
-    """Refuse to write one file twice, or over one that is read: a ledger that is written over gives its budget back."""
+    """Refuse to write one file twice, or over one that is read, or over a database.
+
+    A ledger that is written over gives its budget back, whether this command was told of that ledger or not.
+    """
     taken = set(map(_identity, read))
     for path in written:
         if _identity(path) in taken:
             raise UsageError(f"{path} is a file that this command reads or keeps, or is named twice: write to another")
         taken.add(_identity(path))
+        if _is_database(path):
+            raise UsageError(f"{path} is a database, which may be a ledger: write to another file")
+
+
+def _is_database(path: Path) -> bool:
+    """Whether a file begins as SQLite's do."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_DATABASE)) == _DATABASE
+    except OSError:
+        return False
 
 
 def _identity(path: Path) -> object:

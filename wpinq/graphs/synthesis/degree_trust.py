@@ -28,7 +28,7 @@ def nodes_interval(nodes: float, scale: float) -> Interval:
     Examples
     --------
     >>> nodes_interval(100, 10)
-    Interval(low=76.97414907005954, high=123.02585092994046, swamped=False, leaves_out='')
+    Interval(low=76.97414907005954, high=123.02585092994046, swamped=False, leaves_out='', cautious=False)
     """
     off = half_width(scale, CONFIDENCE)
     return Interval.of_count(nodes - off, nodes + off)
@@ -94,7 +94,7 @@ def largest_degree_interval(limits: Sequence[int], mass: Floats, scale: float, t
             top = min(top, float(limits[i] + mass[window].sum() + off - widths[i + 1 - size : i].sum()))
         if top > limits[i]:
             high = top
-    return Interval.of_count(low, max(low, high))
+    return Interval.of_count(low, max(low, high), cautious=True)
 
 
 @lru_cache(maxsize=256)

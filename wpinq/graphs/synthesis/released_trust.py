@@ -44,7 +44,7 @@ def by_intersect(answers: Answers, degrees: Integers, largest: float, rng: Gener
     (weight,) = answers.values
     off = half_width(answers.scale, CONFIDENCE)
     low, high = max(0.0, (weight - off) * 2 / 3), max(0.0, (weight + off) * max(largest, 2.0) / 3)
-    return {"triangles": Interval(float(low), float(high), bool(weight <= off))}
+    return {"triangles": Interval(float(low), float(high), bool(weight <= off), cautious=True)}
 
 
 def by_degree(bucket: int) -> Tells:

@@ -43,6 +43,8 @@ class Interval:
         Whether noise is as large as what there is to see: 0 is not ruled out, or the interval is wider than its middle.
     leaves_out : str
         What the interval takes for granted, so that it may miss more often than it says; empty where that is nothing.
+    cautious : bool
+        Whether it is made of tests that must not fail on any graph, so that on most it holds more often than it says.
 
     Notes
     -----
@@ -53,18 +55,19 @@ class Interval:
     high: float
     swamped: bool
     leaves_out: str = ""
+    cautious: bool = False
 
     @staticmethod
-    def of_count(low: float, high: float, leaves_out: str = "") -> Interval:
+    def of_count(low: float, high: float, leaves_out: str = "", cautious: bool = False) -> Interval:
         """The interval of what is at least 0, cut off there.
 
         Examples
         --------
         >>> Interval.of_count(-3, 8)
-        Interval(low=0.0, high=8.0, swamped=True, leaves_out='')
+        Interval(low=0.0, high=8.0, swamped=True, leaves_out='', cautious=False)
         """
         floor, ceiling = max(0.0, float(low)), max(0.0, float(high))
-        return Interval(floor, ceiling, floor <= 0 or ceiling > _TOO_WIDE * floor, leaves_out)
+        return Interval(floor, ceiling, floor <= 0 or ceiling > _TOO_WIDE * floor, leaves_out, cautious)
 
     def holds(self, value: float) -> bool:
         """Whether a value is in the interval."""
@@ -107,6 +110,8 @@ def phrase(interval: Interval | None, value: float | None = None) -> str:
         return NOT_MEASURED
     high = "any" if interval.high == math.inf else _shown(interval.high)
     words = [f"{CONFIDENCE:.0%} interval ".replace("%", " %") + f"{_shown(interval.low)} to {high}"]
+    if interval.cautious:
+        words.append("holds more often than that")
     if interval.leaves_out:
         words.append(f"leaves out {interval.leaves_out}")
     if interval.swamped:
