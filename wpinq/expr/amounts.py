@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from wpinq.errors import ExpressionError
 
-Sizes = tuple[int, ...]
+Factors = tuple[int, ...]
 """Unknown sizes that are multiplied, by number, in order."""
 
 DEGREE_LIMIT = 32
@@ -22,7 +22,7 @@ DEGREE_LIMIT = 32
 class Amount:
     """A bound: products of unknown sizes, each with how often it is added."""
 
-    terms: Mapping[Sizes, int] = field(default_factory=dict)
+    terms: Mapping[Factors, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, number: int | Amount) -> Amount:
@@ -38,7 +38,7 @@ class Amount:
     __radd__ = __add__
 
     def __mul__(self, other: int | Amount) -> Amount:
-        terms: dict[Sizes, int] = {}
+        terms: dict[Factors, int] = {}
         for one, times in self.terms.items():
             for another, factor in Amount.of(other).terms.items():
                 sizes = tuple(sorted(one + another))
@@ -85,7 +85,7 @@ class Amount:
 
 def most(*amounts: int | Amount) -> Amount:
     """No less than any of some amounts."""
-    terms: dict[Sizes, int] = {}
+    terms: dict[Factors, int] = {}
     for amount in amounts:
         for sizes, factor in Amount.of(amount).terms.items():
             terms[sizes] = max(terms.get(sizes, 0), factor)

@@ -25,7 +25,7 @@ from wpinq.plan.lattice import NoLattice
 from wpinq.plan.moves.ceiling import NO_CEILING, Ceiling
 from wpinq.plan.node import Node, sources, topological, upward
 from wpinq.plan.operators import Partition, Source
-from wpinq.plan.rows import Rows, Sized
+from wpinq.plan.row_bounds import RowBounds, Sized
 from wpinq.plan.stability import stability
 
 PARTITION_SLACK = Fraction(1, 2**12)
@@ -243,10 +243,10 @@ facts=["unit_weights"], or use Laplace noise
         )
 
     @cached_property
-    def rows(self) -> Mapping[bytes, Rows]:
+    def rows(self) -> Mapping[bytes, RowBounds]:
         """Digest to bounds on the records of a step and on the rows that it handles, from what the sources declare."""
 
-        def of_step(node: Node, inputs: list[tuple[Rows, Fraction]]) -> tuple[Rows, Fraction]:
+        def of_step(node: Node, inputs: list[tuple[RowBounds, Fraction]]) -> tuple[RowBounds, Fraction]:
             below = zip(node.inputs, inputs, strict=True)
             rows = node.operator.rows(*(self._sized(child, *found) for child, found in below))
             if isinstance(node.operator, Source):  # at most so many records of weight 1
@@ -256,7 +256,7 @@ facts=["unit_weights"], or use Laplace noise
 
         return MappingProxyType({digest: rows for digest, (rows, _) in upward(self.root, of_step).items()})
 
-    def _sized(self, node: Node, rows: Rows, mass: Fraction) -> Sized:
+    def _sized(self, node: Node, rows: RowBounds, mass: Fraction) -> Sized:
         step, (_, _, ceiling) = self.steps[node.digest], self._counts[node.digest]
         even = node.digest in self.equal_weights
         return Sized(rows, mass, ceiling.largest if step.nonnegative else None, even, step.nonnegative)

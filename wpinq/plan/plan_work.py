@@ -14,7 +14,7 @@ from wpinq.expr.work import work
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
-from wpinq.plan.rows import Rows, both, times
+from wpinq.plan.row_bounds import RowBounds, both, times
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def plan_work(root: Node) -> PlanWork:
     return PlanWork(total, taken, max(steps, key=lambda step: step.steps or 0), unbounded)
 
 
-def _of_step(node: Node, rows: Mapping[bytes, Rows]) -> StepWork:
+def _of_step(node: Node, rows: Mapping[bytes, RowBounds]) -> StepWork:
     handled = rows[node.digest].handled
     steps = handled
     for parameter in node.operator.parameters:

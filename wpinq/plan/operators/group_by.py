@@ -20,7 +20,7 @@ from wpinq.plan.moves.change import Change, Move, added
 from wpinq.plan.moves.terms import UNKNOWN, Term, any_record, applied, matching
 from wpinq.plan.moves.terms import record as record_of
 from wpinq.plan.operator import Keyed, Moved, Parameter, function_type, register
-from wpinq.plan.rows import Rows, Sized, both, followed, kept, times
+from wpinq.plan.row_bounds import RowBounds, Sized, both, followed, kept, times
 
 
 @register
@@ -79,7 +79,7 @@ class GroupBy(Keyed):
             )
         return Counted(things.factor / 2, f"groups of {things.of}", even=True)  # one output a key, which it holds
 
-    def rows(self, *inputs: Sized) -> Rows:
+    def rows(self, *inputs: Sized) -> RowBounds:
         (below,) = inputs
         parts = any_record("key", self.key.core.type)
         group = below.rows.at_key(matching(self.key, parts))
@@ -91,7 +91,7 @@ class GroupBy(Keyed):
             a_key |= {frozenset([(0,)]): outputs, leaves: outputs}
         # every prefix of a group is looked at, of one weight the group alone
         looked_at = below.rows.records if below.even else times(below.rows.records, group)
-        return Rows(below.rows.records, kept(a_key), both(below.rows.records, looked_at))
+        return RowBounds(below.rows.records, kept(a_key), both(below.rows.records, looked_at))
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.product([inference.of_function(self.key, inputs), inference.of_function(self.reduce, [None])])

@@ -23,7 +23,7 @@ from wpinq.plan.moves.joining import at_one_key, at_one_key_of_any_sign, at_unkn
 from wpinq.plan.moves.terms import Term, any_record, applied, matching, overlaid
 from wpinq.plan.operator import Keyed, Moved, Parameter, function_type, register
 from wpinq.plan.operators.group_by import HALF_A_KEY
-from wpinq.plan.rows import Rows, Sized, both, fewest, followed, kept, lower, times
+from wpinq.plan.row_bounds import RowBounds, Sized, both, fewest, followed, kept, lower, times
 
 SIDE_KEYS = 8
 """The most keys of a side that are put together with those of the other."""
@@ -125,7 +125,7 @@ class Join(Keyed):
         # The scale of a key moves all pairs there, not only those of the record that changed.
         return applied(self.result, [matching(self.left_key, key), matching(self.right_key, key)])
 
-    def rows(self, *inputs: Sized) -> Rows:
+    def rows(self, *inputs: Sized) -> RowBounds:
         left, right = (below.rows for below in inputs)
         key = self._any_key()
         matches = [matching(function, key) for function in (self.left_key, self.right_key)]
@@ -146,7 +146,7 @@ class Join(Keyed):
         for fields, most in kept(shown[0], SIDE_KEYS).items():
             for others, more in kept(shown[1], SIDE_KEYS).items():
                 lower(a_key, fields | others, most * more)
-        return Rows(pairs, kept(a_key), both(both(left.records, right.records), pairs))
+        return RowBounds(pairs, kept(a_key), both(both(left.records, right.records), pairs))
 
     def ceiling(self, *inputs: Ceiling) -> Ceiling:
         """A join weighs no more at a key than either side, and `M·M′/(M + M′)` where both are bounded."""

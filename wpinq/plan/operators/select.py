@@ -17,7 +17,7 @@ from wpinq.plan.moves.ceiling import Ceiling, following, injective
 from wpinq.plan.moves.change import Change
 from wpinq.plan.moves.terms import Term, any_record, applied, record
 from wpinq.plan.operator import Moved, Parameter, Passing, function_type, register
-from wpinq.plan.rows import Rows, Sized, followed
+from wpinq.plan.row_bounds import RowBounds, Sized, followed
 
 
 @register
@@ -70,9 +70,9 @@ class Select(Passing):
             oriented = (oriented[0], not oriented[1]) if self.reverses else None
         return Ceiling(largest, following(below.a_key, before, after), oriented)
 
-    def rows(self, *inputs: Sized) -> Rows:
+    def rows(self, *inputs: Sized) -> RowBounds:
         below = inputs[0].rows
-        return Rows(below.records, followed(below.a_key, *self._traced()), below.records)
+        return RowBounds(below.records, followed(below.a_key, *self._traced()), below.records)
 
     def _traced(self) -> tuple[Term, Term]:
         """A record with all of its fields told apart, and its image."""

@@ -21,7 +21,7 @@ from wpinq.plan.lattice import NoLattice, listed, of_shares
 from wpinq.plan.moves.change import ATOMS_LIMIT, Change, Move, added
 from wpinq.plan.moves.terms import UNKNOWN, evaluated
 from wpinq.plan.operator import Moved, Parameter, PerRecord, register, required_bound
-from wpinq.plan.rows import Rows, Sized, both, times
+from wpinq.plan.row_bounds import RowBounds, Sized, both, times
 
 
 @register
@@ -77,10 +77,10 @@ class SelectMany(PerRecord):
     def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
         return inputs[0] * self.bound
 
-    def rows(self, *inputs: Sized) -> Rows:
+    def rows(self, *inputs: Sized) -> RowBounds:
         below = inputs[0].rows
         made = times(below.records, self.bound)
-        return Rows(made, {}, both(below.records, made))
+        return RowBounds(made, {}, both(below.records, made))
 
     @property
     def weighted(self) -> bool:

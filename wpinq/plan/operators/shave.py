@@ -22,7 +22,7 @@ from wpinq.plan.moves.ceiling import Ceiling, Fields
 from wpinq.plan.moves.change import Change
 from wpinq.plan.moves.terms import UNKNOWN, record
 from wpinq.plan.operator import Moved, Parameter, RecordKeyed, register, required_bound
-from wpinq.plan.rows import Rows, Sized, both, kept, pieces, times
+from wpinq.plan.row_bounds import RowBounds, Sized, both, kept, pieces, times
 
 PIECES_LIMIT = 2**40
 """The most pieces, cap over width, that a plan may ask of one record."""
@@ -100,7 +100,7 @@ class Shave(RecordKeyed):
         pieces = inputs[0] + math.ceil(mass / Fraction(self.widths))  # whole ones share the mass; a rest each
         return pieces if limited is None else min(pieces, limited)
 
-    def rows(self, *inputs: Sized) -> Rows:
+    def rows(self, *inputs: Sized) -> RowBounds:
         (below,) = inputs
         if isinstance(self.widths, Lambda):
             one, made = self.bound, times(below.rows.records, self.bound)
@@ -112,7 +112,7 @@ class Shave(RecordKeyed):
             a_key[inside | {(1,)}] = most
             if one is not None:
                 a_key[inside] = most * one
-        return Rows(made, kept(a_key), both(below.rows.records, made))
+        return RowBounds(made, kept(a_key), both(below.rows.records, made))
 
     def roundoffs(self) -> Fraction:
         # The remainder of a division is exact; pieces of widths of each record are put on a grid and rounded twice.

@@ -20,7 +20,7 @@ from wpinq.plan.moves.ceiling import Ceiling
 from wpinq.plan.moves.change import ONE, Change, added
 from wpinq.plan.moves.terms import any_record, record
 from wpinq.plan.operator import Operator
-from wpinq.plan.rows import KEYS_LIMIT, Rows, Sized, lower
+from wpinq.plan.row_bounds import KEYS_LIMIT, RowBounds, Sized, lower
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,19 +175,19 @@ class Source(Operator):
             )
         return Counted(Fraction(1), f"rows of {self.source}", self.exact)
 
-    def rows(self, *inputs: Sized) -> Rows:
+    def rows(self, *inputs: Sized) -> RowBounds:
         whole = any_record("field", self.record)
         leaves = [path for path, part in whole.paths(KEYS_LIMIT) if not part.fields]
         a_key = {frozenset(leaves): 1} if len(leaves) == len(list(whole.leaves())) else {}  # each record is there once
         if self.sizes is None:
-            return Rows(None, a_key)
+            return RowBounds(None, a_key)
         names = self.record.names if isinstance(self.record, TupleOf) else ()
         for fields_, most in self.sizes.keys:
             places = [(names.index(name),) for name in fields_]
             inside = [(*place, *path) for place in places for path, part in whole.at(place).paths() if not part.fields]
             for key in (frozenset(places), frozenset(inside)):
                 lower(a_key, key, most)
-        return Rows(self.sizes.records, a_key, self.sizes.records)
+        return RowBounds(self.sizes.records, a_key, self.sizes.records)
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return of_type(self.record)

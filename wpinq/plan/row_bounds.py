@@ -19,7 +19,7 @@ KEYS_LIMIT = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowBounds:
     """Bounds on the records of a step.
 
     Attributes
@@ -48,7 +48,7 @@ class Sized:
 
     Attributes
     ----------
-    rows : Rows
+    rows : RowBounds
         Its records.
     mass : Fraction
         A bound on its norm.
@@ -60,7 +60,7 @@ class Sized:
         Whether no weight is negative.
     """
 
-    rows: Rows
+    rows: RowBounds
     mass: Fraction
     largest: Fraction | None = None
     even: bool = False
