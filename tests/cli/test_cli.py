@@ -196,7 +196,8 @@ def test_a_bound_on_records_is_declared_checked_and_told_as_work(
     program.write_text(PROGRAM.replace("NoisyCount(epsilon);", "NoisyCount(epsilon, over: [0, 1]);"), encoding="utf-8")
     assert run(program, ledger, *bounded) != 0
     assert "at most 3 records" in capsys.readouterr().err
-    for given, said in (("nodes=3", "no source 'nodes'"), ("edges=many", "whole number"), ("edges=0", "from 1 to 2^53")):
+    wrong = {"nodes=3": "no source 'nodes'", "edges=many": "whole number", "edges=0": "from 1 to 2^53"}
+    for given, said in wrong.items():
         assert main(["explain", str(program), "--records-at-most", given]) != 0
         assert said in capsys.readouterr().err
 
