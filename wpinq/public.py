@@ -22,12 +22,15 @@ from wpinq.expr.values import UnfitValue, Value, normalize, order_key
 from wpinq.ingest.promises import broken_size
 from wpinq.ingest.reading import is_rows, read_source
 from wpinq.ingest.typed_columns import plain
+from wpinq.kernel.bucket_draws import draw_buckets
 from wpinq.kernel.conditional import ConditionalNoise
 from wpinq.kernel.geometric import add_geometric
 from wpinq.kernel.ladder import as_float, draw_count
 from wpinq.kernel.listed_keys import draw_listing
+from wpinq.kernel.selection import selection_scale
 from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.answers import Answers
+from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.compound import Compound, waits_for_keys
 from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.laws import DoubleGeometric
@@ -266,6 +269,8 @@ def _simulate(measurement: Measurement, weights: WeightedDataset, seed: int) -> 
         return Answers(measurement, 0.0, np.array(values), simulated=True)
     if isinstance(sink, SubgraphCount):
         return _simulate_count(measurement, sink, weights, seed)
+    if isinstance(sink, Buckets):
+        return _simulate_buckets(measurement, sink, weights, seed)
     public, factor = [float(weights[key]) for key in measurement.domain], float(sink.factor)
     noisy: Sequence[float]
     if isinstance(sink, GeometricCount):
@@ -307,6 +312,15 @@ def _simulate_count(measurement: Measurement, sink: SubgraphCount, weights: Mapp
     if of_width:
         values.append(as_float(*add_geometric([ladder.width], width_scale(of_width), random)))
     return Answers(measurement, scale, np.array(values), simulated=True)
+
+
+def _simulate_buckets(measurement: Measurement, sink: Buckets, weights: Mapping[Value, Any], seed: int) -> Answers:
+    """The same draw as a session's, from bytes of numpy."""
+    scale = selection_scale(measurement.epsilon, certify(measurement.plan).slack(), Fraction(2))
+    given, random = [float(weights.get(bin, 0.0)) for bin in sink.keys], np.random.default_rng(seed).bytes
+    values = np.zeros(sink.bins)
+    values[draw_buckets(given, scale, sink.penalty, sink.split, random)] = 1.0
+    return Answers(measurement, scale, values, simulated=True)
 
 
 def simulate_laplace(values: Sequence[float], scale: float, seed: int) -> list[float]:

@@ -10,6 +10,7 @@ from typing import overload
 from wpinq.errors import PlanError
 from wpinq.expr.trace import RecordFunction, UserFunction, trace
 from wpinq.expr.types import CategoryOf
+from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.clamped import average_elements, check_range, sum_elements
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.key_domains import KeyDomain
@@ -247,6 +248,47 @@ class Releasable(Planned):
     def median(self, epsilon: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The candidate that best halves the weight: `quantile` at 1/2."""
         return self.quantile(epsilon=epsilon, q=Fraction(1, 2), candidates=candidates)
+
+    def buckets(self, epsilon: object, bins: int, penalty: object, split: object = Fraction(1, 2)) -> ListedMeasurement:
+        """Which neighbouring bins are alike: a partition of bins 0 … bins − 1 into buckets, as noise lets it be told.
+
+        `Pr[B] ∝ prior(B) · exp(−ε · C(B) / 2)`, with `C(B) = Σ_{I in B} (min_c Σ_{i in I} |A(i) − c| + penalty)`.
+        Buckets are nodes of the tree of halves over the bins.
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0.
+        bins : int
+            The number of bins, at most 2²⁰. Records that are no bin are left out.
+        penalty : number
+            What a bucket costs, in weight, more than 0, chosen without looking at the data: the larger, the fewer
+            buckets. For counts of the buckets at ε₂ it is about 1/ε₂.
+        split : number
+            The chance with which a node of the tree is split before anything is known, between 0 and 1.
+
+        Returns
+        -------
+        Measurement
+            Of one draw over all bins: 1 where a bucket begins and 0 elsewhere; the answers' `value` lists the
+            bins where buckets begin. Privacy cost: as for `noisy_count`. C(B) is the L1 distance of the weights
+            from a set, plus what is public, so a unit of weight moves it by at most 1.
+
+        Notes
+        -----
+        Source: McSherry, Talwar, FOCS 2007, for the law; docs/proofs/buckets.md proves it and how it is drawn.
+        `histograms.TwoStage` measures the buckets.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> ages = wp.source("ages", int)
+        >>> asked = ages.buckets(epsilon=1, bins=8, penalty=5)
+        >>> wp.simulate(asked, {"ages": [5] * 80 + [6] * 80}, seed=1).value
+        (0, 4, 5, 6, 7)
+        """
+        sink = Buckets(bins, parse_epsilon(penalty), parse_epsilon(split))
+        return ListedMeasurement(self.plan, sink, parse_epsilon(epsilon), sink.keys, self.reading)
 
     def _choose(self, epsilon: object, candidates: Iterable[object], sink: Sink) -> ListedMeasurement:
         domain = check_domain(candidates, self.plan.type)

@@ -16,6 +16,7 @@ from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.histograms import (
     AllRanges,
     Bins,
+    Bucketed,
     CountOfCounts,
     Hierarchical,
     HierarchicalCounts,
@@ -156,6 +157,8 @@ SLACK = {
     "three": Product(*THREE),
     "three and three": UnionOfProducts(Product(*THREE), Product(*THREE[::-1])),
     "sorted": Sorted(6),
+    "bucketed": Bucketed(6, [0, 1, 4]),
+    "a tree over buckets": Bucketed(6, [0, 1, 4], Hierarchical(3)),
     **{method: CountOfCounts(5, 9, method) for method in ("naive", "cumulative", "unattributed")},
 }
 

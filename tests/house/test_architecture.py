@@ -25,8 +25,9 @@ def test_what_must_be_trusted_is_small_and_listed() -> None:
     generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
     kernel = {path for path in (ROOT / "wpinq" / "kernel").rglob("*.py") if path.name != "__init__.py"}
     assert {f"kernel/{path.stem}" for path in kernel} <= set(generate["TRUSTED"])
-    # 1,500 and what listings take: exact rare successes, noise under conditions, and their place in ledger and session
-    assert sum(map(generate["code_lines"], kernel)) <= 1_760
+    # 1,500; what listings take: exact rare successes, noise under conditions, and their place in ledger and session;
+    # and what buckets take: bounds on powers of e, and the coins of a tree
+    assert sum(map(generate["code_lines"], kernel)) <= 1_910
     assert generate["architecture"]() == (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 

@@ -160,6 +160,7 @@ SINK_TEXTS = {
     "MostCommon": "MostCommon(2, over: [1, 2, 3, 5])",
     "Median": "Median(1e-9, over: range(0, 100))",
     "Quantile": "Quantile(0.1, 1/3, over: [0])",
+    "Buckets": "Buckets(0.1, 64, 12.5, split: 1/3)",
     "TriangleCount": "TriangleCount(0.1)",
     "StarCount": "StarCount(0.1, 3, interval_share: 1/3)",
     "FourCliqueCount": "FourCliqueCount(0.1, interval_share: 0.1)",

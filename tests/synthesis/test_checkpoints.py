@@ -26,6 +26,8 @@ from wpinq.synthesis import (
     Walk,
     sample,
 )
+from wpinq.synthesis.sampling import _is_at_rest
+from wpinq.synthesis.settings import REST_CHUNKS
 
 EDGES = wp.source("edges", src=int, dst=int, unit_weight=2)
 RING = np.array([(i, (i + k) % 30) for i in range(30) for k in (1, 7)])
@@ -163,3 +165,32 @@ def test_more_targets_than_compiled_code_holds_run_on_the_python_engine() -> Non
     samples = sample(goals, ReplaceRecord("numbers", (0, 1, 2)), [{"numbers": {1: 5.0}}], Settings(200, chunk=100))
     assert "the python engine takes more" in samples.chains[0].note
     assert samples.traces[0].score[-1] < sum(goal.score({1: 5.0}) for goal in goals)
+
+
+def test_a_chain_ends_at_rest_unless_it_was_told_how_many_steps() -> None:
+    resting = Settings(seed=1).settled(edges=1000)
+    (short,) = run(Swaps(), TBI, None, settings=resting).traces
+    (whole,) = run(Swaps(), TBI, None, settings=replace(resting, stop_at_rest=False)).traces
+    assert (short.stopped, whole.stopped) == ("at rest", "all steps done")
+    assert 2 * REST_CHUNKS <= len(short.score) < len(whole.score)
+    assert short.score == whole.score[: len(short.score)], "the same walk, but for its end"
+
+
+def test_a_power_that_changes_goes_on_to_its_end() -> None:
+    assert Settings().settled(1000).stop_at_rest
+    assert not Settings(schedule=GeometricSchedule(1.0, 50.0)).settled(1000).stop_at_rest
+    assert not Settings(steps=9).settled(1000).stop_at_rest
+
+
+@pytest.mark.parametrize(
+    ("scores", "rests"),
+    [
+        ([9.0] * 9, False),
+        ([9.0] * 10, True),
+        ([0.0] * 10, True),
+        ([100 * 0.98**i for i in range(30)], False),
+        ([100 * 0.99**i for i in range(30)], True),
+    ],
+)
+def test_rest_is_a_fall_of_less_than_a_twentieth_in_five_chunks(scores: list[float], rests: bool) -> None:
+    assert _is_at_rest(scores) == rests

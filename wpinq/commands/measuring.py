@@ -155,6 +155,6 @@ def _measure(
 
 
 def _plan(settings: Settings) -> str:
-    by_edges = f"{STEPS_AN_EDGE} steps for each edge of the seed graph, at most {MOST_STEPS:,}"
+    by_edges = f"{STEPS_AN_EDGE} steps for each edge of the seed graph, at most {MOST_STEPS:,}, fewer at rest"
     each = by_edges if settings.steps is None else f"{settings.steps:,} steps"
     return f"Then {'one chain of' if settings.chains == 1 else f'{settings.chains} chains, each of'} {each}."

@@ -68,7 +68,7 @@ def add_parser(commands: Any) -> None:
     measured("--data-version", metavar="VERSION", help="your word for this state of the data")
     measured("--engine", choices=list(ENGINES), default=DEFAULT_ENGINE, help=f"default: {DEFAULT_ENGINE}")
     walked = partial(tell, made.add_argument_group("how the graph is fitted"))
-    every = f"of each chain (default: {STEPS_AN_EDGE} for each edge of the seed graph, at most {MOST_STEPS:,})"
+    every = f"of each chain (default: {STEPS_AN_EDGE} an edge of the seed graph, at most {MOST_STEPS:,}, fewer at rest)"
     walked("--steps", type=int, metavar="N", help=every)
     walked("--power", type=float, metavar="P", default=POWER, help=f"at the end (default {POWER:g})")
     walked("--anneal-from", type=float, metavar="P0", help="the power at the beginning")
@@ -243,9 +243,10 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
     for name, value in made["graph"].items():
         words = made["trust"]["statistics"][name]["words"]
         print(f"{name.replace('_', ' ')}: {'none' if value is None else f'{value:.6g}'} ({words})")
-    print(f"steps of a chain: {graph.settings.total_steps:,}, {made['steps_an_edge']:.4g} an edge")
+    trace = graph.samples.traces[graph.samples.best]
+    print(f"steps of the chain: {trace.steps[-1]:,}, {made['steps_an_edge']:.4g} an edge; {trace.stopped}")
     noise = f", noise alone: {graph.samples.noise:.6g}" if math.isfinite(graph.samples.noise) else ""
-    print(f"score: {graph.samples.traces[graph.samples.best].score[-1]:.6g}{noise}")
+    print(f"score: {trace.score[-1]:.6g}{noise}")
     worst = max((value for value in made["r_hat"].values() if value is not None), default=None)
     if worst is not None:
         print(f"split R-hat at most {worst:.4g}: of chains that drift or differ, not of how near the secret graph is")

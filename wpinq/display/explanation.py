@@ -10,6 +10,7 @@ from wpinq.display.subgraph_explanation import explain_count
 from wpinq.engines.contract import DEFAULT_ENGINE, gap
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.printing import show, write_public
+from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import WEIGHT, Kind, kind_of_weights
 from wpinq.measure.laws import half_width
@@ -185,7 +186,7 @@ def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink | None, listing: 
     else:
         yield from _of_sink(certificate, sink or NoisyCount(), epsilon, per_unit / float(epsilon))
     yield f"Of that scale, a share of {float(widening - 1):.2g} covers floating-point error."
-    if isinstance(sink, Choose):
+    if isinstance(sink, (Choose, Buckets)):
         return
     domain = certificate.domain
     if listing is not None:
@@ -206,6 +207,10 @@ def _of_sink(certificate: Certificate, sink: Sink, epsilon: Fraction, scale: flo
         yield f"{said} releases no number: it picks one of the keys, by {by}, with noise of scale {scale:.9g},"
         # the largest of n exponential noises is below scale x ln(n / 0.05) with probability 95 %
         yield f"so 95 % of choices among n keys score within {scale:.4g} x ln(20 n) of the best."
+    elif isinstance(sink, Buckets):
+        yield f"{said} releases no number: of {sink.bins} bins it puts neighbours that are alike into buckets."
+        yield f"A bucket costs {format_epsilon(sink.penalty)}, and the L1 distance of its bins from their median;"
+        yield f"what costs {2 * scale:.9g} more is e times less likely."
     elif isinstance(sink, NoisyAverage):
         yield f"{said} adds Laplace noise of scale {scale:.9g} to a sum and to a count, each of half the weight,"
         yield "and gives their ratio: the more weight there is, the nearer it is to the average."

@@ -15,6 +15,7 @@ from wpinq.histograms.ranking import choose as choose
 from wpinq.histograms.simulate import simulated_distance as simulated_distance
 from wpinq.histograms.simulate import simulated_error as simulated_error
 from wpinq.histograms.simulate import simulated_sorted_error as simulated_sorted_error
+from wpinq.histograms.strategies.bucketed import Bucketed as Bucketed
 from wpinq.histograms.strategies.count_of_counts import CountOfCounts as CountOfCounts
 from wpinq.histograms.strategies.count_of_counts import earth_movers_distance as earth_movers_distance
 from wpinq.histograms.strategies.hierarchical import Hierarchical as Hierarchical
@@ -30,6 +31,8 @@ from wpinq.histograms.strategies.sorted import Sorted as Sorted
 from wpinq.histograms.strategies.strategy import Strategy as Strategy
 from wpinq.histograms.strategies.union_of_products import UnionOfProducts as UnionOfProducts
 from wpinq.histograms.strategies.wavelet import Wavelet as Wavelet
+from wpinq.histograms.two_stage import TwoStage as TwoStage
+from wpinq.histograms.two_stage import TwoStageHistogram as TwoStageHistogram
 from wpinq.histograms.workload import AllRanges as AllRanges
 from wpinq.histograms.workload import Bins as Bins
 from wpinq.histograms.workload import Matrix as Matrix

@@ -8,12 +8,14 @@ from math import prod
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from wpinq.arrays import Floats
 from wpinq.errors import PlanError
+from wpinq.expr.trace import UserFunction
 from wpinq.histograms.composite import Kronecker, Stacked
 from wpinq.histograms.simulate import simulated_error
 from wpinq.histograms.strategies.hierarchical import Hierarchical
 from wpinq.histograms.strategies.identity import Identity
-from wpinq.histograms.strategies.linear import LinearStrategy
+from wpinq.histograms.strategies.linear import LinearStrategy, Nonnegative, declared_or, proves_nonnegative
 from wpinq.histograms.strategies.noise_choice import Mechanism, check_mechanism
 from wpinq.histograms.strategies.optimised import optimise
 from wpinq.histograms.strategies.product import Product
@@ -21,6 +23,7 @@ from wpinq.histograms.strategies.wavelet import Wavelet
 from wpinq.histograms.workload import Matrix, Workload, as_workload, check_domain_size
 from wpinq.markup import block, share_bar, table, title
 from wpinq.measure.epsilon import parse_epsilon
+from wpinq.measure.measurement import Measurement
 from wpinq.query import Query
 
 EXACT = "exact, for every dataset alike"
@@ -58,15 +61,55 @@ class Ranking:
         All candidates.
     basis : str
         What the errors are: exact for every dataset alike, or simulated on a guess.
+    nonnegative : bool
+        Whether the plan of the `source` that was given proves that no bin weighs less than 0.
     """
 
     choices: tuple[Choice, ...]
     basis: str = EXACT
+    nonnegative: bool = False
 
     @property
     def best(self) -> LinearStrategy:
         """The strategy of least expected error."""
         return self.choices[0].strategy
+
+    def measure(
+        self, source: Query, epsilon: object, bin: UserFunction | None = None, mechanism: Mechanism = "laplace"
+    ) -> Measurement:
+        """The measurement of the best strategy: as its own `measure`."""
+        return self.best.measure(source, epsilon, bin, mechanism)
+
+    def infer(self, answers: Any, nonnegative: Nonnegative = "declared") -> Floats:
+        """The histogram by the best strategy, non-negative where the data are declared to be.
+
+        Parameters
+        ----------
+        answers : Answers or array-like
+            Of `measure`, or noisy answers in the order of the strategy's keys.
+        nonnegative : {"declared", "top down", "least squares"}, optional
+            "declared" is "top down" where the plan of the answers proves, from what its sources declare (the facts
+            "nonnegative", "whole_weights" or "unit_weights"), that no bin weighs less than 0; of numbers without a
+            plan, where that of the `source` given to `choose` proves it. None for the unbiased estimate.
+
+        Notes
+        -----
+        Privacy cost: none. Which way is taken follows from the plan, and never from data. The errors of the ranking are
+        those of unbiased estimates unless it was simulated on a guess; top down mostly lowers them
+        (docs/histograms.md).
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> from wpinq.histograms import AllRanges
+        >>> ages = wp.source("ages", int, facts=["whole_weights"])
+        >>> ranking = choose(AllRanges(8), epsilon=0.5)
+        >>> answers = wp.simulate(ranking.measure(ages, 0.5), {"ages": [1, 1, 3]}, seed=3)
+        >>> bool((ranking.infer(answers) >= 0).all()), bool((ranking.infer(answers, nonnegative=None) >= 0).all())
+        (True, False)
+        """
+        plain = "top down" if self.nonnegative else None
+        return self.best.infer(answers, declared_or(self.best, answers, nonnegative, plain))
 
     def __str__(self) -> str:
         least = self.choices[0].error
@@ -124,7 +167,8 @@ def choose(
         As `strategy.measure` will be called with: errors are those of each candidate's own noise. Other than "laplace"
         it needs a source, whose plan decides the lattice.
     source : Query, optional
-        The query that will be measured, its records bins: nothing but its plan is looked at.
+        The query that will be measured, its records bins: nothing but its plan is looked at. Where that proves that
+        no bin weighs less than 0, `infer` of the ranking is non-negative for numbers without a plan too.
 
     Raises
     ------
@@ -198,7 +242,8 @@ def choose(
             error = simulated_error(strategy, wanted, known, guess, nonnegative, draws)
         choices.append(Choice(strategy, error, error / wanted.queries, reason))
     basis = EXACT if guess is None else f"simulated on the guess, {draws} draws, nonnegative={nonnegative!r}"
-    return Ranking(tuple(sorted(choices, key=lambda choice: choice.error)), basis)
+    declared = source is not None and proves_nonnegative(source.plan)
+    return Ranking(tuple(sorted(choices, key=lambda choice: choice.error)), basis, declared)
 
 
 def _sizes(workload: Workload, domain: int | Sequence[int] | None) -> tuple[int, ...]:

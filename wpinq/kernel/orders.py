@@ -14,6 +14,7 @@ from wpinq.dataset import EngineDataset
 from wpinq.errors import EpsilonError, PlanError, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
+from wpinq.kernel.bucket_draws import draw_buckets
 from wpinq.kernel.conditional import ConditionalNoise
 from wpinq.kernel.ladder import as_float, draw_count
 from wpinq.kernel.ledger_releases import Terms
@@ -21,6 +22,7 @@ from wpinq.kernel.listed_keys import Past, draw_listing, least_cut
 from wpinq.kernel.noise import silently, with_geometric_noise, with_laplace_noise
 from wpinq.kernel.selection import select, selection_scale
 from wpinq.ladders.simple_graph import simple_graph
+from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.listing import Listable, Listing, listing_from_json
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, check_domain
@@ -145,6 +147,8 @@ def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh:
         raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
     if isinstance(measurement.sink, SubgraphCount) and measurement.domain != measurement.sink.keys:
         raise SessionError(f"{measurement.sink.name} has keys of its own: use wpinq.graphs to ask for it")
+    if isinstance(measurement.sink, Buckets) and measurement.domain != measurement.sink.keys:
+        raise SessionError("buckets are drawn for all bins together: use query.buckets(...) to ask for them")
     nonce = secrets.token_bytes(16) if fresh else b""
 
     def named(identity: bytes, scale: float) -> tuple[str, float]:
@@ -206,6 +210,8 @@ def _scale(measurement: Measurement, certificate: Certificate, *, former: bool =
         if of_width:
             width_scale(of_width)
         return ladder_scale(certificate, of_count)
+    if isinstance(measurement.sink, Buckets):  # the cost of one partition may rise, and of another fall, by a unit
+        return selection_scale(measurement.epsilon, certificate.slack(by_uses=former), Fraction(2))
     if not isinstance(measurement.sink, Choose):
         return laplace_scale(measurement.epsilon, certificate.slack(by_uses=former))
     score_range = Fraction(2) if former else measurement.sink.score_range
@@ -252,6 +258,17 @@ def counted(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float
         scale = width_scale(sink.epsilons(order.measurement.epsilon)[1])
         drawn[sink.width_key] = lambda: with_geometric_noise([ladder.width], scale)[0]
     return [as_float(drawn[str(key)]()) for key in keys]
+
+
+def bucketed(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
+    """For every bin whether a bucket begins there: of all bins together, in one draw."""
+    sink = order.measurement.sink
+    assert isinstance(sink, Buckets)
+    if tuple(keys) != sink.keys:
+        raise SessionError("buckets are drawn for all bins together")
+    weights = [float(outputs.get(bin, 0.0)) for bin in sink.keys]
+    starts = set(draw_buckets(weights, order.scale, sink.penalty, sink.split))
+    return [float(bin in starts) for bin in sink.keys]
 
 
 def chosen(order: Order, scores: Sequence[float]) -> int:

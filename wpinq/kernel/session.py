@@ -28,11 +28,12 @@ from wpinq.kernel.accounts import accounts_of, check_single
 from wpinq.kernel.charge import budget_to_nano, from_nano, to_nano
 from wpinq.kernel.ledger import Account, Ledger, Pricing
 from wpinq.kernel.listed_keys import Past
-from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, chosen, counted, listed, noisy, prepare
+from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, bucketed, chosen, counted, listed, noisy, prepare
 from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
+from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.compound import Compound, Together, flattened, regrouped
 from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.epsilon import parse_epsilon
@@ -517,6 +518,8 @@ class Session:
     def _draw(self, order: Order, held: Sequence[Protected], keys: Sequence[Value], past: Past) -> list[float]:
         if isinstance(order.measurement.sink, SubgraphCount):  # all edges count, and no keys of theirs are asked for
             return counted(order, self._weights(order, held, None), keys)
+        if isinstance(order.measurement.sink, Buckets):
+            return bucketed(order, self._weights(order, held, keys), keys)
         return noisy(order, self._weights(order, held, keys), keys, past)
 
     def _draw_listing(

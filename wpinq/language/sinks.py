@@ -14,6 +14,7 @@ from wpinq.expr.nodes import Call, Lambda, make_lambda
 from wpinq.expr.printing import write, write_public
 from wpinq.expr.types import DATE, INT, DecimalOf, TupleOf, Type
 from wpinq.expr.values import Value
+from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.key_domains import DigitKeys, GivenKeys, IntegerKeys, KeyDomain, ProductKeys
 from wpinq.measure.measurement import Choose, GeometricCount, Measurement, NoisyAverage, NoisyCount, NoisySum
@@ -124,6 +125,13 @@ def _write_subgraphs(sink: type[SubgraphCount]) -> Callable[[Measurement], tuple
     return written
 
 
+def _write_buckets(m: Measurement) -> tuple[Node, list[str]] | None:
+    if not isinstance(m.sink, Buckets):
+        return None
+    given = [str(m.sink.bins), format_epsilon(m.sink.penalty)]
+    return m.plan, given if m.sink.split == Fraction(1, 2) else [*given, f"split: {format_epsilon(m.sink.split)}"]
+
+
 def _over(m: Measurement) -> str:
     return f"over: {write_keys(m.domain or (), m.plan.type)}"
 
@@ -202,6 +210,14 @@ SINKS: dict[str, SinkSyntax] = {
         (_EPSILON, SinkParameter("q", "number"), _OVER),
         _choosing(Query.quantile),
         _write_choice("quantile", None),
+    ),
+    "Buckets": SinkSyntax(
+        (
+            *(_EPSILON, SinkParameter("bins", "integer"), SinkParameter("penalty", "number")),
+            SinkParameter("split", "number", optional=True),
+        ),
+        Query.buckets,
+        _write_buckets,
     ),
     "TriangleCount": SinkSyntax((_EPSILON, _SHARE), _counting(TriangleCount), _write_subgraphs(TriangleCount)),
     "StarCount": SinkSyntax(

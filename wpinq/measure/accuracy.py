@@ -11,6 +11,7 @@ from typing import overload
 
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.measure.bill import Asked, bill, several
+from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.compound import Compound
 from wpinq.measure.epsilon import NANO, format_epsilon
 from wpinq.measure.kinds import WEIGHT, Kind
@@ -305,6 +306,11 @@ def _(sink: Choose, asked: Measurement, epsilon: Fraction, confidence: float, st
     others = len(asked.domain or ()) - 1
     scale = float(sink.score_range * (1 + certify(asked.plan).slack(readouts=1)) / epsilon)
     return scale * max(0.0, math.log(others / (2 * (1 - confidence)))) if others > 0 else 0.0
+
+
+@off_by.register
+def _(sink: Buckets, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
+    raise _NotStated("a choice of buckets, and no number")
 
 
 @off_by.register

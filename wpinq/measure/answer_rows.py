@@ -83,7 +83,9 @@ def rows(answers: AnswersLike, confidence: float) -> Iterator[Row]:
     selected = "" if measurement.listing is None else f", {measurement.listing.selection}"
     for known, key, weight in zip(measurement.domain or (), answers.keys, answers.values.tolist(), strict=True):
         name, factor = kind.at(known)
-        low, high = (end / float(factor) for end in measurement.ends(weight, scale, confidence))
+        low = high = None
+        if sink.has_interval:
+            low, high = (end / float(factor) for end in measurement.ends(weight, scale, confidence))
         shown = (key,) if not isinstance(type_, TupleOf) else (None,) * width if key is None else tuple(key)
         yield Row(shown, weight / float(factor), low, high, name + selected)
 

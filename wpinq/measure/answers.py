@@ -51,7 +51,8 @@ class Answers:
     measurement : Measurement
         The plan, the sink, the epsilon and the public keys.
     scale : float
-        The scale of the Laplace noise in each value; 0 for a choice; for a count of subgraphs, in rungs of its ladder.
+        The scale of the Laplace noise in each value; 0 for a choice; for a count of subgraphs, in rungs of its ladder;
+        for buckets, what costs are told apart by.
     values : numpy array of float64, shape (number of keys,)
         The noisy values in the order of `keys`, read-only.
     simulated : bool
@@ -346,7 +347,7 @@ def _read(data: Any) -> Answers:
     plan = plan_from_json(data["plan"])
     sink_data = dict(data["sink"])
     sink_class = SINKS[sink_data.pop("name")]
-    for name in ("quantile", "step", "interval_share"):
+    for name in ("quantile", "step", "interval_share", "penalty", "split"):
         if sink_data.get(name) is not None:
             sink_data[name] = Fraction(sink_data[name])
     measurement = Measurement(plan, sink_class(**sink_data), parse_epsilon(data["epsilon"]), None, str(data["reading"]))

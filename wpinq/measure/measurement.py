@@ -2,7 +2,8 @@
 
 NoisyCount releases weights with Laplace noise, GeometricCount weights that lie on a lattice with double-geometric
 noise; NoisySum and NoisyAverage release weights of a query made for them, with Laplace noise; Choose is a noisy choice
-by scores that the weights determine. Counts of subgraphs are in `subgraph_counts`.
+by scores that the weights determine. Counts of subgraphs are in `subgraph_counts`, choices of buckets in
+`bucket_choice`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value, canonical_bytes
+from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import STATISTIC, Kind
 from wpinq.measure.laws import DoubleGeometric, half_width, listed_reach
@@ -255,6 +257,7 @@ SINKS: dict[str, type[Sink]] = {
     for sink in (
         *(NoisyCount, GeometricCount, NoisySum, NoisyAverage, Choose),
         *(TriangleCount, StarCount, FourCliqueCount),
+        Buckets,
     )
 }
 """Every sink by its name: all that a promise covers."""

@@ -20,6 +20,7 @@ Orders = npt.NDArray[np.float64]
 
 LAPLACE = "Laplace"
 BOUNDED_RANGE = "ladder"
+BUCKETS = "buckets"
 
 _MARGIN = 2.0**-30
 """What floats may err by, of a number and of those it is made from: sums of up to four million terms stay within it."""
@@ -62,7 +63,11 @@ def bounded_range(t: Orders, epsilon: float) -> Orders:
     return np.minimum(epsilon, (1 + t) * (epsilon * epsilon / 8))
 
 
-_CURVES: dict[str, Callable[[Orders, float], Orders]] = {LAPLACE: laplace, BOUNDED_RANGE: bounded_range}
+_CURVES: dict[str, Callable[[Orders, float], Orders]] = {
+    LAPLACE: laplace,
+    BOUNDED_RANGE: bounded_range,
+    BUCKETS: bounded_range,
+}
 
 
 def divergence(noise: str, t: Orders, epsilon: float) -> Orders:

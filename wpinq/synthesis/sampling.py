@@ -21,7 +21,7 @@ from wpinq.synthesis.chain import Chain
 from wpinq.synthesis.chain_trace import Trace
 from wpinq.synthesis.checkpoint import Checkpoint
 from wpinq.synthesis.convergence import split_r_hat
-from wpinq.synthesis.settings import Settings
+from wpinq.synthesis.settings import REST_CHUNKS, REST_FALL, Settings
 from wpinq.synthesis.start import Start, begin
 from wpinq.synthesis.target import NO_NOISE_LEVEL, Target, noise_level
 from wpinq.synthesis.walks import Walk
@@ -240,6 +240,8 @@ class _Run:
         seconds = time.perf_counter() - start
         if settings.stop_at_noise is not None and progress.score <= settings.stop_at_noise * self.noise:
             trace.stopped = "at the noise level"
+        elif settings.stop_at_rest and _is_at_rest([*trace.score, progress.score]):
+            trace.stopped = "at rest"
         elif progress.steps >= total:
             trace.stopped = "all steps done"
         due = bool(trace.stopped) or (len(trace.steps) + 1) % settings.checkpoint_every == 0
@@ -250,6 +252,11 @@ class _Run:
         rate, score = count / max(seconds, 1e-9), trace.score[-1]
         stopped, noise = trace.stopped, self.noise
         self.told(Update(self.number, done + count, total, rate, trace.acceptance[-1], score, noise, stopped))
+
+
+def _is_at_rest(scores: Sequence[float]) -> bool:
+    """Whether the scores at the ends of chunks fall no more."""
+    return len(scores) >= 2 * REST_CHUNKS and scores[-1] >= (1 - REST_FALL) * scores[-1 - REST_CHUNKS]
 
 
 def _digest(

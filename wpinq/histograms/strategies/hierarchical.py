@@ -12,7 +12,7 @@ import numpy as np
 from wpinq.arrays import Floats, Integers
 from wpinq.expr import library as wp
 from wpinq.expr.values import Value
-from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
+from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy, declared_or
 from wpinq.inference.checks import is_one_of
 from wpinq.inference.consistency import tree_least_squares
 from wpinq.inference.nonnegative import project_tree, zero_subtrees
@@ -93,15 +93,18 @@ class Hierarchical(LinearStrategy):
         return tree_least_squares(self.tree, self.tree.split(answers))[-1]
 
     def coefficients(self, queries: Floats) -> Floats:
+        return self.apply(self.solve(queries))
+
+    def solve(self, vectors: Floats) -> Floats:
         # Aᵀ y = w for y = w at the leaves and 0 above; so the estimate from y is (AᵀA)⁻¹ w
-        levels = [np.zeros((size, *queries.shape[1:])) for size in self.tree.sizes[:-1]]
-        return self.apply(tree_least_squares(self.tree, [*levels, queries])[-1])
+        levels = [np.zeros((size, *vectors.shape[1:])) for size in self.tree.sizes[:-1]]
+        return tree_least_squares(self.tree, [*levels, vectors])[-1]
 
     def range_variances(self, starts: Integers, stops: Integers) -> Floats:
         return range_variances(self.tree, least_squares_spread(self.tree), starts, stops)
 
     def infer(
-        self, answers: Any, nonnegative: Literal["top down", "subtrees", "least squares"] | None = None
+        self, answers: Any, nonnegative: Literal["declared", "top down", "subtrees", "least squares"] | None = None
     ) -> Floats:
         """The histogram by least squares over the tree, in linear time.
 
@@ -109,16 +112,18 @@ class Hierarchical(LinearStrategy):
         ----------
         answers : Answers or array-like
             Noisy counts of the nodes, root first.
-        nonnegative : {"top down", "subtrees", "least squares"}, optional
-            "top down" makes the tree non-negative from the root on, each node keeping its total. "subtrees" is the
-            paper's heuristic: a node at or below 0 becomes 0 with its subtree; it keeps no totals, so long
-            ranges should be read from `zero_subtrees(tree, nodes)` and not from the bins. "least squares" solves
-            the constrained problem.
+        nonnegative : {"declared", "top down", "subtrees", "least squares"}, optional
+            "declared" is "top down" where the sources of the answers declare what makes the histogram non-negative
+            (`declared_nonnegative`), and else unbiased. "top down" makes the tree non-negative from the root on, each
+            node keeping its total. "subtrees" is the paper's heuristic: a node at or below 0 becomes 0 with its
+            subtree; it keeps no totals, so long ranges should be read from `zero_subtrees(tree, nodes)` and not from
+            the bins. "least squares" solves the constrained problem.
 
         Notes
         -----
         No linear unbiased estimate does better (Hay et al. 2010, theorem 4).
         """
+        nonnegative = declared_or(self, answers, nonnegative)
         if is_one_of(nonnegative, ("subtrees", "top down")):
             made = zero_subtrees if nonnegative == "subtrees" else project_tree
             return made(self.tree, self.nodes(answers))[-1]

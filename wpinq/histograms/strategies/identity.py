@@ -42,6 +42,10 @@ class Identity(LinearStrategy):
     def keys(self) -> tuple[Value, ...]:
         return tuple(range(self.domain))
 
+    @property
+    def passes(self) -> int:
+        return 0
+
     def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: `Select(bin)`, bins outside of the domain left out. Uses of the source: 1."""
         return bins_of(source, bin, self.domain)

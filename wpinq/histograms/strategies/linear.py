@@ -18,10 +18,16 @@ from wpinq.inference.axes import blocks, units
 from wpinq.inference.checks import is_one_of, vector
 from wpinq.inference.nonnegative import nonnegative_least_squares, project_tree
 from wpinq.inference.tree import Tree
+from wpinq.measure.answers import Answers
+from wpinq.plan.certify import certify
+from wpinq.plan.node import Node
 from wpinq.query import Query
 
 Coefficient = tuple[Any, Any]
 """A record that a bin gives weight to, and how much, both as a lambda would write them."""
+
+Nonnegative = Literal["declared", "top down", "least squares"] | None
+"""How an estimate is made non-negative; "declared" where the plan of its answers proves that the histogram is."""
 
 _ROW_SPACE = 1e-7
 
@@ -66,6 +72,10 @@ class LinearStrategy(Strategy):
     def coefficients(self, queries: Floats) -> Floats:
         """What the estimate of each query takes of each answer: `(A⁺)ᵀ w`."""
 
+    def solve(self, vectors: Floats) -> Floats:
+        """`(AᵀA)⁻¹ w`."""
+        return self.estimate(self.coefficients(vectors))
+
     def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: `SelectMany(bin → its column of A)`. Every record's weight goes to its bin's column.
 
@@ -84,18 +94,46 @@ class LinearStrategy(Strategy):
         """
         return bins_of(source, bin, self.domain).select_many(lambda x: listed(self.elements(x)))
 
-    def infer(self, answers: Any, nonnegative: Literal["top down", "least squares"] | None = None) -> Floats:
+    @property
+    def passes(self) -> int:
+        """How many SelectMany the query program has above the histogram."""
+        return 1
+
+    def declared_nonnegative(self, answers: Any) -> bool:
+        """Whether the plan of Answers proves, from what its sources declare, that no bin weighs less than 0.
+
+        A source says so with one of the facts "nonnegative", "whole_weights" and "unit_weights". Never found from data;
+        False for numbers without a plan.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> from wpinq.histograms import Wavelet
+        >>> strategy = Wavelet(4)
+        >>> for facts in ([], ["whole_weights"]):
+        ...     ages = wp.source("ages", int, facts=facts)
+        ...     answers = wp.simulate(strategy.measure(ages, 1), {"ages": [1, 1, 3]}, seed=1)
+        ...     strategy.declared_nonnegative(answers)
+        False
+        True
+        """
+        return isinstance(answers, Answers) and proves_nonnegative(answers.plan, self.passes)
+
+    def infer(self, answers: Any, nonnegative: Nonnegative = None) -> Floats:
         """The histogram, one count a bin.
 
         Parameters
         ----------
         answers : Answers or array-like
             Answers of `measure`, or noisy answers `A x + noise` in the order of `keys`.
-        nonnegative : {"top down", "least squares"}, optional
+        nonnegative : {"declared", "top down", "least squares"}, optional
             Keep the counts at 0 or more: "top down" makes a binary tree over the unbiased estimate non-negative from
             the root on, so that long ranges keep their sums; "least squares" solves the constrained problem, which
-            adds up to a large bias on long ranges of empty bins. Without either the estimate is unbiased.
+            adds up to a large bias on long ranges of empty bins. "declared" is "top down" where the sources of the
+            answers declare what makes the histogram non-negative (`declared_nonnegative`). Without any the estimate
+            is unbiased.
         """
+        nonnegative = declared_or(self, answers, nonnegative)
         if nonnegative is not None and not is_one_of(nonnegative, ("top down", "least squares")):
             raise AnswersError(f"nonnegative is 'top down', 'least squares' or None, not {nonnegative!r}")
         numbers = self.answers_of(answers)
@@ -194,7 +232,7 @@ class LinearStrategy(Strategy):
             return total
         for start, stop in blocks(self.domain):
             unit = units(self.domain, start, stop)
-            total += float((workload.gram(unit) * self.estimate(self.coefficients(unit))).sum())
+            total += float((workload.gram(unit) * self.solve(unit)).sum())
         return total
 
     def range_variances(self, starts: Integers, stops: Integers) -> Floats | None:
@@ -260,6 +298,29 @@ class LinearStrategy(Strategy):
         wanted = vector(query, "the query", self.domain)
         lower, upper = self.intervals(answers, wanted[None, :], confidence, epsilon)
         return float(lower[0]), float(upper[0])
+
+
+def proves_nonnegative(plan: Node, passes: int = 0) -> bool:
+    """Whether a plan, of so many SelectMany above a histogram, proves that no weight of that is below 0."""
+    for _ in range(passes):
+        if plan.operator.name != "SelectMany":
+            return False
+        (plan,) = plan.inputs
+    return certify(plan).output.nonnegative
+
+
+def declared_or(strategy: LinearStrategy, answers: Any, nonnegative: Any, otherwise: Any = AnswersError) -> Any:
+    """What "declared" stands for; other ways as they are. `otherwise` is for numbers that have no plan."""
+    if not is_one_of(nonnegative, ("declared",)):
+        return nonnegative
+    if isinstance(answers, Answers):
+        return "top down" if strategy.declared_nonnegative(answers) else None
+    if otherwise is AnswersError:
+        raise AnswersError(
+            "numbers without a plan declare nothing: give nonnegative='top down' where no count can be below 0, or "
+            "leave it out for unbiased estimates"
+        )
+    return otherwise
 
 
 def listed(elements: list[Coefficient]) -> list[Any]:

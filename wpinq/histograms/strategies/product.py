@@ -100,6 +100,10 @@ class Product(LinearStrategy):
             )
         return current
 
+    @property
+    def passes(self) -> int:
+        return len(grouped([self.strategies]))
+
     def elements(self, bin: Any) -> list[Coefficient]:
         raise PlanError("a product has no single column: nest no product in a product, list all its strategies")
 

@@ -97,6 +97,10 @@ class UnionOfProducts(LinearStrategy):
             current = current.select_many(lambda r, group=group: listed(self._exchanged(r, group)))
         return current
 
+    @property
+    def passes(self) -> int:
+        return len(grouped([part.strategies for part in self.products]))
+
     def _exchanged(self, record: Any, group: range) -> list[Coefficient]:
         """The elements of both products for a group of attributes; from the second group on, of the record's own."""
         first, count, found = group.start == 0, len(self.sizes), []
