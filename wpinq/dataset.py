@@ -9,20 +9,16 @@ from typing import Any
 
 from wpinq.expr.values import Value
 
-WeightRange = tuple[float | None, float | None]
-"""The least and the greatest weight of a dataset; None where it has no records."""
-
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, repr=False, eq=False)
 class EngineDataset:
-    """A weighted dataset that stays in an engine: a frame of it, and the range of its weights once it was checked.
+    """A weighted dataset that stays in an engine: a frame of it.
 
     Spark's are frames with the columns of the records, `c0`, `c1`, …, and the weight `w`, whose rows Spark holds
     (`localCheckpoint`), so that what was checked is what plans read.
     """
 
     frame: Any
-    weight_range: WeightRange = (None, None)
 
 
 class WeightedDataset(Mapping[Value, Any]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,8 +16,10 @@ from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError, SourceRejected
 from wpinq.expr.facts import FACTS
 from wpinq.expr.logical_values import presenter
-from wpinq.expr.types import physical
+from wpinq.expr.sizes import Sizes
+from wpinq.expr.types import TupleOf, Type, physical
 from wpinq.expr.values import UnfitValue, Value, normalize, order_key
+from wpinq.ingest.promises import broken_size
 from wpinq.ingest.reading import is_rows, read_source
 from wpinq.ingest.typed_columns import plain
 from wpinq.kernel.bucket_draws import draw_buckets
@@ -126,7 +129,13 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     if source.person is not None or not is_rows(given):
         unit_weight = max(source.unit_weight, Fraction(1))
         return read_source(
-            given, source.row, unit_weight=unit_weight, cap=source.cap, facts=facts, person=source.person
+            given,
+            source.row,
+            unit_weight=unit_weight,
+            cap=source.cap,
+            facts=facts,
+            person=source.person,
+            sizes=source.sizes,
         )
     items = given.items() if isinstance(given, Mapping) else ((record, 1) for record in given)
     weights: dict[Value, Fraction] = {}
@@ -140,7 +149,18 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     for fact in source.facts:
         if not _KEEPS[fact](held):
             raise SourceRejected(f"the data for {source.source!r} break the fact {fact}: {FACTS[fact]}")
+    if source.sizes is not None:
+        _check_sizes(held, source.sizes, type_)
     return weights
+
+
+def _check_sizes(held: Iterable[Value], sizes: Sizes, type_: Type) -> None:
+    names = type_.names if isinstance(type_, TupleOf) else ()
+    for words, (fields, most) in zip(sizes.words, sizes.bounds, strict=True):
+        places = [names.index(name) for name in fields]
+        keys = (tuple(record[place] for place in places) for record in held)
+        if max(Counter(keys).values(), default=0) > most:
+            raise SourceRejected(broken_size(words))
 
 
 def _reverse(record: Value) -> Value:

@@ -11,6 +11,7 @@ from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.facts import check_facts, check_listed
 from wpinq.expr.library import count
 from wpinq.expr.person import Person
+from wpinq.expr.sizes import sizes_of
 from wpinq.expr.types import type_from_annotation
 from wpinq.habits import told
 from wpinq.measure.epsilon import parse_epsilon
@@ -38,6 +39,8 @@ def source(
     unit_weight: object = None,
     cap: object = DEFAULT_CAP,
     facts: Iterable[str] = (),
+    records_at_most: object = None,
+    keys_at_most: object = None,
     **fields: object,
 ) -> Query:
     """A protected dataset by name: an unbound query, pure data. `Session.protect` gives it data.
@@ -60,6 +63,12 @@ def source(
     facts : iterable of str
         What all data for this source must satisfy: "nonnegative", "whole_weights", "unit_weights", "symmetric",
         "simple". Enforced when data are protected; each narrows the neighbours that the promise covers.
+    records_at_most : int
+        A public upper bound on how many records the dataset has. Like `keys_at_most` it is checked when data are
+        protected, fixed with the account, and bounds the work of plans (`explain`); it cuts no rows and changes no
+        bill. Take it from public knowledge: a bound that equals the true number publishes it.
+    keys_at_most : mapping
+        Fields to the most records that hold one value there: `{"src": 500, ("src", "dst"): 3}`.
     person : str
         The column with the ids of people, int or str and never null: one person, with all rows, is then the protected
         unit. Ids are in the records only where a field has this name, too.
@@ -110,7 +119,8 @@ def source(
         check_facts(declared, record, weight)
     except PlanError as error:
         raise PlanError(f"source {name!r}: {error}") from None
-    declaration = Source(name, record, repr(record), words, weight, bound, declared, person)
+    sizes = sizes_of(records_at_most, keys_at_most)
+    declaration = Source(name, record, repr(record), words, weight, bound, declared, person, sizes)
     declaration.check_size()
     return Query(Node(declaration))
 

@@ -68,7 +68,7 @@ EXTREME: dict[str, Callable[[], Query]] = {
     "empty range": lambda: PEOPLE.select_many(lambda p: wp.range(2**63 - 1, -(2**63), limit=LIST_LIMIT)),
     "high range": lambda: PEOPLE.select_many(lambda p: wp.range(2**63 - 3, 2**63 - 1, limit=LIST_LIMIT)),
     "substring": lambda: PEOPLE.select(lambda p: wp.substring(p.name, 2**63 - 1, 2**63 - 1)),
-    "subsets": lambda: PEOPLE.select_many(lambda p: wp.subsets(wp.split(p.name, ","), 16), limit=LIST_LIMIT),
+    "subsets": lambda: PEOPLE.select_many(lambda p: wp.subsets(wp.split(p.name, ","), 8), limit=4),
 }
 
 

@@ -10,7 +10,6 @@ import pytest
 import wpinq as wp
 from wpinq.dataset import EngineDataset
 from wpinq.engines.reference import Reference
-from wpinq.engines.relational.duckdb.database import Database
 from wpinq.plan.arithmetic import EXACT, FLOAT
 from wpinq.plan.certify import certify
 
@@ -54,12 +53,3 @@ def test_the_reference_remembers_the_arithmetic_of_an_output() -> None:
     exact = engine.evaluate(plan, data, EXACT, keys=[0])[0]
     assert isinstance(rounded, float)
     assert not isinstance(exact, float)
-
-
-def test_weights_that_were_found_in_replaced_data_are_forgotten() -> None:
-    plan = NUMBERS.group_by(lambda x: x % 2).plan
-    with Database() as database:
-        database.evaluate(plan, {"numbers": {1: 37.25, 2: 37.25}})
-        assert len(database._programs) > 0
-        database.forget("numbers")
-        assert len(database._programs) == 0

@@ -184,6 +184,24 @@ def test_explain_shows_plan_and_bill_without_data(program: Path, capsys: pytest.
     assert "The bill of all, released together:\nedges: 1" in printed
 
 
+def test_a_bound_on_records_is_declared_checked_and_told_as_work(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", str(program), "--records-at-most", "edges=5000"]) == 0
+    shown = capsys.readouterr().out
+    assert "promised of it: at most 5,000 records" in shown
+    assert "Work: at most" in shown
+    ledger = tmp_path / "ledger.db"
+    bounded = ("--records-at-most", "edges=3", "--parameter", "epsilon=0.1")
+    program.write_text(PROGRAM.replace("NoisyCount(epsilon);", "NoisyCount(epsilon, over: [0, 1]);"), encoding="utf-8")
+    assert run(program, ledger, *bounded) != 0
+    assert "at most 3 records" in capsys.readouterr().err
+    wrong = {"nodes=3": "no source 'nodes'", "edges=many": "whole number", "edges=0": "from 1 to 2^53"}
+    for given, said in wrong.items():
+        assert main(["explain", str(program), "--records-at-most", given]) != 0
+        assert said in capsys.readouterr().err
+
+
 def test_budget_shows_changes_and_verifies(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger = tmp_path / "l.db"
     assert run(program, ledger) == 0

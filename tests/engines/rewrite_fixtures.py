@@ -4,7 +4,6 @@ A fixture is a file `rewrites/SWITCH/CASE.txt`:
 
     what it shows, in a few words
     -- also: SWITCH ...            the other rewrites that are on, without and with
-    -- found: TABLE WEIGHT ...     the tables that turned out to have equal weights, with the rewrite
     -- program
     the program; its query is `q`
     -- without
@@ -38,7 +37,6 @@ class Fixture:
     path: Path
     shows: str
     also: tuple[str, ...]
-    found: tuple[tuple[str, float], ...]
     program: str
     without: str
     with_: str
@@ -58,12 +56,7 @@ class Fixture:
 
     def printed(self, on: bool) -> str:
         """The statements, then the query of the output."""
-        plan, rewrites = self.query.plan, self.rewrites(on)
-        compiled, equal = compile_plan(plan, rewrites), frozenset[tuple[str, float]]()
-        for table, weight in self.found if on else ():
-            names = {number: name for name, number in numbers(compiled).items()}
-            equal |= {(names.get(table, table), weight)}
-            compiled = compile_plan(plan, rewrites, equal)
+        compiled = compile_plan(self.query.plan, self.rewrites(on))
         lines = [f"{statement.step}: {broken(statement.sql)}" for statement in compiled.statements]
         text = "\n".join([*lines, f"output: {broken(compiled.query)}"])
         for name, number in numbers(compiled).items():
@@ -72,8 +65,7 @@ class Fixture:
 
     def text(self, without: str, with_: str) -> str:
         also = f"-- also: {' '.join(self.also)}\n" if self.also else ""
-        found = "".join(f"-- found: {table} {weight}\n" for table, weight in self.found)
-        return f"{self.shows}\n{also}{found}-- program\n{self.program}\n-- without\n{without}\n-- with\n{with_}\n"
+        return f"{self.shows}\n{also}-- program\n{self.program}\n-- without\n{without}\n-- with\n{with_}\n"
 
 
 def numbers(compiled: Compiled) -> dict[str, str]:
@@ -109,19 +101,15 @@ def _power(found: re.Match[str]) -> str:
 def read(path: Path) -> Fixture:
     parts = re.split(r"^-- (.*)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     also: tuple[str, ...] = ()
-    found = []
     held = {}
     for head, body in zip(parts[1::2], parts[2::2], strict=True):
         name, _, words = head.partition(":")
         if name == "also":
             also = tuple(words.split())
-        elif name == "found":
-            table, weight = words.split()
-            found.append((table, float(weight)))
         else:
             held[name] = body.strip()
     program, without, with_ = held["program"], held.get("without", ""), held.get("with", "")
-    return Fixture(path, parts[0].strip(), also, tuple(found), program, without, with_)
+    return Fixture(path, parts[0].strip(), also, program, without, with_)
 
 
 def fixtures() -> list[Fixture]:

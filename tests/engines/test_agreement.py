@@ -13,9 +13,10 @@ from tests.support.plans import OPERATORS, Case, distance, random_case
 from tests.support.relational import SWITCHES, evaluate, only, without
 from wpinq.engines import reference
 from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.relational.duckdb.warm_tables import WarmTables
 from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.rules.operators import relation_of
-from wpinq.engines.relational.sql.script import Rewrite
+from wpinq.engines.relational.sql.script import Rewrite, SqlStatement
 from wpinq.expr.values import order_key
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.certify import certify
@@ -77,6 +78,36 @@ def test_agrees_where_all_records_weigh_the_same(database: Database, operator: s
             }
             for chosen in (REWRITES, without("equal_weights")):
                 agrees(database, case.plan, data, chosen)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_the_program_is_one_whatever_the_data(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records of one weight or of many, negative ones, twice as many, one, none: the same statements in one order."""
+    statements: list[str] = []
+    create = WarmTables.create
+
+    def creating(tables: WarmTables, statement: SqlStatement, shared: bool) -> None:
+        statements.append(statement.sql)
+        create(tables, statement, shared)
+
+    monkeypatch.setattr(WarmTables, "create", creating)
+    rng = Random(f"{operator} program")
+    for _ in range(4):
+        case = random_case(rng, operator)
+        given = floats(case)
+        least = {name: min(map(abs, held.values()), default=1.0) for name, held in given.items()}
+        ran = set()
+        for data in (
+            given,
+            {name: dict.fromkeys(held, least[name]) for name, held in given.items()},
+            {name: dict.fromkeys(held, -least[name]) for name, held in given.items()},
+            {name: dict([*held.items()][:1]) for name, held in given.items()},
+            {name: {} for name in given},
+        ):
+            evaluate(case.plan, data, threads=1)
+            ran.add(tuple(statements))
+            statements.clear()
+        assert len(ran) == 1
 
 
 @pytest.mark.parametrize("operator", OPERATORS)

@@ -22,7 +22,7 @@ WEIGHTS = (1.0, 2.0, 0.75, 1 / 3, -1.0, -0.5)
 
 
 def data_for(fixture: Fixture) -> dict[str, dict[Any, float]]:
-    """Records of small numbers, so that keys meet; of equal weights where the fixture or a fact says so."""
+    """Records of small numbers, so that keys meet; of the weights and directions that the facts say."""
     rng = Random(str(fixture.path.name))
     data = {}
     for name, source in sources([fixture.query.plan]).items():
@@ -30,9 +30,8 @@ def data_for(fixture: Fixture) -> dict[str, dict[Any, float]]:
         width = len(source.record.elements)
         records = {tuple(rng.randrange(9) for _ in range(width)) for _ in range(40)}
         facts = {"unit_weights", "nonnegative"} & set(source.facts)
-        equal = fixture.found or "unit_weights" in facts
-        choices = WEIGHTS[:1] if equal else WEIGHTS[:4] if facts else WEIGHTS
-        if fixture.switch == "equal_weights":  # stands there once, in one direction
+        choices = WEIGHTS[:1] if "unit_weights" in facts else WEIGHTS[:4] if facts else WEIGHTS
+        if "simple" in source.facts:
             records = {(min(record), max(record)) for record in records if len(set(record)) > 1}
         data[name] = {record: rng.choice(choices) for record in sorted(records)}
     return data

@@ -731,7 +731,7 @@ table("max", TRIPLE, lambda r: wp.max(r.a, r.b, r.c), ((1, 3, 2), 3), ((1, None,
 table(
     "subsets",
     list[int],
-    lambda x: wp.subsets(x, 2),
+    lambda x: wp.subsets(wp.first(x, 9), 2),
     ((1, 2, 3), ((1, 2), (1, 3), (2, 3))),
     ((7, 7), ((7, 7),)),
     ((3, 1), ((3, 1),)),
@@ -739,9 +739,19 @@ table(
     ((), ()),
 )
 table("subsets", list[S], lambda x: wp.subsets(x, 1), (("a", None), (("a",), (None,))))
-table("subsets", list[int], lambda x: wp.subsets(x, 3), ((1, 2, 3, 4), ((1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4))))
-table("subsets", list[int], lambda x: wp.count(wp.subsets(wp.sort(x), 3)), (tuple(range(20)), 1140))
+table(
+    "subsets",
+    list[int],
+    lambda x: wp.subsets(wp.first(x, 9), 3),
+    ((1, 2, 3, 4), ((1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4))),
+)
+table("subsets", list[int], lambda x: wp.count(wp.subsets(wp.sort(wp.first(x, 20)), 3)), (tuple(range(20)), 1140))
 table("subsets", int, lambda x: (wp.subsets([1, 2, 3], 1), wp.element([1, 2, 3], x)), (2, (((1,), (2,), (3,)), 3)))
+
+table("subsets", list[int] | None, lambda x: wp.subsets(wp.sort(x), 1), (None, None), ((2, 1), ((1,), (2,))))
+table("first", list[int], lambda x: wp.first(x, 2), ((1, 2, 3), (1, 2)), ((1, 2), (1, 2)), ((1,), (1,)), ((), ()))
+table("first", S, lambda x: wp.first(wp.split(x, ","), 2), ("a,b,c", ("a", "b")), ("", ("",)), (None, None))
+table("first", list[list[int]], lambda x: wp.first(wp.map(x, lambda v: wp.first(v, 1)), 1), (((1, 2), (3,)), ((1,),)))
 
 # --- numbers to buckets -----------------------------------------------------------------------------------------------
 

@@ -310,7 +310,7 @@ def test_a_symbol_of_another_lambda_is_refused() -> None:
 
 
 def nested(x: Any, depth: int) -> Any:
-    return wp.map([x], lambda y: nested(y, depth - 1)) if depth else wp.count(wp.subsets([1] * 16, 16))
+    return wp.map([x], lambda y: nested(y, depth - 1)) if depth else wp.count(wp.subsets([1] * 16, 2))
 
 
 def test_lambdas_nest_as_deep_as_promised_and_no_deeper() -> None:

@@ -105,6 +105,7 @@ FUNCTION_TEXTS = {
     "rotate": "rotate(p.home)",
     "reverse": "reverse(p.home)",
     "subsets": "subsets(p.tags, 2)",
+    "first": "first(p.tags, 3)",
     "list": "[p.name, p.home[1]]",
     "date": 'p.day < date("2024-02-29")',
     "timestamp": 'p.at != timestamp("2024-02-29T12:30:00.000005")',

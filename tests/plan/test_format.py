@@ -32,7 +32,11 @@ def queries() -> Iterator[Query]:
     yield EDGES.select_many(lambda e: [wp.weighted(e.src, 0.5), wp.weighted(-e.dst, e.src / 2)])
     yield ITEMS.select_many(lambda i: wp.subsets(wp.sort(i.tags), 2), limit=50)
     yield ITEMS.select(lambda i: (wp.max(i.id, 3, 4), wp.sum(i.tags, lambda t: wp.length(t)), i.at[0] + 1))
-    yield ITEMS.select(lambda i: wp.map(i.tags, lambda t: wp.map(i.tags, lambda u: (t < u, wp.find(t + u, "é")))))
+    yield ITEMS.select(
+        lambda i: wp.map(
+            wp.first(i.tags, 5), lambda t: wp.map(wp.first(i.tags, 5), lambda u: (t < u, wp.find(t + u, "é")))
+        )
+    )
     yield EDGES.group_by(lambda e: e.src)
     yield EDGES.group_by(lambda e: e.src, lambda g: wp.min(g, lambda e: wp.bucket(e.dst, 2)))
     yield EDGES.shave(0.25)

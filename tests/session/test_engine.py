@@ -113,7 +113,7 @@ def uneven(edges: wp.Query) -> wp.Query:
 
 
 def nested(edges: wp.Query) -> wp.Query:
-    return edges.select_many(lambda e: wp.subsets(wp.range(0, 20, limit=20), 16), limit=100)
+    return edges.select_many(lambda e: wp.subsets(wp.range(0, 20, limit=20), 16), limit=2)
 
 
 def long(edges: wp.Query) -> wp.Query:

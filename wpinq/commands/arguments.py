@@ -30,14 +30,29 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_sizes(parser: argparse.ArgumentParser) -> None:
+    """Add `--records-at-most`."""
+    told = "a public bound on the records of a source, as the program may declare it: checked, and told as its work"
+    parser.add_argument("--records-at-most", action="append", default=[], metavar="NAME=N", help=told)
+
+
 def load_program(options: argparse.Namespace) -> Program:
-    """The text program that a command names, with its parameters."""
+    """The text program that a command names, with its parameters, and bounds on the records of its sources."""
     path: Path = options.program
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise UsageError(f"{path} cannot be read as a text program") from None
-    return parse(text, pairs(options.parameter, "--parameter"), name=str(path))
+    program = parse(text, pairs(options.parameter, "--parameter"), name=str(path))
+    records: dict[str, int] = {}
+    for name, number in pairs(options.records_at_most, "--records-at-most").items():
+        if name not in program.sources:
+            known = ", ".join(program.sources) or "none"
+            raise UsageError(f"--records-at-most: the program has no source {name!r}; it has {known}")
+        if not (number.isascii() and number.isdigit()):
+            raise UsageError(f"--records-at-most {name} is a whole number of records, not {number!r}")
+        records[name] = int(number)
+    return program.of_records_at_most(records)
 
 
 def pairs(given: Sequence[str], option: str) -> dict[str, str]:

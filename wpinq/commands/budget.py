@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wpinq.commands.arguments import add_expected_head, add_parameters, load_program, pairs
+from wpinq.commands.arguments import add_expected_head, add_parameters, add_sizes, load_program, pairs
 from wpinq.commands.exits import UsageError
 from wpinq.kernel.charge import budget_to_nano
 from wpinq.kernel.ledger import Ledger
@@ -34,6 +34,7 @@ def add_parser(commands: Any) -> None:
     asked = "print how many more releases of each measurement of a text program, and of all together, the budgets cover"
     made.add_argument("--program", type=Path, metavar="PROGRAM.wpq", help=asked)
     add_parameters(made)
+    add_sizes(made)
     made.add_argument("--json", action="store_true", help="print as JSON")
     made.set_defaults(command=run)
 

@@ -18,6 +18,7 @@ from wpinq.commands.arguments import (
     add_engine,
     add_expected_head,
     add_parameters,
+    add_sizes,
     check_distinct,
     column_names,
     is_new,
@@ -69,6 +70,7 @@ def add_parser(commands: Any) -> None:
     state = "your word for this state of the data: the same measurement of the same version replays for free"
     by_name("--data-version", metavar="NAME=VERSION", help=state)
     add_parameters(made)
+    add_sizes(made)
     add_engine(made)
     made.add_argument(
         "--memory-limit", metavar="SIZE", help="of duckdb, such as 2GB; beyond it, it spills to nameless files"

@@ -23,6 +23,7 @@ from wpinq.plan.certify import Certificate, certify
 from wpinq.plan.demand import charges
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source
+from wpinq.plan.plan_work import plan_work
 
 COLUMN_LIMIT = 72
 
@@ -60,6 +61,7 @@ def explain_plan(
         told = list(explain_count(plan, epsilon, sink))
     else:
         told = [*_costs(plan, epsilon), *_accuracy(plan, epsilon, sink, listing), ""]
+    told += _work(plan)
     kind = kind_of_weights(plan) if sink is None else sink.kind(plan)
     told += _how_to_read(kind, reading)
     return "\n".join(
@@ -74,7 +76,7 @@ def explain_plan(
 
 def _tree(root: Node) -> Iterator[tuple[str, str, str]]:
     """A row for each step: drawing, type, uses and weight. A shared step is drawn once and then referred to."""
-    certain = certify(root).steps
+    certain, rows = certify(root).steps, certify(root).rows
     users: dict[bytes, int] = {}
     for node in topological([root]):
         for child in node.inputs:
@@ -92,7 +94,10 @@ def _tree(root: Node) -> Iterator[tuple[str, str, str]]:
             label = f"step {numbers[node.digest]}: "
         step = certain[node.digest]
         used = "used once" if step.paths == 1 else f"used {_short(step.paths)} times"
-        yield f"{prefix}{label}{describe(node)}", str(node.type), f"{used}, weight left {_weight(step.weight_left)}"
+        records = rows[node.digest].records
+        most = "" if records is None else f", at most {_size(records)} records"
+        left = f"{used}, weight left {_weight(step.weight_left)}"
+        yield f"{prefix}{label}{describe(node)}", str(node.type), f"{left}{most}"
         for i, child in reversed(list(enumerate(node.inputs))):
             last = i == len(node.inputs) - 1
             stack.append((child, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  ")))
@@ -148,6 +153,24 @@ def _costs(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
             total = f"epsilon x {format_epsilon(factors[account])}"
             cost = "" if epsilon is None else f" = {format_epsilon(epsilon * factors[account])}"
             yield f"The account {account} pays for {', '.join(sorted(names))}, in sum: {total}{cost}."
+
+
+def _work(plan: Node) -> Iterator[str]:
+    """The rows that the plan's steps handle at most, and the step that handles most, where sources declare sizes."""
+    if all(source.sizes is None for source in certify(plan).sources.values()):
+        return
+    found = plan_work(plan)
+    step = describe(found.dominant.node)
+    if found.rows is None:
+        missing = f"; {', '.join(found.unbounded)} declares no records_at_most" if found.unbounded else ""
+        yield f"Work: no bound, for nothing bounds the rows of {step}{missing}."
+        return
+    share = "" if found.dominant.rows is None else f", with {_size(found.dominant.rows)} rows"
+    yield f"Work: at most {_size(found.rows)} rows in all steps; most of it is that of {step}{share}."
+
+
+def _size(count: int) -> str:
+    return f"{count:,}" if count < 10**15 else _short(count)
 
 
 def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink | None, listing: Listing | None) -> Iterator[str]:

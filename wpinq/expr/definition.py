@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.errors import ExpressionError
+from wpinq.expr.amounts import Amount, most
 from wpinq.expr.types import INT_MAX, INT_MIN, NULL, ListOf, Type
 from wpinq.expr.values import Value
 
@@ -15,9 +16,9 @@ Types = tuple[Type, ...]
 CallAttributes = tuple[str | int | None, ...]
 Meaning = Callable[..., Any]
 TypingRule = Callable[[Types, CallAttributes], Type]
-WorkRule = Callable[[tuple[int, ...], tuple[int, ...], Type], tuple[int, int]]
+WorkRule = Callable[[tuple[Amount, ...], tuple[Amount, ...], Type], tuple[int | Amount, int | Amount]]
 """From the size and the longest string of each argument, and the type of the result, to the steps that a call takes
-and the longest string in what it gives. Of an argument that is a function, the size is the steps of one call."""
+and the longest string in what it gives. Of an argument that is a function, the size is the steps of all its calls."""
 
 TEXT_LIMIT = 1_000_000
 """The most code points that a concatenation gives; beyond it, null. A string added to itself doubles."""
@@ -134,9 +135,9 @@ def strict(function: Callable[..., Value]) -> Callable[..., Value]:
 # --- how much work: of what passes its arguments on, and of what looks at every element and code point ----------------
 
 
-def moved(sizes: tuple[int, ...], texts: tuple[int, ...], given: Type) -> tuple[int, int]:
-    return 1, max(texts, default=0)
+def moved(sizes: tuple[Amount, ...], texts: tuple[Amount, ...], given: Type) -> tuple[int, Amount]:
+    return 1, most(*texts)
 
 
-def handled(sizes: tuple[int, ...], texts: tuple[int, ...], given: Type) -> tuple[int, int]:
-    return 1 + sum(sizes), max(texts, default=0)
+def handled(sizes: tuple[Amount, ...], texts: tuple[Amount, ...], given: Type) -> tuple[Amount, Amount]:
+    return sum(sizes, Amount.of(1)), most(*texts)

@@ -22,6 +22,7 @@ from wpinq.expr.derived.dates import truncate as truncate
 from wpinq.expr.derived.dates import week as week
 from wpinq.expr.derived.dates import weekday as weekday
 from wpinq.expr.derived.dates import year as year
+from wpinq.expr.derived.enumeration import first as first
 from wpinq.expr.derived.enumeration import range as range
 from wpinq.expr.derived.enumeration import subsets as subsets
 from wpinq.expr.derived.logical_casts import cast as cast

@@ -1,18 +1,24 @@
 """How much work a function can make of one record: static, from the bounds of its lists and the text it builds.
 
 Counts are in proportion to what the record itself holds: a string or an unbounded list of the data counts as one. What
-is left is what the query adds, so that no record costs more than its own size times a public number.
+is left is what the query adds, so that no record costs more than its own size times a public number. So lists that
+nothing bounds do not stand inside one another: over pairs of their elements the work would grow faster than the record.
+
+Engines make every list in full, but for what `limiting` has left out, and compute anew what stands inside a function
+that is mapped. So nothing inside it is taken for known.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import count
 
 from wpinq.errors import ExpressionError
+from wpinq.expr.amounts import Amount, most
 from wpinq.expr.definition import primitive_named
-from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, below_first
-from wpinq.expr.types import STR, ListOf, Scalar
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, below_first
+from wpinq.expr.types import STR, ListOf, TupleOf, Type, Weighted
 from wpinq.expr.values import Value
 
 CALLS_LIMIT = 1_000_000
@@ -28,7 +34,7 @@ class CallWork:
     steps : int
         Values and code points that it handles.
     text : int
-        The longest string in what it gives.
+        The longest string in what it gives, or the most that a list without a bound holds there.
     """
 
     steps: int
@@ -42,63 +48,188 @@ def work(function: Lambda, texts: tuple[int, ...]) -> CallWork:
     Raises
     ------
     ExpressionError
-        When the function, with all that it maps written out, is too large to compile.
+        When the function, with all that it maps written out, is too large to compile; or when lists without a bound
+        stand inside one another.
     """
-    return _Measure().of_lambda(function.core, texts, {})
+    return _Measure().of_function(function.core, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Bounds on what a value holds.
+
+    Attributes
+    ----------
+    text : Amount
+        Its longest string.
+    content : Amount
+        The code points of its largest part, and the elements of its lists that nothing bounds; of a list, those of
+        all its elements.
+    counts : tuple of Amount
+        Of a list, its elements; then, of a list of lists, the elements of these together; and so on.
+    """
+
+    text: Amount
+    content: Amount
+    counts: tuple[Amount, ...] = ()
 
 
 class _Measure:
     def __init__(self) -> None:
         self.calls = 0
+        self.sizes = count()
 
-    def of_lambda(self, function: Lambda, texts: tuple[int, ...], outer: dict[bytes, int]) -> CallWork:
+    def of_function(self, function: Lambda, texts: tuple[int, ...]) -> CallWork:
+        bound = {
+            variable.digest: _of_size(variable.type, Amount({(next(self.sizes),): text}))
+            for variable, text in zip(function.parameters, texts, strict=True)
+        }
+        steps, held = self.of_body(function.body, bound)
+        if steps.degree > 1:
+            raise ExpressionError(
+                "lists or texts that nothing bounds stand inside one another, so the work would grow faster than what "
+                "a record holds: bound one of them, as in wp.first(items, 20), or give a limit"
+            )
+        content = held.content.factor if _unbounded(function.type) else 0
+        return CallWork(steps.factor, max(held.text.factor, content))
+
+    def of_body(self, body: Expr, bound: dict[bytes, _Held]) -> tuple[Amount, _Held]:
         """Each distinct expression once; the functions that are mapped, where they are used."""
-        known = dict(outer)
-        for variable, text in zip(function.parameters, texts, strict=True):
-            known[variable.digest] = text
-        steps = 1
-        for expr in below_first([function.body], _values_below, known):
-            taken, known[expr.digest] = self.of_call(expr, known)
-            steps += taken
-        return CallWork(steps, known[function.body.digest])
+        known, steps = dict(bound), Amount.of(1)
+        for expr in below_first([body], _values_below, known):
+            taken, known[expr.digest] = self.of_call(expr, known, bound)
+            steps = steps + taken
+        return steps, known[body.digest]
 
-    def of_call(self, expr: Expr, known: dict[bytes, int]) -> tuple[int, int]:
+    def of_call(self, expr: Expr, known: dict[bytes, _Held], bound: dict[bytes, _Held]) -> tuple[Amount, _Held]:
         self.calls += 1
         if self.calls > CALLS_LIMIT:
             raise ExpressionError(f"the function has more than {CALLS_LIMIT:,} calls, with what it maps written out")
         if isinstance(expr, Constant):
-            return 1, _longest(expr.value)
-        if not isinstance(expr, Call):
-            assert isinstance(expr, Variable)
-            return 1, 1
-        sizes: list[int] = []
-        texts: list[int] = []
-        for argument in expr.arguments:
-            if isinstance(argument, Lambda):  # of every element of the list before it
-                inner = self.of_lambda(argument, (texts[-1],), known)
-                sizes.append(inner.steps)
-                texts.append(inner.text)
-            else:
-                sizes.append(_size(argument, known))
-                texts.append(known[argument.digest])
-        steps, text = primitive_named(expr.name).work(tuple(sizes), tuple(texts), expr.type)
-        return max(1, steps), 0 if isinstance(expr.type, Scalar) and expr.type != STR else text
+            content = Amount.of(_content(expr.value))
+            return Amount.of(1), _Held(Amount.of(_longest(expr.value)), content, _counts(expr.type, content))
+        assert isinstance(expr, Call)
+        if expr.name == "map":
+            return self.of_map(expr, known, bound)
+        given = [known[argument.digest] for argument in expr.arguments]
+        sizes = tuple(_size(argument.type, held) for argument, held in zip(expr.arguments, given, strict=True))
+        if expr.name == "length" and isinstance(expr.arguments[0].type, ListOf):
+            sizes = ()  # every list knows its length
+        taken, text = primitive_named(expr.name).work(sizes, tuple(held.text for held in given), expr.type)
+        steps, held = Amount.of(taken), _result(expr, given, Amount.of(text))
+        if expr.name == "range_list" and expr.attributes == (None,):
+            held = replace(held, counts=(self.of_unlimited(expr, known),))
+            steps = steps + held.counts[0]
+        return most(1, steps), held
+
+    def of_unlimited(self, expr: Call, known: dict[bytes, _Held]) -> Amount:
+        """How many numbers a range has that ends at the length of a list."""
+        stop = expr.arguments[1]
+        if not (isinstance(stop, Call) and stop.name == "length"):
+            raise ExpressionError("a range needs a limit")
+        (items,) = stop.arguments
+        return (known[items.digest].counts or (known[items.digest].text,))[0]
+
+    def of_map(self, expr: Call, known: dict[bytes, _Held], bound: dict[bytes, _Held]) -> tuple[Amount, _Held]:
+        """A function of every element of a list: those of data hold, together, no more than the list."""
+        items, function = expr.arguments
+        assert isinstance(function, Lambda)
+        (parameter,), held, size = function.parameters, known[items.digest], next(self.sizes)
+        element = _of_size(parameter.type, Amount({(size,): 1}))
+        # what was computed outside is computed anew for each element: only variables are known inside
+        steps, value = self.of_body(function.body, {**bound, parameter.digest: element})
+
+        def together(amount: Amount) -> Amount:
+            return amount.over(size, held.counts[0], held.content)
+
+        taken, _ = primitive_named("map").work((held.counts[0], together(steps)), (held.text, value.text), expr.type)
+        text = value.text.over(size, Amount.of(1), held.text)
+        content = together(value.content) + (Amount() if held.counts[0].known else held.counts[0])
+        return Amount.of(taken), _Held(text, content, (held.counts[0], *map(together, value.counts)))
 
 
 def _values_below(expr: Expr) -> list[Expr]:
     return [child for child in expr.children if not isinstance(child, Lambda)]
 
 
-def _size(expr: Expr, known: dict[bytes, int]) -> int:
-    """Elements of a list, code points of a string; what `split` gives has at most one element a code point, and one."""
-    text = known[expr.digest]
-    if isinstance(expr.type, ListOf):
-        return max(1, text) if expr.type.bound is None else expr.type.bound
-    return text if expr.type == STR else 0
+def _size(type_: Type, held: _Held) -> Amount:
+    """What looking at all of a value takes: its elements, its code points."""
+    if isinstance(type_, ListOf):
+        return most(held.counts[0], held.content)
+    return held.text if type_ == STR else held.content
+
+
+def _unbounded(type_: Type) -> bool:
+    """Whether values of a type hold lists without a bound."""
+    if isinstance(type_, ListOf):
+        return type_.bound is None or _unbounded(type_.element)
+    if isinstance(type_, Weighted):
+        return _unbounded(type_.record)
+    return isinstance(type_, TupleOf) and any(map(_unbounded, type_.elements))
+
+
+def _even(type_: Type) -> bool:
+    """Whether all values of a type are of one size."""
+    if isinstance(type_, TupleOf):
+        return all(map(_even, type_.elements))
+    if isinstance(type_, Weighted):
+        return _even(type_.record)
+    if isinstance(type_, ListOf):
+        return type_.bound is not None and _even(type_.element)
+    return type_ != STR
+
+
+def _of_size(type_: Type, size: Amount) -> _Held:
+    """What a value of a type holds, if its texts and its lists without a bound hold so much."""
+    content = Amount() if _even(type_) else size
+    return _Held(content, content, _counts(type_, content))
+
+
+def _counts(type_: Type, content: Amount) -> tuple[Amount, ...]:
+    """The elements of a list, and of the lists in it, by their bounds; where there is none, all that it holds."""
+    counts: list[Amount] = []
+    while isinstance(type_, ListOf):
+        counts.append(content if type_.bound is None else (counts or [Amount.of(1)])[-1] * type_.bound)
+        type_ = type_.element
+    return tuple(counts)
+
+
+def _result(expr: Call, given: list[_Held], text: Amount) -> _Held:
+    """What a call gives holds, from what its arguments hold."""
+    type_, content = expr.type, most(*(held.content for held in given))
+    if not isinstance(type_, ListOf):
+        if _even(type_):
+            return _Held(Amount(), Amount())
+        return _Held(text, text if type_ == STR else content)
+    counts: tuple[Amount, ...] = ()
+    if expr.name == "list":
+        inside = [held.counts for held in given]
+        counts = (Amount.of(len(given)), *(sum(some, Amount()) for some in zip(*inside, strict=True)))
+        content = sum((held.content for held in given), Amount())
+    elif expr.name == "split":
+        counts = (given[0].text + 1,)
+        content = given[0].text + counts[0]
+    elif expr.name in ("flatten", "element"):
+        counts = given[0].counts[1:]
+    elif expr.name in ("sort_list", "where"):
+        lists = [held.counts for held in given if held.counts]
+        counts = tuple(most(*some) for some in zip(*lists, strict=False))
+    if not counts:
+        counts = _counts(type_, content)
+    if type_.bound is not None:
+        counts = (Amount.of(type_.bound), *counts[1:])
+    return _Held(text, content, counts)
 
 
 def _longest(value: Value) -> int:
     """The longest string in a public value."""
     if isinstance(value, tuple):
         return max(map(_longest, value), default=0)
+    return len(value) if isinstance(value, str) else 0
+
+
+def _content(value: Value) -> int:
+    """The code points and the elements in a public value."""
+    if isinstance(value, tuple):
+        return len(value) + sum(map(_content, value))
     return len(value) if isinstance(value, str) else 0

@@ -13,6 +13,7 @@ from typing import Any
 from wpinq.columns.flat import column_names
 from wpinq.columns.held import HeldColumns
 from wpinq.errors import SourceRejected
+from wpinq.expr.sizes import Sizes
 from wpinq.expr.types import TupleOf, Type
 from wpinq.ingest.rejection import Tally
 from wpinq.ingest.scan import Scan, in_order, listed
@@ -40,6 +41,31 @@ def enforce(
             heavy = f"abs(a.w) > {half} AND NOT ({same_reversed(held.type, 'a')})"
             reason = f"(a, b) and (b, a) that weigh more than the unit weight {unit_weight} together"
             refuse_records(connection, f"SELECT a.* FROM {table} AS a WHERE {heavy}", held, scan, reason)
+
+
+def enforce_sizes(connection: Any, sizes: Sizes | None, held: HeldColumns) -> None:
+    """Refuse data of more records than a source declares, in all or of one key, as a whole: no row is at fault."""
+    if sizes is None:
+        return
+    places = columns_of_fields(held.type)
+    with held.shown(connection, "checking") as table:
+        for words, (names, most) in zip(sizes.words, sizes.bounds, strict=True):
+            grouped = f" GROUP BY {', '.join(column for name in names for column in places[name])}" if names else ""
+            if connection.execute(f"SELECT 1 FROM {table}{grouped} HAVING count(*) > {most} LIMIT 1").fetchall():
+                raise SourceRejected(broken_size(words))
+
+
+def broken_size(words: str) -> str:
+    """What is said of data beyond a bound: that it does not hold, and nothing of what the data are."""
+    return f"Refused as a whole, the data: the source declares {words}, and they do not keep to it"
+
+
+def columns_of_fields(type_: Type) -> dict[str, list[str]]:
+    """The columns of each field that has a name."""
+    if not isinstance(type_, TupleOf):
+        return {}
+    columns, fields = iter(column_names(type_)), zip(type_.names, type_.elements, strict=True)
+    return {str(name): [next(columns) for _ in column_names(part)] for name, part in fields}
 
 
 def refuse_records(connection: Any, unkept: str, held: HeldColumns, scan: Scan, reason: str) -> None:

@@ -15,6 +15,7 @@ from wpinq.dataset import EngineDataset
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.facts import check_facts
 from wpinq.expr.person import Person
+from wpinq.expr.sizes import Sizes
 from wpinq.expr.types import Type
 from wpinq.ingest.conversions import conversions
 from wpinq.ingest.cursors import cursor_scan, is_cursor
@@ -22,7 +23,7 @@ from wpinq.ingest.edge_list import EdgeList, as_edge_list
 from wpinq.ingest.files import csv_scan, format_of, parquet_files, parquet_scan
 from wpinq.ingest.held_people import held_people
 from wpinq.ingest.offered_tables import library_of, table_scan
-from wpinq.ingest.promises import enforce
+from wpinq.ingest.promises import enforce, enforce_sizes
 from wpinq.ingest.rows import mapping_scan, rows_scan
 from wpinq.ingest.scan import Scan, held_rows, staged
 from wpinq.ingest.spark_frames import read_frame
@@ -39,6 +40,7 @@ def read_source(
     cap: Fraction,
     facts: frozenset[str] = frozenset(),
     person: Person | None = None,
+    sizes: Sizes | None = None,
     database: Callable[[], AbstractContextManager[Any]] = opened,
 ) -> HeldColumns | EngineDataset:
     """The weighted dataset that a curator offers, checked against what its source declares.
@@ -71,6 +73,8 @@ def read_source(
         Names from `wpinq.expr.facts.FACTS` that the dataset must keep.
     person : Person, optional
         Whose rows the rows are: of each person's, only so many are taken, before anything else is asked of the dataset.
+    sizes : Sizes, optional
+        The most records that the dataset may have, in all and of a key, after the cut of each person's rows.
     database : callable
         Gives a connection to a DuckDB in which the data are checked, for a while.
 
@@ -108,7 +112,7 @@ def read_source(
     check_facts(facts, record, unit_weight)
     if isinstance(data, EngineDataset):
         frame, told = data.frame, {"unit_weight": unit_weight, "cap": cap}
-        return interruptible(lambda: read_frame(frame, type_, **told, facts=facts, person=person))
+        return interruptible(lambda: read_frame(frame, type_, **told, facts=facts, person=person, sizes=sizes))
     data = as_edge_list(data)
     if not isinstance(data, Mapping) and unit_weight < 1:
         raise SourceRejected(
@@ -126,7 +130,9 @@ def read_source(
             stack.enter_context(staged(connection))
             if person is not None:
                 scan = _scan(connection, data, type_, stack, person)
-                return held_people(connection, scan, type_, person, facts)
+                kept = held_people(connection, scan, type_, person, facts)
+                enforce_sizes(connection, sizes, kept)
+                return kept
             if isinstance(data, Mapping):
                 scan = mapping_scan(connection, data, type_, unit_weight)
             else:
@@ -135,6 +141,7 @@ def read_source(
                     scan.conversions = conversions(_library(data), type_)
             kept, scan = held_rows(connection, scan, type_)
             enforce(connection, facts, kept, scan, unit_weight if isinstance(data, Mapping) else None)
+            enforce_sizes(connection, sizes, kept)
             return kept
         return None
 

@@ -8,14 +8,15 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.columns.flat import column_names
-from wpinq.dataset import EngineDataset, WeightRange
+from wpinq.dataset import EngineDataset
 from wpinq.errors import SourceRejected
 from wpinq.expr.person import Person
+from wpinq.expr.sizes import Sizes
 from wpinq.expr.types import INT, STR, ListOf, TupleOf, Type
 from wpinq.ingest.canonical_rows import SPARK
 from wpinq.ingest.conversions import conversion
 from wpinq.ingest.people import asymmetric, kept_of, weighed
-from wpinq.ingest.promises import same_reversed
+from wpinq.ingest.promises import columns_of_fields, same_reversed
 from wpinq.ingest.spark_columns import SparkColumn, flaws, spark_column
 from wpinq.ingest.typed_columns import Layout
 
@@ -31,6 +32,7 @@ def read_frame(
     cap: Fraction,
     facts: frozenset[str],
     person: Person | None = None,
+    sizes: Sizes | None = None,
 ) -> EngineDataset:
     """The dataset that the rows of a Spark frame are, checked by Spark against what its source declares.
 
@@ -42,7 +44,7 @@ def read_frame(
         It is evaluated once.
     type_ : Type
         The declared type: one or more fields; lists are Spark's arrays, and records in them its structs, by field name.
-    unit_weight, cap, facts, person
+    unit_weight, cap, facts, person, sizes
         As `read_source` has them.
 
     Returns
@@ -82,9 +84,10 @@ def read_frame(
     ]
     canonical = [column for column in found if column is not None]
     if person is None:
-        fault, read = _checked(given, canonical, type_, cap, facts)
+        fault, read = _checked(given, canonical, type_, cap, facts, sizes)
     else:
-        fault, read = _checked_people(given, canonical, _ids(columns, kinds, person), type_, layout, cap, facts, person)
+        ids = _ids(columns, kinds, person)
+        fault, read = _checked_people(given, canonical, ids, type_, layout, cap, facts, person, sizes)
     if read is None:
         raise SourceRejected(f"{_WHAT} {fault or _UNREADABLE}")
     return read
@@ -101,7 +104,12 @@ def _columns(frame: Any) -> tuple[list[str], list[Any]]:
 
 
 def _checked(
-    given: Any, columns: Sequence[SparkColumn], type_: Type, cap: Fraction, facts: frozenset[str]
+    given: Any,
+    columns: Sequence[SparkColumn],
+    type_: Type,
+    cap: Fraction,
+    facts: frozenset[str],
+    sizes: Sizes | None,
 ) -> tuple[str, EngineDataset | None]:
     """The dataset, or what is wrong with it. What Spark says of a failure quotes rows: it ends here.
 
@@ -111,8 +119,8 @@ def _checked(
     held, fault, read = None, "", None
     with contextlib.suppress(Exception):
         held = _weighed(given, columns).localCheckpoint(eager=True)
-        fault, weight_range = _first_fault(held, type_, _unfit(layout), cap, facts)
-        read = None if fault else EngineDataset(held, weight_range)
+        fault = _first_fault(held, type_, _unfit(layout), cap, facts) or _broken_size(held, type_, sizes)
+        read = None if fault else EngineDataset(held)
     if held is None:
         fault = _unfit_column(given, columns, layout)
     elif read is None:
@@ -143,6 +151,7 @@ def _checked_people(
     cap: Fraction,
     facts: frozenset[str],
     person: Person,
+    sizes: Sizes | None,
 ) -> tuple[str, EngineDataset | None]:
     """The dataset of what counts of each person's rows, or what is wrong with it or with any row."""
     from pyspark.sql import functions as sql
@@ -162,8 +171,8 @@ def _checked_people(
         if not fault:
             made = spark.sql(weighed("{kept}", type_, person, SPARK), kept=holding[1])
             holding.append(made.localCheckpoint(eager=True))
-            fault, weight_range = _first_fault(holding[2], type_, {}, cap, facts, person)
-            read = None if fault else EngineDataset(holding.pop(), weight_range)
+            fault = _first_fault(holding[2], type_, {}, cap, facts, person) or _broken_size(holding[2], type_, sizes)
+            read = None if fault else EngineDataset(holding.pop())
     if not holding and read is None:
         fault = _unfit_column(given, columns, layout)
     for held in holding:
@@ -242,13 +251,13 @@ def _first_fault(
     cap: Fraction,
     facts: frozenset[str],
     person: Person | None = None,
-) -> tuple[str, WeightRange]:
-    """What is wrong with the dataset, if anything is; and the range of its weights."""
+) -> str:
+    """What is wrong with the dataset, if anything is."""
     from pyspark.sql import functions as sql
 
-    found = held.agg(sql.sum("w"), sql.min("w"), sql.max("w"), *map(sql.max, unfit.values())).collect()[0]
-    total, least, greatest = found[:3]
-    faults = [words for words, is_so in zip(unfit, found[3:], strict=True) if is_so]
+    found = held.agg(sql.sum("w"), sql.max("w"), *map(sql.max, unfit.values())).collect()[0]
+    total, greatest = found[:2]
+    faults = [words for words, is_so in zip(unfit, found[2:], strict=True) if is_so]
     if total is not None and total > cap:
         faults.append(
             f"has a total weight above the cap {cap} that the source declares: declare a larger cap, or offer less data"
@@ -260,7 +269,23 @@ def _first_fault(
         faults.append("has (a, b) and (b, a) of different weight, where the source declares symmetric")
     if not faults and "simple" in facts and _has_reverse(held, type_, same_weight=False, how="LEFT SEMI"):
         faults.append("has (a, a), or both (a, b) and (b, a), where the source declares simple")
-    return (faults or [""])[0], (least, greatest)
+    return (faults or [""])[0]
+
+
+def _broken_size(held: Any, type_: Type, sizes: Sizes | None) -> str:
+    """The bound on records that the dataset does not keep, if there is one."""
+    if sizes is None:
+        return ""
+    from pyspark.sql import functions as sql
+
+    places = columns_of_fields(type_)
+    for words, (names, most) in zip(sizes.words, sizes.bounds, strict=True):
+        groups = held.groupBy(*[column for name in names for column in places[name]]).agg(
+            sql.count(sql.lit(1)).alias("n")
+        )
+        if groups.where(sql.col("n") > most).limit(1).count():
+            return f"does not keep to what the source declares, {words}"
+    return ""
 
 
 def _has_reverse(held: Any, type_: Type, *, same_weight: bool, how: str) -> bool:

@@ -76,8 +76,9 @@ def check_single(source: Source, accounts: Iterable[Account]) -> None:
 
 
 def declaration(source: Source) -> str:
-    """All that an account fixes of a source besides its unit: schema, cap, facts, and whose its rows are."""
-    text = f"{signature(source.record)}; cap {source.cap}; facts {', '.join(source.facts) or 'none'}"
+    """All that an account fixes of a source besides its unit: schema, cap, facts, sizes, and whose its rows are."""
+    sizes = "" if source.sizes is None else f"; {source.sizes.text}"
+    text = f"{signature(source.record)}; cap {source.cap}; facts {', '.join(source.facts) or 'none'}{sizes}"
     if source.person is None:
         return text
     form = "one record a person" if source.person.nested else "one record a row"

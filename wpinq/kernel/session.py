@@ -231,6 +231,7 @@ class Session:
                 cap=declared.cap,
                 facts=facts,
                 person=declared.person,
+                sizes=declared.sizes,
                 database=self._engine.checking,
             )
         )

@@ -23,6 +23,7 @@ from wpinq.language.syntax import (
     ProgramStatement,
     SourceStatement,
     Syntax,
+    Tuple,
 )
 from wpinq.language.text import Text, shorten, suggest
 from wpinq.query import Query
@@ -31,7 +32,18 @@ from wpinq.sources import source
 STATEMENT_LIMIT = 2_000
 """The most statements of a program."""
 
-_OPTIONS = ("unit", "unit_weight", "cap", "facts", "person", "at_most", "nested", "account")
+_OPTIONS = (
+    "unit",
+    "unit_weight",
+    "cap",
+    "facts",
+    "records_at_most",
+    "keys_at_most",
+    "person",
+    "at_most",
+    "nested",
+    "account",
+)
 _TEXTS = {
     "unit": 'the unit is said in words: unit = "one directed edge"',
     "person": 'the column of the ids of people is named in quotes: person = "customer_id"',
@@ -175,7 +187,9 @@ class _Interpreter:
                 options[name] = self.values.scalar(value)
                 if not isinstance(options[name], bool):
                     raise self.text.error("nested is true or false", value.position)
-            elif name == "at_most":
+            elif name == "keys_at_most":
+                options[name] = self._keys(value)
+            elif name in ("at_most", "records_at_most"):
                 options[name] = self.values.integer(value)
             else:
                 options[name] = self.values.number(value)
@@ -194,6 +208,25 @@ class _Interpreter:
                 raise self.text.error(f"this is no fact that a source can declare; {known}", item.position)
             facts.append(item.name)
         return facts
+
+    def _keys(self, node: Syntax) -> dict[tuple[str, ...], int]:
+        """Fields, and how many records may agree there: `[(src, 500), (src, dst, 3)]`."""
+        keys: dict[tuple[str, ...], int] = {}
+        for item in node.items if isinstance(node, List) else ():
+            *names, most = item.items if isinstance(item, Tuple) else (item,)
+            if not names or not all(isinstance(name, Name) for name in names):
+                break
+            fields = tuple(name.name for name in names if isinstance(name, Name))
+            if fields in keys:
+                raise self.text.error("keys_at_most has one bound for the same fields", item.position)
+            keys[fields] = self.values.integer(most)
+        else:
+            if keys:
+                return keys
+        raise self.text.error(
+            "keys_at_most lists fields and how many records may agree there: [(src, 500), (src, dst, 3)]",
+            node.position,
+        )
 
     def _parameter(self, statement: ParameterStatement) -> None:
         default = self.values.scalar(statement.value)

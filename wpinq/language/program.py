@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from wpinq.errors import LanguageError
@@ -13,7 +13,7 @@ from wpinq.language.unparse import print_program
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
-from wpinq.plan.redeclared import with_facts
+from wpinq.plan.redeclared import with_facts, with_records_at_most
 from wpinq.query import Query
 from wpinq.tables.marginal_tabulation import MarginalTabulation
 from wpinq.tables.tabulation import Tabulation
@@ -96,9 +96,13 @@ class Program(Mapping[str, ProgramValue]):
             more = facts.get(source.source, ()) if source.unit_weight == 1 and source.person is None else ()
             return frozenset(source.facts) | frozenset(more)
 
-        def redeclared(plan: Node) -> Node:
-            return with_facts(plan, promised)
+        return self._over(lambda plan: with_facts(plan, promised))
 
+    def of_records_at_most(self, records: Mapping[str, int]) -> Program:
+        """The same program over sources that bound how many records they have, by the names of the sources."""
+        return self._over(lambda plan: with_records_at_most(plan, records)) if records else self
+
+    def _over(self, redeclared: Callable[[Node], Node]) -> Program:
         named = {
             name: item.over(redeclared)
             if isinstance(item, (Tabulation, MarginalTabulation))

@@ -271,6 +271,11 @@ def write_source(source: Operator) -> str:
         options.append(f"cap = {format_epsilon(source.cap)}")
     if source.facts:
         options.append(f"facts = [{', '.join(source.facts)}]")
+    if source.sizes is not None:
+        if source.sizes.records is not None:
+            options.append(f"records_at_most = {source.sizes.records}")
+        keys = ", ".join(f"({', '.join(names)}, {most})" for names, most in source.sizes.keys)
+        options += [f"keys_at_most = [{keys}]"] * bool(keys)
     return f"{text}{' with ' + ', '.join(options) if options else ''};"
 
 

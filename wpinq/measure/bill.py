@@ -120,6 +120,8 @@ class Bill(Mapping[str, Fraction]):
             yield f"  {told} {unit}, of weight {format_epsilon(source.unit_weight)}"
             for fact in source.facts:
                 yield f"  promised of it: {FACTS[fact]}"
+            for words in () if source.sizes is None else source.sizes.words:
+                yield f"  promised of it: {words}"
             for line, cost in self._items(name, source):
                 itemised += cost
                 yield line

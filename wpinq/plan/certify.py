@@ -25,6 +25,7 @@ from wpinq.plan.lattice import NoLattice
 from wpinq.plan.moves.ceiling import NO_CEILING, Ceiling
 from wpinq.plan.node import Node, sources, topological, upward
 from wpinq.plan.operators import Partition, Source
+from wpinq.plan.row_bounds import RowBounds, Sized
 from wpinq.plan.stability import stability
 
 PARTITION_SLACK = Fraction(1, 2**12)
@@ -71,9 +72,6 @@ class Certificate:
     ----------
     root : Node
         The plan.
-    positive : frozenset of str
-        Sources whose weights are known to be positive besides those that declare it: for an engine that has seen
-        data, and makes a certificate of its own that nothing remembers.
 
     Examples
     --------
@@ -85,7 +83,6 @@ class Certificate:
     """
 
     root: Node
-    positive: frozenset[str] = frozenset()
 
     @cached_property
     def sources(self) -> Mapping[str, Source]:
@@ -116,7 +113,7 @@ class Certificate:
 
         PlanError where a step's mass has no bound to work with, or its operator leaves undone what is needed here.
         """
-        found = upward(self.root, lambda node, inputs: _step(node, inputs, self.paths[node.digest], self.positive))
+        found = upward(self.root, lambda node, inputs: _step(node, inputs, self.paths[node.digest]))
         return MappingProxyType(found)
 
     @cached_property
@@ -223,7 +220,50 @@ facts=["unit_weights"], or use Laplace noise
         >>> certify(items.group_by(lambda r: r.group, lambda g: wp.count(g)).plan).counted
         Counted(factor=Fraction(1, 2), of='groups of rows of items', even=True)
         """
-        return upward(self.root, _counted)[self.root.digest][0]
+        return self._counts[self.root.digest][0]
+
+    @cached_property
+    def equal_weights(self) -> Mapping[bytes, Fraction]:
+        """Digest to what every record of a step weighs, for all data: of the steps where the plan proves one weight.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> edges = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
+        >>> both = edges.concat(edges.select(lambda e: wp.record(src=e.dst, dst=e.src)))
+        >>> [str(weight) for weight in certify(both.plan).equal_weights.values()]
+        ['1', '1', '1']
+        """
+        return MappingProxyType(
+            {
+                digest: found.factor
+                for digest, (found, nonnegative, _) in self._counts.items()
+                if nonnegative and isinstance(found, Counted) and found.even
+            }
+        )
+
+    @cached_property
+    def rows(self) -> Mapping[bytes, RowBounds]:
+        """Digest to bounds on the records of a step and on the rows that it handles, from what the sources declare."""
+
+        def of_step(node: Node, inputs: list[tuple[RowBounds, Fraction]]) -> tuple[RowBounds, Fraction]:
+            below = zip(node.inputs, inputs, strict=True)
+            rows = node.operator.rows(*(self._sized(child, *found) for child, found in below))
+            if isinstance(node.operator, Source):  # at most so many records of weight 1
+                counted = rows.records if node.operator.exact else None
+                return rows, node.operator.cap if counted is None else min(node.operator.cap, Fraction(counted))
+            return rows, node.operator.mass(*(mass for _, mass in inputs))
+
+        return MappingProxyType({digest: rows for digest, (rows, _) in upward(self.root, of_step).items()})
+
+    def _sized(self, node: Node, rows: RowBounds, mass: Fraction) -> Sized:
+        step, (_, _, ceiling) = self.steps[node.digest], self._counts[node.digest]
+        even = node.digest in self.equal_weights
+        return Sized(rows, mass, ceiling.largest if step.nonnegative else None, even, step.nonnegative)
+
+    @cached_property
+    def _counts(self) -> Mapping[bytes, _Counts]:
+        return upward(self.root, _counted)
 
     @cached_property
     def domain(self) -> Domain | None:
@@ -253,13 +293,13 @@ def certify(root: Node) -> Certificate:
     return Certificate(root)
 
 
-def _step(node: Node, inputs: list[CertifiedStep], paths: int, positive: frozenset[str]) -> CertifiedStep:
+def _step(node: Node, inputs: list[CertifiedStep], paths: int) -> CertifiedStep:
     operator = node.operator
     mass = operator.mass(*(below.mass for below in inputs))
     splits = max((below.splits for below in inputs), default=0)
     if isinstance(operator, Source):
-        known = operator.source in positive or operator.nonnegative()
-        return CertifiedStep(node, paths, mass, min(mass, Fraction(1)), operator.roundoffs() * mass, known, splits)
+        least, known = min(mass, Fraction(1)), operator.nonnegative()
+        return CertifiedStep(node, paths, mass, least, operator.roundoffs() * mass, known, splits)
     return CertifiedStep(
         node,
         paths,
@@ -271,10 +311,25 @@ def _step(node: Node, inputs: list[CertifiedStep], paths: int, positive: frozens
     )
 
 
-def _counted(
-    node: Node, inputs: list[tuple[Counted | NoCount, bool, Ceiling]]
-) -> tuple[Counted | NoCount, bool, Ceiling]:
-    """What a step counts, whether no weight is negative, and what none exceeds."""
+_Counts = tuple[Counted | NoCount, bool, Ceiling]
+"""What a step counts, whether no weight is negative, and what none exceeds."""
+
+_COUNTS: dict[bytes, _Counts] = {}
+"""Of steps by digest: plans of a batch share most of them."""
+
+_COUNTS_LIMIT = 8192
+
+
+def _counted(node: Node, inputs: list[_Counts]) -> _Counts:
+    known = _COUNTS.get(node.digest)
+    if known is None:
+        if len(_COUNTS) >= _COUNTS_LIMIT:
+            _COUNTS.clear()
+        known = _COUNTS[node.digest] = _counts_of(node, inputs)
+    return known
+
+
+def _counts_of(node: Node, inputs: list[_Counts]) -> _Counts:
     operator = node.operator
     nonnegative = operator.nonnegative(*(known for _, known, _ in inputs))
     ceiling = operator.ceiling(*(bound for _, _, bound in inputs)) if nonnegative else NO_CEILING

@@ -18,6 +18,7 @@ from wpinq.expr.facts import check_facts
 from wpinq.expr.logical_values import parse, to_text
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
 from wpinq.expr.person import Person
+from wpinq.expr.sizes import Sizes
 from wpinq.expr.types import (
     BOOL,
     DATE,
@@ -57,8 +58,10 @@ def plan_to_json(root: Node) -> dict[str, Json]:
             item.name: _argument_to_json(getattr(node.operator, item.name))
             for item in fields(node.operator)  # type: ignore[arg-type]  # every operator is a dataclass
         }
-        if isinstance(node.operator, Source) and node.operator.person is None:
-            del arguments["person"]  # written as it was before sources could have one
+        if isinstance(node.operator, Source):
+            for name in ("person", "sizes"):  # written as it was before sources could have one
+                if getattr(node.operator, name) is None:
+                    del arguments[name]
         places[node.digest] = len(nodes)
         nodes.append(
             {
@@ -101,6 +104,8 @@ def _check_source(source: Source) -> None:
     if not (isinstance(source.unit_weight, Fraction) and isinstance(source.cap, Fraction)):
         raise TypeError
     if not (source.person is None or isinstance(source.person, Person)):
+        raise TypeError
+    if not (source.sizes is None or isinstance(source.sizes, Sizes)):
         raise TypeError
     if min(source.unit_weight, source.cap) <= 0:
         raise PlanError(f"the declaration of the source {source.source!r} makes no sense")
@@ -183,6 +188,8 @@ def _argument_to_json(value: Any) -> Json:
         return {"fraction": str(value)}
     if isinstance(value, Person):
         return {"person": asdict(value)}
+    if isinstance(value, Sizes):
+        return {"sizes": {"records": value.records, "keys": [[list(names), most] for names, most in value.keys]}}
     if isinstance(value, tuple):
         return {"texts": list(value)}
     return {"value": value}
@@ -198,6 +205,8 @@ def _argument_from_json(data: Json) -> Any:
         return Fraction(content)
     if kind == "person":
         return Person(**content)
+    if kind == "sizes":
+        return Sizes(content["records"], tuple((tuple(names), most) for names, most in content["keys"]))
     return tuple(content) if kind == "texts" else content
 
 

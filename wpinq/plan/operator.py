@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import ClassVar, Literal
 
@@ -26,6 +26,7 @@ from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice, common_divisor
 from wpinq.plan.moves.ceiling import NO_CEILING, Ceiling
 from wpinq.plan.moves.change import Change, anything, together
+from wpinq.plan.row_bounds import RowBounds, Sized, both
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,10 @@ class Operator(ABC):
         """
         return sum(inputs)
 
+    def as_run(self, function: Lambda) -> Lambda:
+        """One of its functions as engines run it: the same, or one that makes no more than is wanted of it."""
+        return function
+
     def roundoffs(self) -> Fraction:
         """How many roundoffs of the mass of its output, in norm, every engine keeps the operator's rounding within.
 
@@ -126,6 +131,10 @@ class Operator(ABC):
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         """What the output's weights count, for all data, given what those of the inputs count; or why they do not."""
         return NoCount(self.name, "is not known to count anything")
+
+    def rows(self, *inputs: Sized) -> RowBounds:
+        """The most records of the output and the most rows handled for it; unbounded where it is not said."""
+        return RowBounds()
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         """Every record that the output can hold, given those of the inputs; None where the query does not tell."""
@@ -190,6 +199,9 @@ class Passing(PerRecord):
     def nonnegative(self, *inputs: bool) -> bool:
         return inputs[0]
 
+    def rows(self, *inputs: Sized) -> RowBounds:
+        return replace(inputs[0].rows, handled=inputs[0].rows.records)  # a record leaves one at most
+
     def lattice(self, *inputs: Fraction) -> Fraction:
         return inputs[0]
 
@@ -211,6 +223,12 @@ class Merging(Operator):
 
     def lattice(self, *inputs: Fraction) -> Fraction:
         return common_divisor(*inputs)
+
+    def rows(self, *inputs: Sized) -> RowBounds:
+        left, right = (below.rows for below in inputs)
+        every = both(left.records, right.records)
+        a_key = {fields: left.a_key[fields] + right.a_key[fields] for fields in left.a_key if fields in right.a_key}
+        return RowBounds(every, a_key, every)
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.merge(inputs)

@@ -11,11 +11,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wpinq.errors import PlanError
+from wpinq.errors import ExpressionError, PlanError
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import VALUES_LIMIT, Type
-from wpinq.expr.work import work
-from wpinq.plan.operator import Operator
+from wpinq.expr.work import CallWork, work
+from wpinq.plan.operator import Operator, Parameter
 from wpinq.plan.operators.source import Source
 
 FANOUT_LIMIT = 4_000_000
@@ -68,11 +68,18 @@ def reach(operator: Operator, inputs: tuple[Reach, ...], type_: Type, *, shared:
             continue
         function = getattr(operator, parameter.name)
         if isinstance(function, Lambda):
-            done = work(function, tuple(inputs[i].text for i in parameter.of))
+            done = _work(operator, parameter, function, tuple(inputs[i].text for i in parameter.of))
             count = math.prod(inputs[i].records for i in parameter.of)
             _check(operator, count * done.steps, WORK_LIMIT, "take {} steps")
             text = max(text, done.text)
     return Reach(records, mass, text)
+
+
+def _work(operator: Operator, parameter: Parameter, function: Lambda, texts: tuple[int, ...]) -> CallWork:
+    try:
+        return work(operator.as_run(function), texts)
+    except ExpressionError as error:
+        raise PlanError(f"{operator.name}, {parameter.name}: {error}") from None
 
 
 def _check(operator: Operator, count: int, limit: int, what: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from wpinq.expr.sizes import Sizes
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operators.source import Source
 
@@ -33,12 +34,48 @@ def with_facts(root: Node, facts: Callable[[Source], frozenset[str]]) -> Node:
     ('simple', 'unit_weights')
     """
 
-    def redeclared(node: Node, inputs: list[Node]) -> Node:
+    return _redeclared(root, lambda source: replace(source, facts=tuple(sorted(facts(source)))))
+
+
+def with_records_at_most(root: Node, records: Mapping[str, int]) -> Node:
+    """The plan over the same sources, some of which bound how many records they have; whatever else they declare stays.
+
+    Parameters
+    ----------
+    root : Node
+        The plan.
+    records : mapping
+        Name of a source to the most records that it may have.
+
+    Raises
+    ------
+    PlanError
+        When a number is no bound.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int, keys_at_most={"src": 50})
+    >>> with_records_at_most(edges.plan, {"edges": 1000}).operator.sizes.words
+    ('at most 1,000 records', 'at most 50 records with one src')
+    """
+
+    def bounded(source: Source) -> Source:
+        if source.source not in records:
+            return source
+        keys = () if source.sizes is None else source.sizes.keys
+        return replace(source, sizes=Sizes(records[source.source], keys))
+
+    return _redeclared(root, bounded)
+
+
+def _redeclared(root: Node, declared: Callable[[Source], Source]) -> Node:
+    def again(node: Node, inputs: list[Node]) -> Node:
         operator = node.operator
         if isinstance(operator, Source):
-            promised = tuple(sorted(facts(operator)))
-            return node if promised == operator.facts else Node(replace(operator, facts=promised))
+            source = declared(operator)
+            return node if source == operator else Node(source)
         same = all(one is other for one, other in zip(inputs, node.inputs, strict=True))
         return node if same else Node(operator, tuple(inputs))
 
-    return upward(root, redeclared)[root.digest]
+    return upward(root, again)[root.digest]

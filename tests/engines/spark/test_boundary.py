@@ -149,7 +149,7 @@ def test_programs_that_nest_too_deep_are_refused_from_the_plan() -> None:
         long = long.select(lambda n: n * 3 + 1)
     with pytest.raises(PlanError, match="nests more than 100 deep"):
         SparkDatabase.check(long.plan)
-    subsets = NUMBERS.select_many(lambda n: wp.subsets(wp.range(0, 20, limit=20), 9), limit=100)
+    subsets = NUMBERS.select_many(lambda n: wp.subsets(wp.range(0, 20, limit=20), 9), limit=5)
     with pytest.raises(PlanError, match="stand more than 8 deep inside one another"):
         SparkDatabase.check(subsets.plan)
 

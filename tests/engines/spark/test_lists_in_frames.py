@@ -151,4 +151,21 @@ def test_a_bound_of_a_list_and_facts_of_records_are_kept(spark: Any) -> None:
         with pytest.raises(SourceRejected, match=words):
             read_source(EngineDataset(frame), edge, facts=frozenset([fact]), **options)
         other = "simple" if fact == "symmetric" else "symmetric"
-        assert read_source(EngineDataset(frame), edge, facts=frozenset([other]), **options).weight_range == (1.0, 1.0)
+        assert isinstance(read_source(EngineDataset(frame), edge, facts=frozenset([other]), **options), EngineDataset)
+
+
+def test_sizes_are_of_whole_fields_wherever_their_columns_lie(spark: Any) -> None:
+    frame = spark.sql(
+        "SELECT named_struct('x', 1, 'y', array(7)) AS point, 'a' AS name UNION ALL "
+        "SELECT named_struct('x', 2, 'y', array(7)), 'a' UNION ALL SELECT named_struct('x', 1, 'y', array()), 'b'"
+    )
+    source = {"point": {"x": int, "y": list[int]}, "name": str}
+    kept = wp.source("s", **source, records_at_most=3, keys_at_most={"point": 1, "name": 2})
+    with wp.Session(engine="spark") as session:
+        session.protect(kept, frame, budget=1)
+    for broken, words in (
+        ({"records_at_most": 2}, "at most 2 records"),
+        ({"keys_at_most": {"name": 1}}, "at most 1 record with one name"),
+    ):
+        with wp.Session(engine="spark") as session, pytest.raises(SourceRejected, match=words):
+            session.protect(wp.source("s", **source, **broken), frame, budget=1)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from wpinq.engines.relational.programs import Found, Plan, Programs
+from wpinq.engines.relational.programs import Plan
 from wpinq.engines.relational.running import unmade
+from wpinq.engines.relational.sql.dialect import Dialect
 from wpinq.plan.node import Node, topological
 
 SHARED_USES = 3
@@ -41,7 +42,6 @@ class Batch:
         self._steps = {root: frozenset(_steps(root)) for root in self._waiting}
         self._shared = shared_steps(roots)
         self._met = Counter(step for steps in self._steps.values() for step in steps)
-        self._open: dict[Node, frozenset[str]] = {}
         self._wants: dict[Node, frozenset[str]] = {}
         self._wanted: Counter[str] = Counter()
         self._making = False
@@ -53,11 +53,11 @@ class Batch:
         """One of the plans, with the steps that it shares."""
         return Plan(root, shared=self._shared & self._steps[root])
 
-    def read_often(self, programs: Programs, found: Found) -> frozenset[str]:
-        """The tables that several statements or outputs of these plans read, as far as can be told by now."""
+    def read_often(self, dialect: Dialect) -> frozenset[str]:
+        """The tables that several statements or outputs of these plans read."""
         readers: dict[str, set[object]] = {}
         for root in self._steps:
-            compiled = programs.settled(self.plan(root), found)
+            compiled = self.plan(root).program(dialect)
             reading = [(statement.creates, statement.reads) for statement in compiled.statements]
             for reader, tables in [*reading, (root, compiled.reads)]:
                 for table in tables:
@@ -73,21 +73,19 @@ class Batch:
             self._wanted.subtract(self._wants.pop(root, ()))
         self._making = any(self._met[step] > 0 for step in self._steps[root])
 
-    def end(self, programs: Programs, found: Found, stands: Callable[[str], bool]) -> None:
+    def end(self, stands: Callable[[str], bool]) -> None:
         """It was: now it is known what the others read of what stands."""
         self._making = False
         for root in self._waiting:
-            if root in self._open and self._open[root].isdisjoint(found):
+            if root in self._wants:
                 continue
-            compiled = programs.settled(self.plan(root), found)
+            compiled = self.plan(root).program()
             statements = {statement.creates: statement for statement in compiled.statements}
             needed = unmade(compiled.reads, statements, stands)
-            self._wanted.subtract(self._wants.get(root, ()))
             self._wants[root] = frozenset(
                 (*compiled.reads, *(table for name in needed for table in statements[name].reads))
             )
             self._wanted.update(self._wants[root])
-            self._open[root] = compiled.open.difference(found)
 
     def wants(self, table: str) -> bool:
         """Whether a table is to stay that nobody reads now."""

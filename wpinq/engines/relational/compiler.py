@@ -18,12 +18,12 @@ from wpinq.engines.relational.rules.operators import relation_of
 from wpinq.engines.relational.sql.asked import can_narrow
 from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect, Unsupported
 from wpinq.engines.relational.sql.emit import Emitter
-from wpinq.engines.relational.sql.script import Equal, Rewrite, Script, SqlStatement
+from wpinq.engines.relational.sql.script import Rewrite, Script, SqlStatement
 from wpinq.engines.relational.sql.written_steps import WrittenStep, WrittenSteps
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
-from wpinq.plan.certify import Certificate, certify
+from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
 
@@ -54,8 +54,6 @@ class Compiled:
         Whether the query of the output joins tables to more rows than they have.
     asked : bool
         Whether it gives all weights of the records that are asked for, and needs to be told which.
-    open : frozenset of str
-        The tables, sources among them, whose weights the program takes as any: see `rewrites.equal_weights`.
     """
 
     sources: dict[str, str]
@@ -68,7 +66,6 @@ class Compiled:
     steps: tuple[tuple[str, int], ...]
     grows: bool
     asked: bool
-    open: frozenset[str]
 
     @property
     def query(self) -> str:
@@ -84,15 +81,13 @@ class Compiled:
 def compile_plan(
     root: Node,
     rewrites: tuple[Rewrite, ...] = REWRITES,
-    equal: Equal = frozenset(),
     dialect: Dialect = DUCKDB,
     shared: frozenset[bytes] = frozenset(),
     asked: bool = False,
 ) -> Compiled:
-    """The program that evaluates a plan: a function of the plan, of which tables have equal weights, of what is shared.
+    """The program that evaluates a plan: a function of the plan and of what is shared, never of the data.
 
-    Knowing of a table that its weights are equal changes no statement up to the one that makes it. Steps that are
-    shared with other plans, by digest, are stored as partial sums where that changes no weight: see
+    Steps that are shared with other plans, by digest, are stored as partial sums where that changes no weight: see
     `Script.partly_summed`. Asked for keys, it makes no rows of other records where that helps: see `sql.asked`.
 
     Examples
@@ -103,25 +98,21 @@ def compile_plan(
     SELECT * FROM (SELECT a0."c0" AS c0, a0."w" AS w FROM source_numbers AS a0
     WHERE (a0."c0" < CAST(5 AS BIGINT))) WHERE w <> 0 ORDER BY c0 NULLS FIRST
     """
-    return _compiled(root, rewrites, equal, dialect, shared, asked)
+    return _compiled(root, rewrites, dialect, shared, asked)
 
 
 def compile_anew(
     root: Node,
     rewrites: tuple[Rewrite, ...],
-    equal: Equal,
     dialect: Dialect,
     shared: frozenset[bytes],
     asked: bool,
-    written: WrittenSteps | None = None,
+    written: WrittenSteps,
 ) -> Compiled:
-    """The same, remembered nowhere: a weight that was found in protected data must not outlive them.
-
-    What is written of its steps is in `written`, of which whoever gives it takes care.
-    """
-    script = Script(Emitter(dialect), rewrites, equal=equal)
+    """The same, of which nothing is remembered but its steps, in `written`."""
+    script = Script(Emitter(dialect), rewrites)
     try:
-        return _compile(root, script, shared, asked, WrittenSteps() if written is None else written)
+        return _compile(root, script, shared, asked, written)
     except Unsupported as gap:
         reason = f"{script.step}: {gap}"
     raise PlanError(reason)
@@ -129,13 +120,12 @@ def compile_anew(
 
 @lru_cache(maxsize=512)  # behind a function, so that all ways to call it are one
 def _compiled(
-    root: Node, rewrites: tuple[Rewrite, ...], equal: Equal, dialect: Dialect, shared: frozenset[bytes], asked: bool
+    root: Node, rewrites: tuple[Rewrite, ...], dialect: Dialect, shared: frozenset[bytes], asked: bool
 ) -> Compiled:
-    return compile_anew(root, rewrites, equal, dialect, shared, asked, None if equal else _written)
+    return compile_anew(root, rewrites, dialect, shared, asked, _written)
 
 
 _written = WrittenSteps()
-"""The steps of programs that were compiled without knowing any weight."""
 
 
 def _table(source: str) -> str:
@@ -149,17 +139,19 @@ def source_tables(root: Node) -> dict[str, str]:
     return {name: _table(name) for name in sources([root])}
 
 
-def _facts(root: Node, equal: Equal) -> Callable[[Node], Relation]:
-    """What the plan says of the dataset at a node, as a relation without blocks: its type, its mass and its sign."""
-    above = {table for table, weight in equal if weight > 0}
-    positive = frozenset(name for name in sources([root]) if _table(name) in above)
-    # not a remembered one where weights are positive that were found in data
-    certain = (Certificate(root, positive) if positive else certify(root)).steps
-    return lambda node: Relation((), node.type, certain[node.digest].mass, certain[node.digest].nonnegative)
+def _facts(root: Node) -> Callable[[Node], Relation]:
+    """What the plan says of the dataset at a node, as a relation without blocks."""
+    steps, each = certify(root).steps, certify(root).equal_weights
+
+    def said(node: Node) -> Relation:
+        step = steps[node.digest]
+        return Relation((), node.type, step.mass, step.nonnegative, each=each.get(node.digest))
+
+    return said
 
 
 def _compile(root: Node, script: Script, shared: frozenset[bytes], asked: bool, written: WrittenSteps) -> Compiled:
-    said = _facts(root, script.equal)
+    said = _facts(root)
     order = list(topological([root]))
     uses = Counter(child.digest for node in order for child in node.inputs)
     steps: list[tuple[str, int]] = []
@@ -194,7 +186,6 @@ def _compile(root: Node, script: Script, shared: frozenset[bytes], asked: bool, 
         tuple(steps),
         grown,
         narrow is not None,
-        frozenset(script.open),
     )
 
 
@@ -225,9 +216,7 @@ def _step(
 ) -> Relation:
     """The dataset at a node, from those at its inputs."""
     if isinstance(node.operator, Source):
-        table = _table(node.operator.source)
-        script.equal_weight(table)  # what is said of all that comes of it depends on its sign
-        relation = _source(script, node.operator, table, said(node))
+        relation = _source(script, node.operator, _table(node.operator.source), said(node))
     else:
         inputs = [relations[child.digest] for child in node.inputs]
         relation = relation_of(node.operator, script, inputs, said(node))
@@ -254,5 +243,5 @@ def _narrowed(script: Script, result: Relation) -> tuple[str, SqlTable] | None:
 
 def _source(script: Script, operator: Source, name: str, output: Relation) -> Relation:
     columns, weight = column_list(operator.record), ONE if "unit_weights" in operator.facts else None
-    table = script.rewritten(SqlTable(name, columns, (frozenset(dict(columns)),), weight=weight))
+    table = SqlTable(name, columns, (frozenset(dict(columns)),), weight=weight)
     return Relation((script.scan(table, operator.record),), output.type, output.mass, output.nonnegative)

@@ -1,22 +1,16 @@
-"""The statements of a plan, run one after the other; what a table turns out to be says how to go on."""
+"""The statements of a plan, run one after the other: those whose tables are needed and do not stand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from wpinq.dataset import WeightRange
 from wpinq.engines.relational.compiler import Compiled
-from wpinq.engines.relational.programs import Found, Plan, Programs
 from wpinq.engines.relational.sql.script import SqlStatement
 
 
 class TableStore(Protocol):
-    """What a database must do: make tables, drop them, and say whether all rows of one weigh the same."""
-
-    @property
-    def found(self) -> Found:
-        """The least and the greatest weight of the tables of which that is known, of some that are gone too."""
+    """What a database must do: make tables, and drop them."""
 
     def stands(self, table: str) -> bool:
         """Whether a table is there from before. It then stays until it is dropped."""
@@ -27,39 +21,25 @@ class TableStore(Protocol):
     def drop(self, table: str) -> None:
         """Let go of a table that a statement made."""
 
-    def weights(self, table: str) -> WeightRange:
-        """The least and the greatest weight in a table; None where it has no rows. It is in `found` from now on."""
 
-
-def run(plan: Plan, tables: TableStore, on_step: Callable[[str], None] | None, programs: Programs) -> Compiled:
+def run(compiled: Compiled, tables: TableStore, on_step: Callable[[str], None] | None) -> None:
     """Make the tables that the query of a plan's output reads. The sources stand in their tables already.
 
-    After each table of weights that the plan leaves open, the rest is compiled anew if all of them are equal (see
-    `rewrites.equal_weights`). Statements up to there stay as they are, for a table is read only after it is named. What
-    nobody reads, because what is made of it stands, is not made. What was dropped and is asked for again after all is
-    made again.
+    What nobody reads, because what is made of it stands, is not made.
     """
-    running = _Execution(plan, tables, programs)
-    for table in running.compiled.sources.values():
-        running.look(table)
-    number = announced = 0
-    while True:
-        steps = running.compiled.steps
-        while announced < len(steps) and (steps[announced][1] <= number or number == len(running.compiled.statements)):
+    running = _Execution(compiled, tables)
+    steps, announced = compiled.steps, 0
+    for number in range(len(compiled.statements) + 1):
+        last = number == len(compiled.statements)
+        while announced < len(steps) and (steps[announced][1] <= number or last):
             if on_step is not None:
                 on_step(steps[announced][0])
             announced += 1
-        if number == len(running.compiled.statements):
-            break
-        table = running.compiled.statements[number].creates
-        if table in running.needed:
-            running.make(table)
-        running.look(table)
-        number += 1
-        running.drop_unread(number)
-    for table in running.compiled.reads:
-        running.make(table)
-    return running.compiled
+        if not last:
+            table = compiled.statements[number].creates
+            if table in running.needed:
+                running.make(table)
+            running.drop_unread(number + 1)
 
 
 def unmade(reads: Iterable[str], statements: Mapping[str, SqlStatement], stands: Callable[[str], bool]) -> set[str]:
@@ -75,16 +55,11 @@ def unmade(reads: Iterable[str], statements: Mapping[str, SqlStatement], stands:
 
 
 class _Execution:
-    """A program under way: which tables there are, which it needs, and what is known of their weights."""
+    """A program under way: which tables there are, and which it needs."""
 
-    def __init__(self, plan: Plan, tables: TableStore, programs: Programs) -> None:
-        self.plan, self.tables, self.programs = plan, tables, programs
+    def __init__(self, compiled: Compiled, tables: TableStore) -> None:
+        self.compiled, self.tables = compiled, tables
         self.live: set[str] = set()
-        self.settle()
-
-    def settle(self) -> None:
-        """Go on with the program as far as it is known."""
-        self.compiled = self.programs.settled(self.plan, self.tables.found)
         self.statements = {statement.creates: statement for statement in self.compiled.statements}
         self.needed = unmade(self.compiled.reads, self.statements, self.there)
 
@@ -110,16 +85,9 @@ class _Execution:
                 self.live.add(stack.pop())
 
     def shared(self, table: str) -> bool:
-        """Whether a table is read more than once, its weights included."""
+        """Whether a table is read more than once."""
         readers = [statement.reads for statement in self.compiled.statements] + [self.compiled.reads]
-        return sum(table in reads for reads in readers) + (table in self.compiled.open) > 1
-
-    def look(self, table: str) -> None:
-        """Compile with the weight of a table's rows, where it is open and all are equal."""
-        if table in self.compiled.open and table not in self.tables.found:
-            self.make(table)
-            self.tables.weights(table)
-            self.settle()
+        return sum(table in reads for reads in readers) > 1
 
     def drop_unread(self, number: int) -> None:
         """Drop what no statement from here on reads that makes a table which is needed, nor the query."""

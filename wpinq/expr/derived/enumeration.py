@@ -1,13 +1,15 @@
-"""Functions that enumerate: a range, the subsets of a list."""
+"""Functions that enumerate: a range, the subsets of a list, its first elements."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from wpinq.expr.build import call, constant, static_int
 from wpinq.expr.declare import derived
 from wpinq.expr.definition import LIST_LIMIT, Mistyped, list_type
-from wpinq.expr.nodes import Expr, Variable, make_lambda, walk
+from wpinq.expr.limiting import EMPTY_LAST
+from wpinq.expr.nodes import Call, Expr, Variable, make_lambda, walk
 from wpinq.expr.types import INT
 
 SUBSET_LIMIT = 16
@@ -29,22 +31,47 @@ def _subsets(items: Expr, size: Expr) -> Expr:
     bound = list_type(items.type).bound
     if bound is not None and bound**depth > LIST_LIMIT:
         bound = None
-    count = call("length", items)
-    # above every variable of the list: each element of a subset is chosen by a lambda of its own
-    base = max([INNER_LEVEL, *(1 + node.level for node in walk(items) if isinstance(node, Variable))])
 
-    def choose(chosen: list[Expr], start: Expr) -> Expr:
-        level = base + len(chosen)
+    def choose(items: Expr, chosen: list[Expr], start: Expr, level: int) -> Expr:
         index = Variable(INT, level, f"i{len(chosen)}")
         picked = [*chosen, call("element", items, index)]
-        indices = call("range_list", start, count, attributes=(bound,))
+        indices = call("range_list", start, call("length", items), attributes=(bound,))
         if len(picked) == depth:
             body = call("record", *picked, attributes=(None,) * depth)
             return call("map", indices, make_lambda((index,), body, level))
-        rest = choose(picked, call("add", index, constant(1)))
-        return call("flatten", call("map", indices, make_lambda((index,), rest, level)))
+        rest = choose(items, picked, call("add", index, constant(1)), level + 1)
+        return call("flatten", call("map", indices, make_lambda((index,), rest, level)), attributes=(EMPTY_LAST,))
 
-    return choose([], constant(0))
+    return _of_one(items, lambda held, level: choose(held, [], constant(0), level))
+
+
+def _of_one(items: Expr, function: Callable[[Expr, int], Expr]) -> Expr:
+    """A function that gives a list, of a list that is computed once: engines compute anew what a map repeats."""
+    # above every variable of the list: functions inside have variables of their own
+    level = max([INNER_LEVEL, *(1 + node.level for node in walk(items) if isinstance(node, Variable))])
+    part = items
+    while isinstance(part, Call) and part.name == "field":
+        (part,) = part.arguments
+    if not isinstance(part, Call):
+        return function(items, level)
+    held = Variable(items.type, level, "items")
+    lists = call("map", call("list", items), make_lambda((held,), function(held, level + 1), level))
+    found = call("flatten", lists)
+    if not items.type.nullable:
+        return found
+    return call("where", call("is_null", items), constant(None), found)
+
+
+def _first(items: Expr, count: Expr) -> Expr:
+    most = static_int(count, "the number of elements", 1, LIST_LIMIT)
+    list_type(items.type)
+
+    def taken(held: Expr, level: int) -> Expr:
+        index = Variable(INT, level, "i")
+        indices = call("range_list", constant(0), call("length", held), attributes=(most,))
+        return call("map", indices, make_lambda((index,), call("element", held, index), level))
+
+    return _of_one(items, taken)
 
 
 @derived(_range)
@@ -55,3 +82,8 @@ def range(start: object, stop: object, *, limit: int) -> Any:
 @derived(_subsets)
 def subsets(items: object, size: int) -> Any:
     """Every way to take `size` elements of a list, in its order, as a list of records."""
+
+
+@derived(_first)
+def first(items: object, count: int) -> Any:
+    """The first elements of a list, at most so many: a list that the data bound has a bound then."""

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from wpinq.expr import casting
+from wpinq.expr.amounts import Amount, most
 from wpinq.expr.declare import primitive
 from wpinq.expr.definition import CallAttributes, Types, TypingRule, expect, fit_number, handled
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
@@ -45,9 +46,9 @@ def _str_of(value: Any) -> Value:
     return None if value is None else str(value)
 
 
-def _written(sizes: tuple[int, ...], texts: tuple[int, ...], given: Type) -> tuple[int, int]:
+def _written(sizes: tuple[Amount, ...], texts: tuple[Amount, ...], given: Type) -> tuple[Amount, Amount]:
     steps, text = handled(sizes, texts, given)
-    return steps, max(text, INT_TEXT)
+    return steps, most(text, INT_TEXT)
 
 
 @primitive(_cast_to(INT, INT, FLOAT, BOOL, STR), _int_of, work=handled, call=casting.to_int, in_python=False)

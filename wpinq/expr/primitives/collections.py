@@ -8,6 +8,7 @@ from itertools import chain, islice
 from typing import Any
 
 from wpinq.expr import build, infix
+from wpinq.expr.amounts import Amount, most
 from wpinq.expr.declare import function, primitive
 from wpinq.expr.definition import (
     LIST_LIMIT,
@@ -77,7 +78,7 @@ def _limited_range(attributes: CallAttributes) -> Meaning:
     return strict(lambda start, stop: range(start, min(stop, start + most)))
 
 
-def _counted(sizes: tuple[int, ...], texts: tuple[int, ...], given: Type) -> tuple[int, int]:
+def _counted(sizes: tuple[Amount, ...], texts: tuple[Amount, ...], given: Type) -> tuple[Amount, Amount]:
     steps, text = handled(sizes, texts, given)
     return steps + (list_type(given).bound or 0), text
 
@@ -91,9 +92,9 @@ def _each(items: tuple[Value, ...] | None, function: Callable[[Value], Value]) -
     return None if items is None else builtins.map(function, items)
 
 
-def _as_often(sizes: tuple[int, ...], texts: tuple[int, ...], given: Type) -> tuple[int, int]:
+def _as_often(sizes: tuple[Amount, ...], texts: tuple[Amount, ...], given: Type) -> tuple[Amount, Amount]:
     elements, steps = sizes
-    return 1 + elements * steps, max(texts)
+    return 1 + elements + steps, most(*texts)
 
 
 def _flatten(types: Types, attributes: CallAttributes) -> Type:

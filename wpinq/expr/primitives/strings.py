@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from wpinq.expr.amounts import Amount
 from wpinq.expr.declare import primitive
 from wpinq.expr.definition import TEXT_LIMIT, CallAttributes, Types, TypingRule, any_null, expect, handled, strict
 from wpinq.expr.types import INT, STR, ListOf, Type
@@ -27,8 +28,8 @@ def _within_limit(a: str, b: str) -> Value:
     return a + b if len(a) + len(b) <= TEXT_LIMIT else None
 
 
-def _both(sizes: tuple[int, ...], texts: tuple[int, ...], given: Type) -> tuple[int, int]:
-    text = min(sum(texts), TEXT_LIMIT)
+def _both(sizes: tuple[Amount, ...], texts: tuple[Amount, ...], given: Type) -> tuple[Amount, Amount]:
+    text = sum(texts, Amount()).capped(TEXT_LIMIT)
     return 1 + text, text
 
 

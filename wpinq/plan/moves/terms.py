@@ -182,6 +182,15 @@ def _path(body: Expr, level: int) -> Path | None:
     return tuple(path) if isinstance(body, Variable) and body.level == level else None
 
 
+def overlaid(term: Term, known: Term) -> Term:
+    """A symbolic record with what is known of some of its fields in their place."""
+    if known.known:
+        return known
+    if not known.fields or len(known.fields) != len(term.fields):
+        return term
+    return record([overlaid(part, of_part) for part, of_part in zip(term.fields, known.fields, strict=True)])
+
+
 def _with(type_: Type, known: dict[Path, Term], path: Path) -> Term:
     """The record of a type in which these paths are known and nothing else."""
     if path in known:

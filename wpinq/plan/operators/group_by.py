@@ -17,9 +17,10 @@ from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.moves.ceiling import Ceiling
 from wpinq.plan.moves.change import Change, Move, added
-from wpinq.plan.moves.terms import UNKNOWN, Term, applied
+from wpinq.plan.moves.terms import UNKNOWN, Term, any_record, applied, matching
 from wpinq.plan.moves.terms import record as record_of
 from wpinq.plan.operator import Keyed, Moved, Parameter, function_type, register
+from wpinq.plan.row_bounds import RowBounds, Sized, both, followed, kept, times
 
 
 @register
@@ -77,6 +78,20 @@ class GroupBy(Keyed):
                 self.name, "gives an output for each weight in a group; shave to equal weights before, to count groups"
             )
         return Counted(things.factor / 2, f"groups of {things.of}", even=True)  # one output a key, which it holds
+
+    def rows(self, *inputs: Sized) -> RowBounds:
+        (below,) = inputs
+        parts = any_record("key", self.key.core.type)
+        group = below.rows.at_key(matching(self.key, parts))
+        records = any_record("field", self.key.core.parameters[0].type)
+        a_key = followed(below.rows.a_key, records, record_of((applied(self.key, [records]), UNKNOWN)))
+        outputs = 1 if below.even else group  # one for each weight in a group, and no more than it has records
+        if outputs is not None:
+            leaves = frozenset((0, *path) for path, part in parts.paths() if not part.fields)
+            a_key |= {frozenset([(0,)]): outputs, leaves: outputs}
+        # every prefix of a group is looked at, of one weight the group alone
+        looked_at = below.rows.records if below.even else times(below.rows.records, group)
+        return RowBounds(below.rows.records, kept(a_key), both(below.rows.records, looked_at))
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.product([inference.of_function(self.key, inputs), inference.of_function(self.reduce, [None])])

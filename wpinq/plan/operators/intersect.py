@@ -11,6 +11,7 @@ from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.moves.ceiling import Ceiling, least
 from wpinq.plan.operator import register
 from wpinq.plan.operators.extreme import Extreme
+from wpinq.plan.row_bounds import RowBounds, Sized, both, fewest, kept
 
 
 @register
@@ -40,6 +41,15 @@ class Intersect(Extreme):
         for fields in left.a_key.keys() & right.a_key.keys():
             a_key[fields] = min(left.a_key[fields], right.a_key[fields])
         return Ceiling(least([left.largest, right.largest]), a_key, left.oriented or right.oriented)
+
+    def rows(self, *inputs: Sized) -> RowBounds:
+        left, right = (below.rows for below in inputs)
+        if not all(below.nonnegative for below in inputs):
+            return Extreme.rows(self, *inputs)  # a negative weight is the smaller one, also beside none
+        a_key = {**left.a_key, **right.a_key}
+        for fields in left.a_key.keys() & right.a_key.keys():
+            a_key[fields] = min(left.a_key[fields], right.a_key[fields])
+        return RowBounds(fewest([left.records, right.records]), kept(a_key), both(left.records, right.records))
 
     def nonnegative(self, *inputs: bool) -> bool:
         return all(inputs)

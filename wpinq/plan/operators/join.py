@@ -17,12 +17,16 @@ from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight, Weights
 from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice
-from wpinq.plan.moves.ceiling import Ceiling
+from wpinq.plan.moves.ceiling import Ceiling, Fields
 from wpinq.plan.moves.change import NOTHING, Change, Move, added
 from wpinq.plan.moves.joining import at_one_key, at_one_key_of_any_sign, at_unknown_keys
-from wpinq.plan.moves.terms import Term, any_record, applied, matching
+from wpinq.plan.moves.terms import Term, any_record, applied, matching, overlaid
 from wpinq.plan.operator import Keyed, Moved, Parameter, function_type, register
 from wpinq.plan.operators.group_by import HALF_A_KEY
+from wpinq.plan.row_bounds import RowBounds, Sized, both, fewest, followed, kept, lower, times
+
+SIDE_KEYS = 8
+"""The most keys of a side that are put together with those of the other."""
 
 
 @register
@@ -120,6 +124,29 @@ class Join(Keyed):
     def _record(self, key: Term) -> Term:
         # The scale of a key moves all pairs there, not only those of the record that changed.
         return applied(self.result, [matching(self.left_key, key), matching(self.right_key, key)])
+
+    def rows(self, *inputs: Sized) -> RowBounds:
+        left, right = (below.rows for below in inputs)
+        key = self._any_key()
+        matches = [matching(function, key) for function in (self.left_key, self.right_key)]
+        partners = [side.at_key(match) for side, match in zip((left, right), matches, strict=True)]
+        pairs = fewest([times(left.records, partners[1]), times(right.records, partners[0])])
+        records = [
+            overlaid(any_record(name, function.core.parameters[0].type), match)
+            for name, function, match in zip(("left", "right"), (self.left_key, self.right_key), matches, strict=True)
+        ]
+        image = applied(self.result, records)
+        shown = [followed(side.a_key, record, image) for side, record in zip((left, right), records, strict=True)]
+        a_key: dict[Fields, int] = {}
+        for side, other in ((0, 1), (1, 0)):
+            matched = partners[other]
+            if matched is not None:
+                for fields, most in shown[side].items():
+                    lower(a_key, fields, most * matched)
+        for fields, most in kept(shown[0], SIDE_KEYS).items():
+            for others, more in kept(shown[1], SIDE_KEYS).items():
+                lower(a_key, fields | others, most * more)
+        return RowBounds(pairs, kept(a_key), both(both(left.records, right.records), pairs))
 
     def ceiling(self, *inputs: Ceiling) -> Ceiling:
         """A join weighs no more at a key than either side, and `M·M′/(M + M′)` where both are bounded."""

@@ -17,6 +17,7 @@ from wpinq.plan.moves.ceiling import Ceiling, following, injective
 from wpinq.plan.moves.change import Change
 from wpinq.plan.moves.terms import Term, any_record, applied, record
 from wpinq.plan.operator import Moved, Parameter, Passing, function_type, register
+from wpinq.plan.row_bounds import RowBounds, Sized, followed
 
 
 @register
@@ -68,6 +69,10 @@ class Select(Passing):
         if oriented is not None and after != before:
             oriented = (oriented[0], not oriented[1]) if self.reverses else None
         return Ceiling(largest, following(below.a_key, before, after), oriented)
+
+    def rows(self, *inputs: Sized) -> RowBounds:
+        below = inputs[0].rows
+        return RowBounds(below.records, followed(below.a_key, *self._traced()), below.records)
 
     def _traced(self) -> tuple[Term, Term]:
         """A record with all of its fields told apart, and its image."""

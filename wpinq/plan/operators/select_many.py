@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_iterator
+from wpinq.expr.limiting import limited
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda
 from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
 from wpinq.expr.values import Value
@@ -20,6 +21,7 @@ from wpinq.plan.lattice import NoLattice, listed, of_shares
 from wpinq.plan.moves.change import ATOMS_LIMIT, Change, Move, added
 from wpinq.plan.moves.terms import UNKNOWN, evaluated
 from wpinq.plan.operator import Moved, Parameter, PerRecord, register, required_bound
+from wpinq.plan.row_bounds import RowBounds, Sized, both, times
 
 
 @register
@@ -69,8 +71,16 @@ class SelectMany(PerRecord):
         assert self.bound > 0 or type_.bound == 0
         return element
 
+    def as_run(self, function: Lambda) -> Lambda:
+        return limited(function, self.bound)
+
     def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
         return inputs[0] * self.bound
+
+    def rows(self, *inputs: Sized) -> RowBounds:
+        below = inputs[0].rows
+        made = times(below.records, self.bound)
+        return RowBounds(made, {}, both(below.records, made))
 
     @property
     def weighted(self) -> bool:
@@ -134,7 +144,7 @@ class SelectMany(PerRecord):
         return [(element, weight / norm) for element, weight in whole]
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
-        function, bound, number = compile_iterator(self.function), self.bound, arithmetic.number
+        function, bound, number = compile_iterator(self.as_run(self.function)), self.bound, arithmetic.number
         weighted = self.weighted
 
         def images(record: Value) -> Iterable[tuple[Value, Weight]]:

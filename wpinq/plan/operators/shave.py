@@ -11,16 +11,18 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_iterator
+from wpinq.expr.limiting import limited
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import FLOAT, INT, ListOf, Type, record_type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.counting import NUMBERED, Counted, NoCount, numbered
 from wpinq.plan.lattice import NoLattice, common_divisor, of_widths
-from wpinq.plan.moves.ceiling import Ceiling
+from wpinq.plan.moves.ceiling import Ceiling, Fields
 from wpinq.plan.moves.change import Change
 from wpinq.plan.moves.terms import UNKNOWN, record
 from wpinq.plan.operator import Moved, Parameter, RecordKeyed, register, required_bound
+from wpinq.plan.row_bounds import RowBounds, Sized, both, kept, pieces, times
 
 PIECES_LIMIT = 2**40
 """The most pieces, cap over width, that a plan may ask of one record."""
@@ -87,6 +89,9 @@ class Shave(RecordKeyed):
                 )
         return inputs[0]
 
+    def as_run(self, function: Lambda) -> Lambda:
+        return function if self.bound is None else limited(function, self.bound)
+
     def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
         limited = None if self.bound is None else inputs[0] * self.bound
         if isinstance(self.widths, Lambda):
@@ -94,6 +99,20 @@ class Shave(RecordKeyed):
             return limited
         pieces = inputs[0] + math.ceil(mass / Fraction(self.widths))  # whole ones share the mass; a rest each
         return pieces if limited is None else min(pieces, limited)
+
+    def rows(self, *inputs: Sized) -> RowBounds:
+        (below,) = inputs
+        if isinstance(self.widths, Lambda):
+            one, made = self.bound, times(below.rows.records, self.bound)
+        else:
+            made, one = pieces(below, Fraction(self.widths), self.bound)
+        a_key: dict[Fields, int] = {}
+        for fields, most in below.rows.a_key.items():
+            inside = frozenset((0, *path) for path in fields)
+            a_key[inside | {(1,)}] = most
+            if one is not None:
+                a_key[inside] = most * one
+        return RowBounds(made, kept(a_key), both(below.rows.records, made))
 
     def roundoffs(self) -> Fraction:
         # The remainder of a division is exact; pieces of widths of each record are put on a grid and rounded twice.
@@ -148,7 +167,7 @@ class Shave(RecordKeyed):
         return pieces
 
     def _varying(self, widths: Lambda, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
-        function, bound = compile_iterator(widths), self.bound
+        function, bound = compile_iterator(self.as_run(widths)), self.bound
 
         def pieces(record: Value, weight: Weight) -> Iterable[tuple[Value, Weight]]:
             left = Fraction(weight)  # exact in either arithmetic; rounded once, as a piece is emitted

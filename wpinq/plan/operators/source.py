@@ -10,7 +10,8 @@ from wpinq.errors import PlanError
 from wpinq.expr.facts import check_facts
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.person import Person
-from wpinq.expr.types import VALUES_LIMIT, ListOf, Type, check_field_name
+from wpinq.expr.sizes import Sizes
+from wpinq.expr.types import VALUES_LIMIT, ListOf, TupleOf, Type, check_field_name
 from wpinq.plan.arithmetic import Arithmetic, Weights
 from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference, of_type
@@ -19,6 +20,7 @@ from wpinq.plan.moves.ceiling import Ceiling
 from wpinq.plan.moves.change import ONE, Change, added
 from wpinq.plan.moves.terms import any_record, record
 from wpinq.plan.operator import Operator
+from wpinq.plan.row_bounds import KEYS_LIMIT, RowBounds, Sized, lower
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Source(Operator):
         What every dataset offered for this source must satisfy; it narrows the neighbours that are covered.
     person : Person, optional
         Whose rows its rows are, where the unit is a person: the unit weight then follows.
+    sizes : Sizes, optional
+        Upper bounds on its records, checked as the facts are.
     """
 
     name: ClassVar[str] = "Source"
@@ -54,6 +58,7 @@ class Source(Operator):
     cap: Fraction
     facts: tuple[str, ...]
     person: Person | None = None
+    sizes: Sizes | None = None
 
     def __post_init__(self) -> None:
         for what, text in (("name", self.source), ("unit", self.unit)):
@@ -63,6 +68,8 @@ class Source(Operator):
         check_field_name(self.source)  # with a "/" it could be taken for a table of an account
         if self.person is not None:
             self._check_person(self.person)
+        if self.sizes is not None:
+            self.sizes.check(self.record)
 
     def check(self) -> None:
         """Refuse a declaration that `wp.source` would refuse: asked before anything is billed or read.
@@ -135,7 +142,7 @@ class Source(Operator):
         parts: list[bytes | str] = [self.name]
         for item in fields(self):
             value = getattr(self, item.name)
-            if item.name != "person" or value is not None:  # sources without one are what they were
+            if item.name not in ("person", "sizes") or value is not None:  # sources without are what they were
                 parts += [item.name, repr(value)]
         return digest_of(*parts)
 
@@ -167,6 +174,20 @@ class Source(Operator):
                 'may hold any weights; declare facts=["whole_weights"] where each is a number of rows',
             )
         return Counted(Fraction(1), f"rows of {self.source}", self.exact)
+
+    def rows(self, *inputs: Sized) -> RowBounds:
+        whole = any_record("field", self.record)
+        leaves = [path for path, part in whole.paths(KEYS_LIMIT) if not part.fields]
+        a_key = {frozenset(leaves): 1} if len(leaves) == len(list(whole.leaves())) else {}  # each record is there once
+        if self.sizes is None:
+            return RowBounds(None, a_key)
+        names = self.record.names if isinstance(self.record, TupleOf) else ()
+        for fields_, most in self.sizes.keys:
+            places = [(names.index(name),) for name in fields_]
+            inside = [(*place, *path) for place in places for path, part in whole.at(place).paths() if not part.fields]
+            for key in (frozenset(places), frozenset(inside)):
+                lower(a_key, key, most)
+        return RowBounds(self.sizes.records, a_key, self.sizes.records)
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return of_type(self.record)

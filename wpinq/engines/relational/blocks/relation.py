@@ -53,6 +53,8 @@ class Relation:
         Whether no row has a negative weight.
     partial : PartialSums or None
         Where its rows stand partly added up.
+    each : Fraction or None
+        What every record weighs, where the plan says so.
     """
 
     blocks: tuple[Block, ...]
@@ -60,6 +62,7 @@ class Relation:
     mass: Fraction
     nonnegative: bool
     partial: PartialSums | None = None
+    each: Fraction | None = None
 
     @property
     def unique(self) -> bool:

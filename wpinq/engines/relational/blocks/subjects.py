@@ -1,13 +1,14 @@
 """What rewrites change: each a choice with its plain answer, which a rewrite may better.
 
-Beside these, a rewrite may change a `Block`, the rows of a join, and a `SqlTable`, as it is read.
+Beside these, a rewrite may change a `Block`, the rows of a join.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
-from wpinq.engines.relational.blocks.block import Block
+from wpinq.engines.relational.blocks.block import Block, SqlTable
 from wpinq.engines.relational.blocks.relation import Relation
 from wpinq.engines.relational.blocks.shape import Shape
 from wpinq.engines.relational.blocks.term import SqlTerm
@@ -53,6 +54,14 @@ class Total:
     absolute: bool = False
     sql: str | None = None
     count: str = "count(*)"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """A table that holds a dataset, as it is read; and what every record of it weighs, where the plan says so."""
+
+    table: SqlTable
+    each: Fraction | None
 
 
 Addend = tuple[Block, tuple[SqlTerm, ...]]

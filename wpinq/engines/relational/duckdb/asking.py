@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from wpinq.engines.relational.duckdb.key_lookup import FEW, fetch_keys, narrowing
 from wpinq.engines.relational.duckdb.warm_tables import WarmTables
-from wpinq.engines.relational.programs import Plan, Programs
+from wpinq.engines.relational.programs import Plan
 from wpinq.engines.relational.running import run
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Weights
@@ -34,7 +34,6 @@ _NUMBERS = re.compile(r"CAST\(-?[0-9]{1,9} AS BIGINT\)")
 
 def ask(
     tables: WarmTables,
-    programs: Programs,
     plan: Plan,
     keys: Sequence[Value],
     on_step: Callable[[str], None],
@@ -56,14 +55,16 @@ def ask(
     if result is not None:
         return tables.at_keys(result, type_, keys)
     before = tables.askings(of_plan)
-    few = len(keys) <= FEW and before < ASKINGS and programs.settled(plan, tables.found).grows
-    compiled = run(replace(plan, asked=few), tables, on_step, programs)
+    few = len(keys) <= FEW and before < ASKINGS and plan.program().grows
+    compiled = replace(plan, asked=few).program()
+    run(compiled, tables, on_step)
     output: Weights = {}
     if not keys:
         _try(tables, compiled.output)
         if compiled.asked:
             tables.release(compiled.reads)
-            compiled = run(plan, tables, None, programs)
+            compiled = plan.program()
+            run(compiled, tables, None)
             _try(tables, compiled.output)
     elif compiled.asked or (together and compiled.grows and before == 0):
         output = fetch_keys(tables.connection, f"({compiled.output})", type_, keys, compiled.asked)

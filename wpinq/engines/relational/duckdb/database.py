@@ -21,7 +21,7 @@ from wpinq.engines.relational.duckdb.instance import Instance, check_options
 from wpinq.engines.relational.duckdb.loading import load, unload
 from wpinq.engines.relational.engine import RelationalEngine, check_given
 from wpinq.engines.relational.nesting import check_nesting
-from wpinq.engines.relational.programs import Plan, Programs
+from wpinq.engines.relational.programs import Plan
 from wpinq.engines.relational.rewrites import REWRITES
 from wpinq.engines.relational.running import run
 from wpinq.engines.relational.sql.script import Rewrite
@@ -74,7 +74,6 @@ class Database(RelationalEngine):
         super().__init__()
         self._options = (memory_limit, threads)
         self._instance: Instance | None = None
-        self._programs = Programs()  # with weights of the data: they go with them
         _databases.add(self)
 
     @staticmethod
@@ -184,7 +183,6 @@ class Database(RelationalEngine):
 
     def _shut(self, abandoned: bool = False) -> None:
         self._held.clear()
-        self._programs.clear()
         if self._instance is not None:
             (self._instance.abandon if abandoned else self._instance.close)()
             self._instance = None
@@ -220,13 +218,14 @@ class Database(RelationalEngine):
         if batch is not None:
             batch.begin(work.root)
         if work.keys is None:
-            compiled = run(plan, tables, work.announcer(), self._programs)
+            compiled = plan.program()
+            run(compiled, tables, work.announcer())
             output = fetch(connection, in_ranges(compiled.query, compiled.type, work.within), compiled.type)
             tables.release(compiled.reads)
         else:
-            output = ask(tables, self._programs, plan, work.keys, work.announcer(), batch is not None)
+            output = ask(tables, plan, work.keys, work.announcer(), batch is not None)
         if batch is not None:
-            batch.end(self._programs, tables.found, tables.tables.__contains__)
+            batch.end(tables.tables.__contains__)
             tables.trim()
         return output
 
@@ -235,11 +234,9 @@ class Database(RelationalEngine):
             self._instance.tables.trim()
 
     def _load(self, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
-        self._programs.clear()
         load(self._opened().connection, table, source, weights)
 
     def _drop(self, table: str, weights: object) -> None:
-        self._programs.clear()  # weights that were found in the data go with them
         instance = self._opened()
         instance.tables.forget(table)
         unload(instance.connection, table, weights)

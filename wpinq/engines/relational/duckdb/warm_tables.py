@@ -3,8 +3,7 @@
 The name of such a table is the digest of its query and of all that it comes from (see `script.Script.table`).
 While its sources stand in their tables unchanged, the table of that name is what the statement would make: equal
 rows, equal bits. So a statement that several plans have in common, or one plan asked twice, is run once. A table goes
-with the first of its sources that goes. What was found of its weights stays as long as these do, so that what is made
-of it can be found when it is gone itself.
+with the first of its sources that goes.
 
 Results, outputs that are asked for key by key, are tables like others, except that the last one stays whatever its
 size. So does, while plans are evaluated together, what those read that are still to come.
@@ -19,11 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wpinq.columns.python_rows import fetch
-from wpinq.dataset import WeightRange
 from wpinq.engines.contract import at_keys
 from wpinq.engines.relational.compiler import Compiled
 from wpinq.engines.relational.duckdb.key_lookup import fetch_keys
-from wpinq.engines.relational.rewrites.equal_weights import weights_sql
 from wpinq.engines.relational.sql.script import SqlStatement, table_name
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
@@ -93,8 +90,6 @@ class WarmTables:
         All of them.
     idle : dict of str to None
         Those that no running plan reads, in the order of their last use.
-    found : dict of str to WeightRange
-        The least and the greatest weight of tables, sources among them.
     results : dict of tuple to Result
         What was asked for by keys.
     last : str
@@ -107,7 +102,6 @@ class WarmTables:
     wanted: Callable[[str], bool] = lambda table: False
     tables: dict[str, _WarmTable] = field(default_factory=dict)
     idle: dict[str, None] = field(default_factory=dict)
-    found: dict[str, WeightRange] = field(default_factory=dict)
     results: dict[Hashable, Result] = field(default_factory=dict)
     last: str = ""
     tried: set[str] = field(default_factory=set)
@@ -155,9 +149,7 @@ class WarmTables:
         """Drop what was made of a source, which goes next."""
         for name in [name for name, sources in self._below.items() if source in sources]:
             self._remove(name)
-            self.found.pop(name, None)
             del self._below[name]
-        self.found.pop(source, None)
         self._asked.clear()
         self.results = {plan: held for plan, held in self.results.items() if source not in held.sources}
 
@@ -233,13 +225,6 @@ class WarmTables:
         before, self.last = self.last, table
         if before != table and before in self.tables:
             self.drop(before)
-
-    def weights(self, table: str) -> WeightRange:
-        """The least and the greatest weight in a table."""
-        if table not in self.found:
-            ((least, greatest),) = self.connection.execute(weights_sql(table)).fetchall()
-            self.found[table] = (least, greatest)
-        return self.found[table]
 
     # --- room ---------------------------------------------------------------------------------------------------------
 

@@ -4,8 +4,17 @@ A rule `(script, subject) -> subject` betters one kind of subject (`blocks.subje
 switched on is a selection of the tuple; its order counts for rules of one kind.
 """
 
-from wpinq.engines.relational.blocks.block import Block, SqlTable
-from wpinq.engines.relational.blocks.subjects import Addends, KeyNorm, Minimum, QueryRows, Reuse, SideBySide, Total
+from wpinq.engines.relational.blocks.block import Block
+from wpinq.engines.relational.blocks.subjects import (
+    Addends,
+    KeyNorm,
+    Minimum,
+    QueryRows,
+    Reuse,
+    SideBySide,
+    StoredTable,
+    Total,
+)
 from wpinq.engines.relational.rewrites.equal_weights import read_equal_weights
 from wpinq.engines.relational.rewrites.fuse import fuse
 from wpinq.engines.relational.rewrites.intersect_as_join import intersect_as_join
@@ -38,6 +47,6 @@ REWRITES = (
     Rewrite("sorted_pairs", QueryRows, look_up_either_way),
     Rewrite("join_order", QueryRows, order_tables),
     Rewrite("join_order_by_row", QueryRows, order_by_row),
-    Rewrite("equal_weights", SqlTable, read_equal_weights),
+    Rewrite("equal_weights", StoredTable, read_equal_weights),
 )
 """All of them; the default everywhere but in tests and measurements."""

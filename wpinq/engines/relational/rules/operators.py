@@ -25,7 +25,7 @@ from wpinq.engines.relational.blocks.shape import (
     merged,
     same_value,
 )
-from wpinq.engines.relational.blocks.subjects import KeyNorm, Minimum, Total
+from wpinq.engines.relational.blocks.subjects import KeyNorm, Minimum, StoredTable, Total
 from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, both, call, times
 from wpinq.engines.relational.rules.grouping import group_by
 from wpinq.engines.relational.rules.lowering import lower
@@ -152,7 +152,8 @@ def _(operator: Union | Intersect, script: Script, inputs: list[Relation], outpu
     both_sides = " UNION ALL ".join(sql for sql, _ in sides)
     sql = f"SELECT {', '.join([*names, f'{choose}({of[0]}, {of[1]}) AS w'])} FROM ({both_sides}){grouping(names)}"
     name = script.table(f"SELECT * FROM ({sql}) WHERE w <> 0", [table for _, read in sides for table in read])
-    return replace(output, blocks=(script.scan(SqlTable(name, columns, (frozenset(names),)), output.type),))
+    table = script.rewritten(StoredTable(SqlTable(name, columns, (frozenset(names),)), output.each)).table
+    return replace(output, blocks=(script.scan(table, output.type),))
 
 
 @relation_of.register

@@ -49,6 +49,7 @@ def shave_varying(operator: Shave, widths: Lambda, script: Script, given: Relati
     """Pieces of the widths that a function gives, as long as there is weight."""
     dialect = script.emitter.dialect
     block, names, keys = _rows(script, given)
+    widths = operator.as_run(widths)
     type_ = widths.type
     assert isinstance(type_, ListOf)
     assert operator.bound is not None

@@ -24,14 +24,15 @@ from wpinq.plan.operators import SelectMany
 
 def select_many(operator: SelectMany, script: Script, given: Relation, output: Relation) -> Relation:
     """The elements of every record's list, each row with its share of the weight."""
-    type_ = operator.function.type
+    wanted = operator.as_run(operator.function)
+    type_ = wanted.type
     assert isinstance(type_, ListOf)
     blocks = []
     dialect = script.emitter.dialect
     if isinstance(type_.element, Weighted):
         given = script.once(given)  # the shares of a list run in Python: once for each distinct record
     for block in given.blocks:
-        items = as_term(lower(script, operator.function, block.output))
+        items = as_term(lower(script, wanted, block.output))
         apart = _items_apart(items) if isinstance(type_.element, Weighted) and operator.bound == type_.bound else ()
         if apart:
             assert isinstance(type_.element, Weighted)

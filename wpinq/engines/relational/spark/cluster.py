@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any, TypeVar
 
-from wpinq.dataset import EngineDataset, WeightRange
+from wpinq.dataset import EngineDataset
 from wpinq.engines.contract import Sides, WantedRanges
 from wpinq.engines.relational.compiler import Compiled, compile_plan, source_tables
 from wpinq.engines.relational.engine import RelationalEngine, check_given
@@ -75,7 +75,6 @@ class SparkDatabase(RelationalEngine):
             raise PlanError('the engine "spark" takes memory and threads from the Spark session, not from this one')
         super().__init__()
         self._started: Started | None = None
-        self._weights: dict[str, WeightRange] = {}
         self._views: SparkViews | None = None
         self._rehearsed: set[tuple[str, ...]] = set()
         self._rehearsed_on: dict[str, Source] = {}
@@ -247,14 +246,13 @@ class SparkDatabase(RelationalEngine):
         if self._views is None:
             self._views = SparkViews(self.open().session)
         views = self._views
-        views.found |= self._weights
         batch = next((one for one in self._batches if plan.rewrites is REWRITES and plan.root in one), None)
-        if batch is None:
-            views.begin(frozenset)
-        else:
+        if batch is not None:
             plan = batch.plan(plan.root)
-            views.begin(partial(batch.read_often, views.programs, views.found))
-        return run(plan, views, on_step, views.programs)
+            views.kept |= batch.read_often(SPARK)
+        compiled = plan.program(SPARK)
+        run(compiled, views, on_step)
+        return compiled
 
     def _shut(self) -> None:
         """Let go of what plans made of the data."""
@@ -291,7 +289,8 @@ class SparkDatabase(RelationalEngine):
                     if self._rehearsed_on.get(name) != source:
                         no_rows(spark, source).createOrReplaceTempView(tables[name])
                         self._rehearsed_on[name] = source
-                compiled = run(Plan(root), views, None, views.programs)
+                compiled = compile_plan(root, dialect=SPARK)
+                run(compiled, views, None)
                 spark.sql(_enclosed(compiled.query))._jdf.queryExecution().executedPlan()
                 failed = False
             if failed:
@@ -304,13 +303,10 @@ class SparkDatabase(RelationalEngine):
             self._rehearsed.add(shape)
 
     def _load(self, table: str, source: Source, weights: object) -> None:
-        frame, weight_range = frame_of(self.open().session, source, weights)
-        frame.createOrReplaceTempView(table)
-        self._weights[table] = weight_range
+        frame_of(self.open().session, source, weights).createOrReplaceTempView(table)
 
     def _drop(self, table: str, weights: object) -> None:
         self._shut()
-        del self._weights[table]
         with contextlib.suppress(Exception):  # Spark may be gone, and the view with it
             self.open().session.catalog.dropTempView(table)
 

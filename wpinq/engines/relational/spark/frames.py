@@ -10,7 +10,7 @@ import numpy as np
 
 from wpinq.columns.flat import column_names, column_types, flattener, leaf_types, plain
 from wpinq.columns.held import HeldColumns
-from wpinq.dataset import EngineDataset, WeightRange
+from wpinq.dataset import EngineDataset
 from wpinq.engines.relational.spark.spark_sql import type_in_spark
 from wpinq.engines.relational.sql.sums import check_norm, check_weights
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
@@ -18,10 +18,10 @@ from wpinq.expr.values import Value
 from wpinq.plan.operators.source import Source
 
 
-def frame_of(spark: Any, source: Source, weights: object) -> tuple[Any, WeightRange]:
-    """A source's dataset as a frame (`c0`, `c1`, …, `w`, without records of weight 0), and the range of its weights."""
+def frame_of(spark: Any, source: Source, weights: object) -> Any:
+    """A source's dataset as a frame: `c0`, `c1`, …, `w`, without records of weight 0."""
     if isinstance(weights, EngineDataset):
-        return _adopted(spark, weights.frame), weights.weight_range
+        return _adopted(spark, weights.frame)
     if isinstance(weights, HeldColumns):
         return _held(spark, source, weights)
     assert isinstance(weights, Mapping)
@@ -29,9 +29,7 @@ def frame_of(spark: Any, source: Source, weights: object) -> tuple[Any, WeightRa
     check_weights(source, numbers)
     there = numbers != 0
     records = [record for record, held in zip(weights, there.tolist(), strict=True) if held]
-    held = numbers[there]
-    weight_range = (float(held.min()), float(held.max())) if len(held) else (None, None)
-    return _frame(spark, source.record, records, {"w": held.tolist()}), weight_range
+    return _frame(spark, source.record, records, {"w": numbers[there].tolist()})
 
 
 def no_rows(spark: Any, source: Source) -> Any:
@@ -41,16 +39,13 @@ def no_rows(spark: Any, source: Source) -> Any:
     return _adopted(spark, spark.sql(f"SELECT {columns} FROM range(0, 1, 1, 1) WHERE id < 0"))
 
 
-def _held(spark: Any, source: Source, weights: HeldColumns) -> tuple[Any, WeightRange]:
+def _held(spark: Any, source: Source, weights: HeldColumns) -> Any:
     """Columns that are held, by Arrow: none of their rows becomes a Python object."""
     import pyarrow as pa
 
     check_norm(source, weights.norm)
     fields = [*zip(column_names(source.record), _leaf_types(source.record), strict=True), ("w", pa.float64())]
-    table = weights.arrow().cast(pa.schema(fields))
-    numbers = table.column("w").to_numpy()
-    weight_range = (float(numbers.min()), float(numbers.max())) if len(numbers) else (None, None)
-    return _made(spark, table), weight_range
+    return _made(spark, weights.arrow().cast(pa.schema(fields)))
 
 
 def _adopted(spark: Any, frame: Any) -> Any:

@@ -16,7 +16,7 @@ from wpinq.engines.relational.blocks.block import (
 )
 from wpinq.engines.relational.blocks.relation import WEIGHT, PartialSums, Relation, column_list, mirrored, reads
 from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaves, shape_of
-from wpinq.engines.relational.blocks.subjects import Addends, QueryRows, SideBySide, Total
+from wpinq.engines.relational.blocks.subjects import Addends, QueryRows, SideBySide, StoredTable, Total
 from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, column, literal, number
 from wpinq.engines.relational.sql import sums
 from wpinq.engines.relational.sql.asked import narrowed
@@ -28,9 +28,6 @@ S = TypeVar("S")
 
 RowsQuery = tuple[str, tuple[str, ...]]
 """A query, and the tables that it reads."""
-
-Equal = frozenset[tuple[str, float]]
-"""Tables with the one weight that all their rows have: see `rewrites.equal_weights`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +62,6 @@ class Script:
     rewrites: tuple[Rewrite, ...]
     statements: list[SqlStatement] = field(default_factory=list)
     step: str = ""
-    equal: Equal = frozenset()
-    open: set[str] = field(default_factory=set)
-    looked_at: dict[str, float | None] = field(default_factory=dict)
-    """What this step was told of the weight of tables."""
     asked: Sequence[str] = ()
     """The types of a record's columns while the query of an output is written that is asked for keys."""
     narrow: bool = True
@@ -84,11 +77,6 @@ class Script:
             if rewrite.of is type(subject):
                 subject = rewrite.apply(self, subject)
         return subject
-
-    def equal_weight(self, table: str) -> float | None:
-        """The one weight of all rows of a table, where it is known."""
-        self.looked_at[table] = found = dict(self.equal).get(table)
-        return found
 
     def table(self, query: str, tables: Sequence[str]) -> str:
         """The name of a table that holds what a query gives; a query is run once, whoever asks.
@@ -146,7 +134,8 @@ class Script:
             return relation
         sql, table = self.grouped(relation)
         name = self.table(sql, table.reads)
-        table = self.rewritten(replace(table, source=name, reads=(), mirrored=mirrored(relation)))
+        table = replace(table, source=name, reads=(), mirrored=mirrored(relation))
+        table = self.rewritten(StoredTable(table, relation.each)).table
         return replace(relation, blocks=(self.scan(table, relation.type),), partial=None)
 
     def once(self, relation: Relation) -> Relation:

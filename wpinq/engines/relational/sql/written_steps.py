@@ -1,7 +1,7 @@
 """Steps of plans as they were written, for plans that begin alike: what they have in common is compiled once.
 
-What a step adds to a script is a function of the step, of how many read it, of whether it is shared, of what was told
-of the weight of tables, and of the steps before. So a program that goes on from remembered steps is, to the letter, the
+What a step adds to a script is a function of the step, of what the plan says of it, of how many read it, of whether it
+is shared, and of the steps before. So a program that goes on from remembered steps is, to the letter, the
 one that is written from the start.
 """
 
@@ -28,30 +28,20 @@ class WrittenStep:
         The dataset at the step; of the last one, what the output is read by.
     statements : tuple of SqlStatement
         The tables that it makes.
-    open : frozenset of str
-        The tables whose weights it took as any.
-    looked_at : tuple of (str, float or None)
-        What it was told of the weight of tables.
     aliases : int
         How many aliases were given out by now.
     """
 
     gave: Any
     statements: tuple[SqlStatement, ...]
-    open: frozenset[str]
-    looked_at: tuple[tuple[str, float | None], ...]
     aliases: int
 
 
 class WrittenSteps:
-    """The steps that were written last. What was found of the weight of tables may be in them: see `clear`."""
+    """The steps that were written last."""
 
     def __init__(self) -> None:
         self._held = lru_cache(maxsize=HELD)(_none_yet)
-
-    def clear(self) -> None:
-        """Forget all of them."""
-        self._held.cache_clear()
 
     def after(
         self, before: WrittenStep | None, step: Hashable, script: Script, write: Callable[[], object]
@@ -69,35 +59,21 @@ class WrittenSteps:
         write : callable
             Adds it.
         """
-        known, held = dict(script.equal), self._held(before, step)
-        for found in held:
-            if all(known.get(table) == weight for table, weight in found.looked_at):
-                _go_on(script, found)
-                return found
-        written = _written(script, write)
-        held.append(written)
-        return written
+        held = self._held(before, step)
+        if held:
+            _go_on(script, held[0])
+        else:
+            number = len(script.statements)
+            gave = write()
+            held.append(WrittenStep(gave, tuple(script.statements[number:]), script.aliases))
+        return held[0]
 
 
 def _none_yet(before: WrittenStep | None, step: Hashable) -> list[WrittenStep]:
     return []
 
 
-def _written(script: Script, write: Callable[[], object]) -> WrittenStep:
-    number, opened = len(script.statements), frozenset(script.open)
-    script.looked_at = {}
-    gave = write()
-    return WrittenStep(
-        gave,
-        tuple(script.statements[number:]),
-        frozenset(script.open - opened),
-        tuple(script.looked_at.items()),
-        script.aliases,
-    )
-
-
 def _go_on(script: Script, step: WrittenStep) -> None:
     script.statements += step.statements
     script.made.update(statement.creates for statement in step.statements)
-    script.open |= step.open
     script.aliases = step.aliases
