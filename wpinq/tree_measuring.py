@@ -221,10 +221,11 @@ class _Rounds:
 
 def _check_budgets(session: Spending, bill: Bill) -> None:
     """Refuse, while nothing is spent, what the budgets do not cover to its end."""
-    left = {account: session.remaining(account) for account in bill}
-    if not bill.times(left):
-        short = next(account for account, cost in bill.items() if left[account] < cost)
-        raise BudgetExceeded(
-            f"the tree costs {short} {format_epsilon(bill[short])} in all, and {format_epsilon(left[short])} is left: "
-            "nothing was spent; ask for less epsilon, or write resume=True to go on with one that was interrupted"
-        )
+    for account, cost in bill.in_turn().items():
+        left = session.remaining(account)
+        if left < cost:
+            raise BudgetExceeded(
+                f"the tree costs {account} {format_epsilon(cost)} in all, each debit rounded up to whole billionths, and "
+                f"{format_epsilon(left)} is left: nothing was spent; ask for less epsilon, or write resume=True to go on "
+                "with one that was interrupted"
+            )

@@ -154,6 +154,21 @@ def test_where_the_budget_covers_one_stage_only_nothing_is_spent() -> None:
         np.testing.assert_array_equal(replayed.histogram, kept.histogram)
 
 
+@pytest.mark.parametrize("missing", [0, 1])
+def test_what_two_debits_are_rounded_up_by_is_asked_for_beforehand(missing: int) -> None:
+    """Of 1.000000001, a fifth and the rest are both rounded up to billionths: together one more."""
+    two, epsilon, billionth = h.TwoStage(32), "1.000000001", Fraction(1, 10**9)
+    with wp.Session() as session:
+        session.protect(WHOLE, rows(STEPS), budget=1 + (2 - missing) * billionth)
+        if missing:
+            with pytest.raises(wp.BudgetExceeded, match="nothing was spent"):
+                two.release(session, WHOLE, epsilon)
+            assert session.spent("ages") == 0
+        else:
+            two.release(session, WHOLE, epsilon)
+            assert session.remaining("ages") == 0
+
+
 def test_steps_are_found_and_measured_better_than_bin_by_bin() -> None:
     """Seeded draws: with total × epsilon about 200, in blocks, two stages divide the error of bins several times."""
     two, truth, one_by_one, staged = h.TwoStage(32), np.array(STEPS), 0.0, 0.0

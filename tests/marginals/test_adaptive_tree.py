@@ -112,6 +112,24 @@ def test_what_is_not_covered_to_the_end_is_not_begun(left: str) -> None:
     assert measure_tree(standing, PEOPLE, SIZES, 1, resume=True).edges
 
 
+@pytest.mark.parametrize("missing", [0, 1])
+def test_what_debits_are_rounded_up_by_is_asked_for_beforehand(missing: int) -> None:
+    """Half a billionth more for each of three choices, and for the one-ways or the pairs: a bill of 0.5 is not enough."""
+    halves = wp.source("people", unit_weight=0.5, age=int, city=int, job=int, sex=int)
+    bill = tree_bill(halves, SIZES, 1)
+    needed = bill.in_turn()["people"]
+    assert bill["people"] == Fraction(1, 2) < needed <= Fraction(1, 2) + 5 * Fraction(1, 10**9)
+    with wp.Session() as session:
+        session.protect(halves, {(0, 0, 0, 0): 0.25}, budget=needed - missing * Fraction(1, 10**9))
+        if missing:
+            with pytest.raises(wp.BudgetExceeded, match="nothing was spent"):
+                measure_tree(session, halves, SIZES, 1)
+            assert session.spent("people") == 0
+        else:
+            measure_tree(session, halves, SIZES, 1)
+            assert session.remaining("people") == 0
+
+
 def test_a_tree_that_was_interrupted_goes_on_from_the_ledger(tmp_path: Any) -> None:
     class Interrupted(Exception):
         pass

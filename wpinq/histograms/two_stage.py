@@ -30,8 +30,7 @@ FEWEST, MOST = 100, 15_000
 class Releasing(Protocol):
     """What releases measurements: a session."""
 
-    def affords(self, measurements: Any) -> int: ...
-    def bill(self, measurements: Any) -> Bill: ...
+    def remaining(self, source: str) -> Fraction: ...
     def release(self, measurements: Any, *, fresh: bool = ..., label: str | None = ...) -> Any: ...
 
 
@@ -242,12 +241,14 @@ class TwoStage:
         promised = self.bill(source, epsilon, bin)
         if on_bill is not None:
             on_bill(promised)
-        if not session.affords(list(promised.measurements)):
-            raise BudgetExceeded(
-                "what is left of the budgets does not cover both stages, epsilon "
-                f"{format_epsilon(parse_epsilon(epsilon))} in sum: nothing was spent; where both were released before, "
-                "run(session.release, …) has them"
-            )
+        for account, cost in promised.in_turn().items():
+            left = session.remaining(account)
+            if left < cost:
+                raise BudgetExceeded(
+                    f"both stages cost {account} {format_epsilon(cost)}, each debit rounded up to whole billionths, and "
+                    f"{format_epsilon(left)} is left: nothing was spent; where both were released before, "
+                    "run(session.release, …) has them"
+                )
         return self.run(lambda m: session.release(m, label=label), source, epsilon, bin, workload, mechanism)
 
     def advice(self, total: float, epsilon: object) -> str:
