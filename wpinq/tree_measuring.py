@@ -225,7 +225,7 @@ def _check_budgets(session: Spending, bill: Bill) -> None:
         left = session.remaining(account)
         if left < cost:
             raise BudgetExceeded(
-                f"the tree costs {account} {format_epsilon(cost)} in all, each debit rounded up to whole billionths, and "
-                f"{format_epsilon(left)} is left: nothing was spent; ask for less epsilon, or write resume=True to go on "
-                "with one that was interrupted"
+                f"the tree costs {account} {format_epsilon(cost)} in all, each debit rounded up to whole billionths, "
+                f"and {format_epsilon(left)} is left: nothing was spent; ask for less epsilon, or write resume=True to "
+                "go on with one that was interrupted"
             )

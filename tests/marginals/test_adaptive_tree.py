@@ -114,7 +114,7 @@ def test_what_is_not_covered_to_the_end_is_not_begun(left: str) -> None:
 
 @pytest.mark.parametrize("missing", [0, 1])
 def test_what_debits_are_rounded_up_by_is_asked_for_beforehand(missing: int) -> None:
-    """Half a billionth more for each of three choices, and for the one-ways or the pairs: a bill of 0.5 is not enough."""
+    """A choice may be rounded up by half a billionth, and so may the pairs: a bill of 0.5 is not enough."""
     halves = wp.source("people", unit_weight=0.5, age=int, city=int, job=int, sex=int)
     bill = tree_bill(halves, SIZES, 1)
     needed = bill.in_turn()["people"]

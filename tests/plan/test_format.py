@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 from collections.abc import Iterator
+from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.errors import PlanError
-from wpinq.plan.format import plan_from_json, plan_to_json
+from wpinq.plan.format import plan_from_json, plan_to_json, ratio_from_json
 from wpinq.plan.operator import REGISTRY
 from wpinq.query import Query
 
@@ -192,3 +193,27 @@ def test_unsound_plans_are_refused_whatever_their_digest() -> None:
 def test_what_is_no_plan_is_refused(data: Any) -> None:
     with pytest.raises(PlanError):
         plan_from_json(data)
+
+
+def test_ratios_are_read_as_they_are_written_and_nothing_else() -> None:
+    for ratio in (Fraction(1, 3), Fraction(-7), Fraction(0), Fraction(10**30, 7)):
+        assert ratio_from_json(str(ratio)) == ratio
+    # a power of ten in a few letters can ask for hours and gigabytes
+    for wrong in (
+        "1e3000000",
+        "1e-3000000",
+        "0.5",
+        "1/0",
+        "1/-2",
+        " 1",
+        "1_0",
+        "٣",
+        "",
+        "9" * 5000,
+        0.5,
+        1,
+        None,
+        True,
+    ):
+        with pytest.raises(ValueError, match="ratio"):
+            ratio_from_json(wrong)

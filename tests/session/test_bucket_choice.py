@@ -184,6 +184,9 @@ def test_files_hold_buckets_of_the_tree_and_nothing_else() -> None:
         {"sink": {"name": "Buckets", "bins": 7, "penalty": "5", "split": "1/2"}},
         {"sink": {"name": "Buckets", "bins": 6, "penalty": "-5", "split": "1/2"}},
         {"sink": {"name": "Buckets", "bins": 6, "penalty": "5", "split": "3/2"}},
+        {"sink": {"name": "Buckets", "bins": 6, "penalty": "1e3000000", "split": "1/2"}},
+        {"sink": {"name": "Buckets", "bins": 6, "penalty": str(2**31 + 1), "split": "1/2"}},  # of which no text is read
+        {"sink": {"name": "Buckets", "bins": 6, "penalty": 0.1, "split": "1/2"}},
     ):
         with pytest.raises(wp.AnswersError):
             wp.Answers.from_json({**data, **change})

@@ -173,6 +173,10 @@ def test_answers_of_other_views_are_refused() -> None:
             wp.Answers.from_json({**data, "keys": keys})
 
 
+class Changeable(wp.ComparedMarginal):
+    """What is no plain candidate may say of itself what it likes: that it is one that was released, for example."""
+
+
 PAIR = [wp.ComparedMarginal((0, 1), ([1, 1], [1, 1, 1]))]
 
 
@@ -182,7 +186,9 @@ PAIR = [wp.ComparedMarginal((0, 1), ([1, 1], [1, 1, 1]))]
         (lambda: PEOPLE.most_distant(1, (2, 3), PAIR), "records of 2 integers"),
         (lambda: PEOPLE.most_distant(1, (), PAIR), "sizes"),
         (lambda: PEOPLE.most_distant(1, (2, 3, -1), PAIR), "sizes"),
+        (lambda: PEOPLE.most_distant(1, (2, 3, 10**5000), PAIR), "sizes"),
         (lambda: PEOPLE.most_distant(1, SIZES, []), "candidates"),
+        (lambda: PEOPLE.most_distant(1, SIZES, [Changeable((0, 1), ([1, 1], [1, 1, 1]))]), "ComparedMarginal"),
         (lambda: PEOPLE.most_distant(1, SIZES, [(0, 1)]), "ComparedMarginal"),
         (lambda: PEOPLE.most_distant(1, SIZES, PAIR * 2), "one view"),
         (lambda: PEOPLE.most_distant(1, (3, 3, 2), PAIR), "3 x 3 cells"),

@@ -245,8 +245,8 @@ class TwoStage:
             left = session.remaining(account)
             if left < cost:
                 raise BudgetExceeded(
-                    f"both stages cost {account} {format_epsilon(cost)}, each debit rounded up to whole billionths, and "
-                    f"{format_epsilon(left)} is left: nothing was spent; where both were released before, "
+                    f"both stages cost {account} {format_epsilon(cost)}, each debit rounded up to whole billionths, "
+                    f"and {format_epsilon(left)} is left: nothing was spent; where both were released before, "
                     "run(session.release, …) has them"
                 )
         return self.run(lambda m: session.release(m, label=label), source, epsilon, bin, workload, mechanism)

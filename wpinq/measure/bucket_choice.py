@@ -11,6 +11,7 @@ from typing import ClassVar
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
+from wpinq.measure.epsilon import MAX_DENOMINATOR, MAX_EPSILON
 from wpinq.measure.kinds import STATISTIC, Kind
 from wpinq.measure.renyi import BUCKETS
 from wpinq.measure.sink import Sink
@@ -33,7 +34,7 @@ class Buckets(Sink):
     bins : int
         The number of bins, at most `LARGEST_BINS`. Records that are none weigh nothing.
     penalty : Fraction
-        What a bucket costs, in weight; more than 0.
+        What a bucket costs, in weight; more than 0, and at most 2**31.
     split : Fraction
         The chance with which the prior splits a node of the tree, between 0 and 1.
     """
@@ -48,10 +49,15 @@ class Buckets(Sink):
         # a sink may be read from a file
         if type(self.bins) is not int or not 1 <= self.bins <= LARGEST_BINS:
             raise PlanError(f"buckets are of 1 to {LARGEST_BINS} bins: pass their number as an int")
-        if not isinstance(self.penalty, Fraction) or self.penalty <= 0:
-            raise PlanError("the penalty of a bucket is a Fraction of more than 0, in weight")
-        if not isinstance(self.split, Fraction) or not 0 < self.split < 1:
-            raise PlanError("split is the chance that the prior splits a node, a Fraction between 0 and 1: try 1/2")
+        if not _is_ratio(self.penalty, MAX_EPSILON):
+            raise PlanError(
+                "the penalty of a bucket is a Fraction of more than 0, in weight, at most 2**31 and no finer than 1e-30"
+            )
+        if not _is_ratio(self.split, 1) or self.split == 1:
+            raise PlanError(
+                "split is the chance that the prior splits a node, a Fraction between 0 and 1 and no finer than 1e-30: "
+                "try 1/2"
+            )
 
     def check(self, plan: Node) -> None:
         self.__post_init__()  # unpickling leaves it out
@@ -90,6 +96,11 @@ class Buckets(Sink):
 
     def half_width(self, scale: float, confidence: float) -> float:
         raise AnswersError("a choice of buckets has no interval")
+
+
+def _is_ratio(number: object, most: int) -> bool:
+    """Whether it is a ratio such as `parse_epsilon` gives, so that texts hold it and draws work with short numbers."""
+    return isinstance(number, Fraction) and 0 < number <= most and number.denominator <= MAX_DENOMINATOR
 
 
 def _are_nodes(starts: Sequence[int], bins: int) -> bool:

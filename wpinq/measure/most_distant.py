@@ -39,11 +39,11 @@ class MostDistant(NoisyChoice):
     candidates: tuple[ComparedMarginal, ...]
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.sizes, tuple) and all(type(size) is int and size > 0 for size in self.sizes)
+        whole = isinstance(self.sizes, tuple) and all(type(size) is int and 0 < size <= 2**63 for size in self.sizes)
         if not (whole and self.sizes):
-            raise PlanError("sizes are how many codes each attribute has: integers of at least 1, (9, 16, 2)")
+            raise PlanError("sizes are how many codes each attribute has: integers from 1 to 2**63, (9, 16, 2)")
         candidates = self.candidates
-        known = isinstance(candidates, tuple) and all(isinstance(one, ComparedMarginal) for one in candidates)
+        known = isinstance(candidates, tuple) and all(type(one) is ComparedMarginal for one in candidates)
         if not (known and 0 < len(candidates) <= VIEWS_LIMIT):
             raise PlanError(
                 f"a choice of a view is among 1 to {VIEWS_LIMIT:,} candidates, wp.ComparedMarginal(...) each"

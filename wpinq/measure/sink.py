@@ -14,6 +14,7 @@ from wpinq.expr.values import Value
 from wpinq.measure.kinds import Kind, kind_of_weights
 from wpinq.measure.laws import half_width
 from wpinq.plan.certify import certify
+from wpinq.plan.format import ratio_from_json
 from wpinq.plan.node import Node
 
 _RATIOS = frozenset({"quantile", "step", "interval_share", "penalty", "split"})
@@ -99,7 +100,7 @@ class Sink(ABC):
         given = dict(data)
         for name in _RATIOS & given.keys():
             if given[name] is not None:
-                given[name] = Fraction(given[name])
+                given[name] = ratio_from_json(given[name])
         return cls(**given)
 
     def value(self, numbers: Mapping[Value, float]) -> Value:

@@ -7,6 +7,7 @@ written.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from fractions import Fraction
@@ -47,6 +48,9 @@ from wpinq.plan.operators import Source
 
 Json = Any
 _SCALARS = {type_.name: type_ for type_ in (INT, FLOAT, BOOL, STR, NULL, DATE, TIMESTAMP, TIME, DURATION)}
+
+
+_RATIO = re.compile(r"-?[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", re.ASCII)
 
 
 def plan_to_json(root: Node) -> dict[str, Json]:
@@ -195,6 +199,13 @@ def _argument_to_json(value: Any) -> Json:
     return {"value": value}
 
 
+def ratio_from_json(data: Json) -> Fraction:
+    """An exact number as `str(Fraction)` writes it; ValueError for others: a power of ten may ask for gigabytes."""
+    if not isinstance(data, str) or _RATIO.fullmatch(data) is None:
+        raise ValueError("an exact number is a ratio of integers, as text")
+    return Fraction(data)
+
+
 def _argument_from_json(data: Json) -> Any:
     ((kind, content),) = data.items()
     if kind == "expression":
@@ -202,7 +213,7 @@ def _argument_from_json(data: Json) -> Any:
     if kind == "type":
         return type_from_json(content)
     if kind == "fraction":
-        return Fraction(content)
+        return ratio_from_json(content)
     if kind == "person":
         return Person(**content)
     if kind == "sizes":
