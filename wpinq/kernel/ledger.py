@@ -76,6 +76,7 @@ class Ledger:
         expected = None if expect_head is None else Head.parse(expect_head)
         self._file = LedgerFile(None if path is None else os.fspath(path), create, expected)
         self._sound: set[str] = set()  # measurements whose answers were found to be those that were stored
+        self._raised: set[str] = set()  # partitions whose demands were found to be those of the entries
 
     def head(self) -> str:
         """The last entry by its number and hash: keep it elsewhere, to know a ledger that lost entries by it."""
@@ -237,7 +238,7 @@ class Ledger:
             new = frozenset(measurements) - tables.measurement_ids(connection, measurements).keys()
             if not new:
                 return new
-            pricing = price(new, lambda partition: tables.demands(connection, partition))
+            pricing = price(new, partial(self._demands, connection))
             charges = tables.affordable(connection, pricing.charges)
             parts = tables.raised(connection, pricing.parts)
             descriptions = {digest: " ".join(measurements[digest].split()) for digest in new}
@@ -257,6 +258,12 @@ class Ledger:
         new = self._file.write(debited)
         self._sound |= new  # there were as many measurements as the totals say, so these have no answers yet
         return new
+
+    def _demands(self, connection: sqlite3.Connection, partition: str) -> dict[str, Fraction]:
+        if partition not in self._raised:
+            ledger_audit.check_parts(connection, self._file.name, partition)
+            self._raised.add(partition)
+        return tables.demands(connection, partition)
 
     def debited(self, run: str, after: int = 0) -> dict[str, int]:
         """What was debited under a word of the caller's, by account, in nano-epsilon.

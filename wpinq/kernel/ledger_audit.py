@@ -161,6 +161,18 @@ def check_answers(connection: sqlite3.Connection, name: str, measurement: str) -
         raise _tampered(name, f"the answers {where}are not those that were stored")
 
 
+def check_parts(connection: sqlite3.Connection, name: str, partition: str) -> None:
+    """Refuse demands of a partition that are not those of their entries. The caller is in a transaction."""
+    rows = connection.execute("SELECT entry, part, demand FROM parts WHERE partition = ?", (partition,))
+    query = "SELECT sequence, content FROM entries WHERE sequence IN (SELECT entry FROM parts WHERE partition = ?)"
+    told = set()
+    with contextlib.suppress(*IMPOSSIBLE):
+        for entry, content in connection.execute(query, (partition,)):
+            told |= {(entry, part, demand) for of, part, demand in json.loads(content)["parts"] if of == partition}
+    if set(rows) != told:
+        raise _tampered(name, _FOLLOWING["parts"])
+
+
 def verify(connection: sqlite3.Connection, name: str, identity: int = ledger_schema.APPLICATION_ID) -> None:
     """Check the chain, then every table against what the chain adds up to. The caller holds a read transaction.
 

@@ -147,8 +147,9 @@ class LedgerFile:
         try:
             before = self.last
             done = self.read(lambda connection: self._transact(connection, "BEGIN IMMEDIATE", self._there(work)))
-            if note is not None and self.last is not None and self.last is not before:
-                note(self.last.head)
+            last = self.last  # once: other threads read meanwhile, and forget it where they fail
+            if note is not None and last is not None and last is not before:
+                note(last.head)
             return done
         finally:
             self._writer = None
