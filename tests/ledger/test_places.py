@@ -1,4 +1,4 @@
-"""Where ledgers and their copies stand: nothing of somebody else's is removed or written over, and advice can be followed."""
+"""Where ledgers and their copies stand: nothing of others is removed or written over, and advice can be followed."""
 
 from __future__ import annotations
 

@@ -242,12 +242,8 @@ class Ledger:
             charges = tables.affordable(connection, pricing.charges)
             parts = tables.raised(connection, pricing.parts)
             descriptions = {digest: " ".join(measurements[digest].split()) for digest in new}
-            said = {"label": label, "run": run}
-            content = {
-                "measurements": descriptions,
-                "parts": parts,
-                **{key: word for key, word in said.items() if word},
-            }
+            said = {key: word for key, word in (("label", label), ("run", run)) if word}
+            content = {"measurements": descriptions, "parts": parts, **said}
             first = len(new)
             for name, charge in charges:
                 releases = ledger_releases.recorded(pricing.terms, name)
@@ -326,7 +322,7 @@ class Ledger:
 
         def found(connection: sqlite3.Connection) -> dict[bytes, float]:
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
-            if identity is None or not tables.has_answers(connection, identity):
+            if identity is None:
                 return {}
             if wanted is None:
                 query = "SELECT key, value FROM answers WHERE measurement = ? ORDER BY key"
@@ -386,7 +382,7 @@ class Ledger:
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None:
                 raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
-            if tables.count_listings(connection, identity) != listings:
+            if tables.count(connection, "listings", identity) != listings:
                 return None
             entry = self._next_entry(connection)
             offered = [(key, tables.to_bytes(value)) for key, value in given]
@@ -433,8 +429,7 @@ class Ledger:
                 raise LedgerError(
                     "a listing is of a measurement that was debited, with finite floats: call debit first"
                 )
-            found = (tables.count_listings(connection, identity), tables.count_answers(connection, identity))
-            if found != (listings, answers):
+            if [tables.count(connection, of, identity) for of in ("listings", "answers")] != [listings, answers]:
                 return
             tables.insert_answers(connection, identity, self._next_entry(connection), given)
             content = ledger_history.summary(measurement, given) | {"listing": dict(listing)}

@@ -76,7 +76,8 @@ def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expect
         noted = None if companion is None else companion.head(PATIENCE)
         with ledger_place.unfinished(whole) as part:
             with closing(sqlite3.connect(f"{pathlib.Path(copy).absolute().as_uri()}?mode=ro", uri=True)) as connection:
-                _check_backup(connection, os.fspath(copy))
+                if connection.execute("PRAGMA application_id").fetchone() != (ledger_schema.BACKUP_ID,):
+                    raise LedgerError(f"{os.fspath(copy)} is no backup of a ledger: wpinq budget backup makes them")
                 _copied(connection, part, ledger_schema.APPLICATION_ID)
             head = _checked(part, ledger_schema.APPLICATION_ID, known, noted)
 
@@ -99,11 +100,6 @@ def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expect
 def _check_missing(path: str, reason: str) -> None:
     if os.path.lexists(path):
         raise LedgerError(f"{path} is there already: {reason}, or give the name of a new file")
-
-
-def _check_backup(connection: sqlite3.Connection, path: str) -> None:
-    if connection.execute("PRAGMA application_id").fetchone() != (ledger_schema.BACKUP_ID,):
-        raise LedgerError(f"{path} is no backup of a ledger: wpinq budget backup makes them")
 
 
 def _copied(connection: sqlite3.Connection, part: str, identity: int) -> None:

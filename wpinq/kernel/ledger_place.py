@@ -69,14 +69,11 @@ def make(path: str) -> None:
         return
     whole = os.path.realpath(path)
     with unfinished(whole) as part:
-        connection = sqlite3.connect(part, isolation_level=None)
-        try:
+        # Left from the right: it commits or rolls back, and closes.
+        with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as connection, connection:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("BEGIN IMMEDIATE")
-            with connection:  # commits, or rolls back
-                ledger_schema.create(connection)
-        finally:
-            connection.close()
+            ledger_schema.create(connection)
         finish(part, whole)
 
 

@@ -48,11 +48,6 @@ def of_accounts(connection: sqlite3.Connection) -> int:
     return sum(map(written, connection.execute(_SELECT))) % _MODULUS
 
 
-def accounts_in(totals: Totals) -> int:
-    """The sum over the accounts that is carried."""
-    return int(totals["accounts"], 16)
-
-
 def carried(accounts: int, measurements: int, schema: int) -> Totals:
     """Totals as they are written."""
     return {"accounts": f"{accounts % _MODULUS:064x}", "measurements": measurements, "schema": schema}
