@@ -16,6 +16,7 @@ from tests.ledger.former.books import LISTING
 from wpinq.errors import LedgerError
 from wpinq.kernel import ledger_file, ledger_schema
 from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.ledger_upgrade import upgrade
 
 ROOT = pathlib.Path(__file__).parents[2]
 FORMER = {1: ROOT / "tests/session/former/ledger.sqlite", 3: ROOT / "tests/ledger/former/ledger.sqlite"}
@@ -183,3 +184,14 @@ def _open_and_die(path: pathlib.Path, number: int) -> None:
     ledger_file.sqlite3.connect = connect  # type: ignore[attr-defined]
     Ledger(path).close()
     os._exit(0)
+
+
+def test_who_comes_when_another_has_brought_it_there_and_left_does_nothing(path: pathlib.Path) -> None:
+    """It saw the former format before, and gets its turn when it is the format of today."""
+    with Ledger(path) as ledger:
+        head = ledger.head()
+    connection = raw(path)
+    upgrade(connection, str(path))
+    connection.close()
+    with Ledger(path, expect_head=head) as ledger:
+        ledger.verify()

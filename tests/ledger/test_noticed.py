@@ -96,6 +96,23 @@ def at_use(path: pathlib.Path, measurement: str) -> bool:
     return refused[0]
 
 
+def at_debit(path: pathlib.Path, partition: str) -> bool:
+    """Whether a debit that asks for the demands of a partition is refused, with nothing spent."""
+
+    def price(new: frozenset[str], parts_of: Callable[[str], dict[str, Fraction]]) -> Pricing:
+        return Pricing({"edges": 1}, {(partition, part): each + 1 for part, each in parts_of(partition).items()})
+
+    with Ledger(path) as ledger:
+        before = ledger.head()
+        try:
+            ledger.debit({f"of {partition}": "of a partition"}, price)
+        except LedgerError as error:
+            assert "has been tampered with" in str(error)
+            assert ledger.head() == before
+            return True
+    return False
+
+
 def by_verify(path: pathlib.Path) -> bool:
     with Ledger(path) as ledger:
         try:
@@ -178,7 +195,8 @@ EARLY = {"accounts": "opening", "answers": "use", "answered": "use", "listings":
 @pytest.mark.parametrize(("table", "column"), CELLS)
 def test_what_earlier_entries_did_is_noticed_without_a_trace(path: pathlib.Path, table: str, column: str) -> None:
     edited(path, changed(table, column, "ASC"))
-    noticed = "opening" if (table, column) == ("measurements", "id") else EARLY.get(table, "verify")
+    numbered = table == "measurements" and column in ("id", "")
+    noticed = "opening" if numbered else EARLY.get(table, "verify")
     assert at_opening(path) == (noticed == "opening")
     if noticed != "opening":
         if noticed == "use":
@@ -321,6 +339,37 @@ def edits(*statements: str, traceless: bool = True) -> Attack:
     return lambda path: edited(path, *statements, traceless=traceless)
 
 
+def inserted(statement: str) -> Attack:
+    """By plain SQL, which no trigger refuses."""
+
+    def attacked(path: pathlib.Path) -> None:
+        connection = sqlite3.connect(path, isolation_level=None)
+        connection.execute(statement)
+        connection.close()
+
+    return attacked
+
+
+def unseen(statement: str) -> Attack:
+    """By SQL that hides the triggers and shows them again, which SQLite does not count."""
+
+    def done(path: pathlib.Path, statement: str, rows: list[Any]) -> None:
+        connection = sqlite3.connect(path, isolation_level=None)
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.executemany(statement, rows)
+        connection.close()
+
+    def attacked(path: pathlib.Path) -> None:
+        connection = sqlite3.connect(path)
+        triggers = connection.execute("SELECT * FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        connection.close()
+        done(path, "DELETE FROM sqlite_master WHERE type = 'trigger'", [()])
+        done(path, statement, [()])
+        done(path, "INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", triggers)
+
+    return attacked
+
+
 ATTACKS: dict[str, tuple[str, list[Attack]]] = {
     "a lowered `spent`, a raised budget, an account changed, added or deleted": (
         "opening",
@@ -335,7 +384,16 @@ ATTACKS: dict[str, tuple[str, list[Attack]]] = {
         ],
     ),
     "triggers or checks that are missing": ("opening", [dropped_trigger]),
-    "any row changed or deleted by SQL, which takes dropping triggers, also where they are put back": (
+    "a measurement that nobody paid for, added by SQL": (
+        "opening",
+        [
+            inserted("INSERT INTO measurements VALUES (0, 'free')"),
+            inserted("INSERT INTO measurements VALUES (-5, 'free')"),
+            inserted("INSERT INTO measurements VALUES (1000, 'free')"),
+            inserted("INSERT INTO measurements VALUES (0, 'free'), (1000, 'free too')"),
+        ],
+    ),
+    "any row changed or deleted by SQL that drops triggers, also where they are put back": (
         "opening",
         [
             edits("DELETE FROM answers WHERE key = x'61' AND measurement = 1", traceless=False),
@@ -343,9 +401,10 @@ ATTACKS: dict[str, tuple[str, list[Attack]]] = {
             edits("DELETE FROM parts WHERE partition = 'p' AND part = 'y'", traceless=False),
         ],
     ),
-    "a row changed or deleted in the file itself, of one of the last 32 entries or what it did": (
+    "the same with the triggers switched off or in the file itself, of one of the last 32 entries or what it did": (
         "opening",
         [
+            unseen("UPDATE entries SET time = 'then' WHERE sequence = (SELECT max(sequence) FROM entries)"),
             edits("DELETE FROM answers WHERE measurement = (SELECT max(measurement) FROM answers) AND key = x'61'"),
             edits("DELETE FROM entries WHERE sequence = (SELECT max(sequence) FROM entries)"),
         ],
@@ -359,11 +418,21 @@ ATTACKS: dict[str, tuple[str, list[Attack]]] = {
             edits("DELETE FROM listings WHERE measurement = 1"),
         ],
     ),
-    "the same of an earlier entry, the demand of a part or the digest of a measurement": (
+    "the demand of a part that no entry raised so far, changed, or added by SQL": (
+        "the next debit that reads that partition, before anything is spent",
+        [
+            inserted("INSERT INTO parts VALUES ('p', 'z', 3, '1000')"),
+            inserted("INSERT INTO parts VALUES ('p', 'x', 5, '1000')"),
+            inserted("INSERT INTO parts VALUES ('p', 'x', 100000, '1000')"),
+            edits("UPDATE parts SET demand = '1/9' WHERE part = 'x' AND partition = 'p'"),
+            unseen("UPDATE parts SET demand = '9' WHERE part = 'x' AND partition = 'p'"),
+            edits("UPDATE parts SET part = 'z' WHERE part = 'x' AND partition = 'p'"),
+        ],
+    ),
+    "the same of an earlier entry, the digest of a measurement, or the demand of a part that is gone": (
         "`--verify` only",
         [
             edits("UPDATE entries SET time = 'then' WHERE sequence = 3"),
-            edits("UPDATE parts SET demand = '1/9' WHERE part = 'x' AND partition = 'p'"),
             edits("DELETE FROM parts WHERE partition = 'p' AND part = 'y'"),
             edits("UPDATE measurements SET digest = 'another' WHERE id = 1"),
         ],
@@ -412,7 +481,10 @@ def test_an_attack_is_noticed_when_the_table_says(
         return
     if "earlier measurement" in name:
         assert at_use(path, "m")
-    assert by_verify(path) == (noticed.startswith("the next use") or "verify" in noticed)
+    if "demand of a part that no entry" in name:
+        assert at_debit(path, "p")
+        assert not at_debit(path, "q")
+    assert by_verify(path) == (noticed.startswith("the next") or "verify" in noticed)
     if "expect-head" in noticed:
         with pytest.raises(LedgerError, match=r"does not hold entry .* the head that is expected"):
             Ledger(path, expect_head=seen)

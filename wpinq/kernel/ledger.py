@@ -76,6 +76,7 @@ class Ledger:
         expected = None if expect_head is None else Head.parse(expect_head)
         self._file = LedgerFile(None if path is None else os.fspath(path), create, expected)
         self._sound: set[str] = set()  # measurements whose answers were found to be those that were stored
+        self._raised: set[str] = set()  # partitions whose demands were found to be those of the entries
 
     def head(self) -> str:
         """The last entry by its number and hash: keep it elsewhere, to know a ledger that lost entries by it."""
@@ -237,16 +238,12 @@ class Ledger:
             new = frozenset(measurements) - tables.measurement_ids(connection, measurements).keys()
             if not new:
                 return new
-            pricing = price(new, lambda partition: tables.demands(connection, partition))
+            pricing = price(new, partial(self._demands, connection))
             charges = tables.affordable(connection, pricing.charges)
             parts = tables.raised(connection, pricing.parts)
             descriptions = {digest: " ".join(measurements[digest].split()) for digest in new}
-            said = {"label": label, "run": run}
-            content = {
-                "measurements": descriptions,
-                "parts": parts,
-                **{key: word for key, word in said.items() if word},
-            }
+            said = {key: word for key, word in (("label", label), ("run", run)) if word}
+            content = {"measurements": descriptions, "parts": parts, **said}
             first = len(new)
             for name, charge in charges:
                 releases = ledger_releases.recorded(pricing.terms, name)
@@ -257,6 +254,12 @@ class Ledger:
         new = self._file.write(debited)
         self._sound |= new  # there were as many measurements as the totals say, so these have no answers yet
         return new
+
+    def _demands(self, connection: sqlite3.Connection, partition: str) -> dict[str, Fraction]:
+        if partition not in self._raised:
+            ledger_audit.check_parts(connection, self._file.name, partition)
+            self._raised.add(partition)
+        return tables.demands(connection, partition)
 
     def debited(self, run: str, after: int = 0) -> dict[str, int]:
         """What was debited under a word of the caller's, by account, in nano-epsilon.
@@ -319,7 +322,7 @@ class Ledger:
 
         def found(connection: sqlite3.Connection) -> dict[bytes, float]:
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
-            if identity is None or not tables.has_answers(connection, identity):
+            if identity is None:
                 return {}
             if wanted is None:
                 query = "SELECT key, value FROM answers WHERE measurement = ? ORDER BY key"
@@ -379,7 +382,7 @@ class Ledger:
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None:
                 raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
-            if tables.count_listings(connection, identity) != listings:
+            if tables.count(connection, "listings", identity) != listings:
                 return None
             entry = self._next_entry(connection)
             offered = [(key, tables.to_bytes(value)) for key, value in given]
@@ -426,8 +429,7 @@ class Ledger:
                 raise LedgerError(
                     "a listing is of a measurement that was debited, with finite floats: call debit first"
                 )
-            found = (tables.count_listings(connection, identity), tables.count_answers(connection, identity))
-            if found != (listings, answers):
+            if [tables.count(connection, of, identity) for of in ("listings", "answers")] != [listings, answers]:
                 return
             tables.insert_answers(connection, identity, self._next_entry(connection), given)
             content = ledger_history.summary(measurement, given) | {"listing": dict(listing)}

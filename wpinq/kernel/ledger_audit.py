@@ -114,15 +114,6 @@ def _happened(connection: sqlite3.Connection, sequence: int, kind: str, content:
     return kind != ANSWERS or there("answered", where, sequence, content["measurement"])
 
 
-def _told(connection: sqlite3.Connection, measurement: str) -> dict[int, dict[str, Any]]:
-    """What the entries say of the answers of a measurement."""
-    query = (
-        "SELECT sequence, content FROM measurements JOIN answered ON measurement = id JOIN entries ON sequence = entry "
-        "WHERE digest = ?"
-    )
-    return {sequence: json.loads(content) for sequence, content in connection.execute(query, (measurement,))}
-
-
 def _few(table: str, connection: sqlite3.Connection, measurement: str) -> bool:
     query = f"SELECT 1 FROM {table} WHERE measurement = (SELECT id FROM measurements WHERE digest = ?) LIMIT ?"
     return len(connection.execute(query, (measurement, MANY + 1)).fetchall()) <= MANY
@@ -133,7 +124,11 @@ def wrong_answers(connection: sqlite3.Connection, measurement: str) -> int | Non
 
     The caller is in a transaction. It takes time that goes with the answers of the measurement.
     """
-    told = _told(connection, measurement)
+    query = (
+        "SELECT sequence, content FROM measurements JOIN answered ON measurement = id JOIN entries ON sequence = entry "
+        "WHERE digest = ?"
+    )
+    told: dict[int, Any] = {entry: json.loads(content) for entry, content in connection.execute(query, (measurement,))}
     counts: Counter[int] = Counter()
     digests = {entry: hashlib.sha256() for entry in told}
     query = "SELECT entry, key, value FROM answers WHERE measurement = (SELECT id FROM measurements WHERE digest = ?)"
@@ -159,6 +154,18 @@ def check_answers(connection: sqlite3.Connection, name: str, measurement: str) -
     if wrong is not None:
         where = f"of entry {wrong} " if wrong else "of a measurement "
         raise _tampered(name, f"the answers {where}are not those that were stored")
+
+
+def check_parts(connection: sqlite3.Connection, name: str, partition: str) -> None:
+    """Refuse demands of a partition that are not those of their entries. The caller is in a transaction."""
+    rows = connection.execute("SELECT entry, part, demand FROM parts WHERE partition = ?", (partition,))
+    query = "SELECT sequence, content FROM entries WHERE sequence IN (SELECT entry FROM parts WHERE partition = ?)"
+    told = set()
+    with contextlib.suppress(*IMPOSSIBLE):
+        for entry, content in connection.execute(query, (partition,)):
+            told |= {(entry, part, demand) for of, part, demand in json.loads(content)["parts"] if of == partition}
+    if set(rows) != told:
+        raise _tampered(name, _FOLLOWING["parts"])
 
 
 def verify(connection: sqlite3.Connection, name: str, identity: int = ledger_schema.APPLICATION_ID) -> None:

@@ -13,7 +13,7 @@ from contextlib import closing
 
 from wpinq.errors import LedgerError
 from wpinq.kernel import ledger_audit, ledger_history, ledger_place, ledger_schema
-from wpinq.kernel.ledger_companion import HAS_TURNS, Companion
+from wpinq.kernel.ledger_companion import HAS_TURNS, Companion, Note
 from wpinq.kernel.ledger_file import PATIENCE, LedgerFile
 from wpinq.kernel.ledger_head import Head
 
@@ -69,19 +69,27 @@ def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expect
     known, whole = Head.parse(expected), os.path.realpath(ledger)
     _check_missing(whole, "move it away, if it is damaged")
     companion = Companion(whole) if HAS_TURNS else None
-    noted = None if companion is None else companion.head(PATIENCE)
     ledger_place.check_free(whole, None)
     if not os.path.isfile(copy):
         raise LedgerError(f"{os.fspath(copy)}: there is no such file")
     try:
+        noted = None if companion is None else companion.head(PATIENCE)
         with ledger_place.unfinished(whole) as part:
             with closing(sqlite3.connect(f"{pathlib.Path(copy).absolute().as_uri()}?mode=ro", uri=True)) as connection:
-                _check_backup(connection, os.fspath(copy))
+                if connection.execute("PRAGMA application_id").fetchone() != (ledger_schema.BACKUP_ID,):
+                    raise LedgerError(f"{os.fspath(copy)} is no backup of a ledger: wpinq budget backup makes them")
                 _copied(connection, part, ledger_schema.APPLICATION_ID)
             head = _checked(part, ledger_schema.APPLICATION_ID, known, noted)
-            ledger_place.finish(part, whole)
-            if companion is not None:
-                companion.alone(lambda note: note(head), PATIENCE)
+
+            def placed(note: Note) -> None:
+                _check_missing(whole, "another process made it meanwhile")
+                note(head)  # first: a ledger that is missing is noticed, an older one in its place would not be
+                ledger_place.finish(part, whole)
+
+            if companion is None:
+                placed(lambda head: None)
+            else:
+                companion.alone(placed, PATIENCE)
             return head
     except sqlite3.DatabaseError:
         raise LedgerError(f"{os.fspath(copy)} cannot be read, or is no backup of a ledger") from None
@@ -92,11 +100,6 @@ def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expect
 def _check_missing(path: str, reason: str) -> None:
     if os.path.lexists(path):
         raise LedgerError(f"{path} is there already: {reason}, or give the name of a new file")
-
-
-def _check_backup(connection: sqlite3.Connection, path: str) -> None:
-    if connection.execute("PRAGMA application_id").fetchone() != (ledger_schema.BACKUP_ID,):
-        raise LedgerError(f"{path} is no backup of a ledger: wpinq budget backup makes them")
 
 
 def _copied(connection: sqlite3.Connection, part: str, identity: int) -> None:

@@ -36,6 +36,7 @@ Note = Callable[[Head], None]
 HAS_TURNS = hasattr(fcntl, "F_OFD_SETLK")
 """Whether the system has locks of open files; else there is no such file, and whoever comes first writes first."""
 
+_OPENED = os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)  # what a link leads to would be written over
 _FLOCK = struct.Struct("hhqqi4x")
 _HEAD = struct.Struct(">Q32s")
 _HEAD_AT, _COUNTER = 8, 8
@@ -100,11 +101,13 @@ class Companion:
 
     def _open(self) -> int:
         try:
-            return os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+            return os.open(self.path, _OPENED)
         except FileNotFoundError:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            with contextlib.suppress(FileNotFoundError):  # whoever may use the ledger may queue for it
-                os.fchmod(descriptor, stat.S_IMODE(os.stat(self._ledger).st_mode) & 0o666)
+            descriptor = os.open(self.path, _OPENED | os.O_CREAT, 0o600)
+            with contextlib.suppress(OSError):  # whoever may use the ledger may queue for it, where that can be had
+                status = os.stat(self._ledger)
+                os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & 0o666)
+                os.fchown(descriptor, status.st_uid, status.st_gid)
             return descriptor
 
     def _alone(self, descriptor: int, work: Callable[[Note], T], patience: float) -> T:

@@ -147,8 +147,9 @@ class LedgerFile:
         try:
             before = self.last
             done = self.read(lambda connection: self._transact(connection, "BEGIN IMMEDIATE", self._there(work)))
-            if note is not None and self.last is not None and self.last is not before:
-                note(self.last.head)
+            last = self.last  # once: other threads read meanwhile, and forget it where they fail
+            if note is not None and last is not None and last is not before:
+                note(last.head)
             return done
         finally:
             self._writer = None
@@ -224,20 +225,15 @@ class LedgerFile:
                 ledger_schema.create(connection)
             elif ledger_schema.check(connection, self.name) != ledger_schema.FORMAT:
                 upgrade(connection, self.name)
-            ledger_schema.check(connection, self.name)
             if self._path is not None:
-                self._use_write_ahead_log(connection)
+                if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+                    raise LedgerError(f"{self.name} is on a file system without shared memory: keep it on a local disk")
                 self._identity = self._identity or _identity(self._path)
             self._seen = self.last = None  # both are of the connection
         except BaseException:
             connection.close()
             raise
         return connection
-
-    def _use_write_ahead_log(self, connection: sqlite3.Connection) -> None:
-        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        if mode != "wal":
-            raise LedgerError(f"{self._path} is on a file system without shared memory: keep it on a local disk")
 
     def _explain(self, error: sqlite3.Error) -> str:
         code = _primary_code(error)

@@ -77,10 +77,10 @@ def decimal_epsilon(nano: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The last entry, as the next one needs it: its head, and the totals that it carries, if it does."""
+    """The last entry, as the next one needs it: its head, and the totals after it."""
 
     head: Head
-    totals: Totals | None
+    totals: Totals
 
 
 def append(
@@ -100,7 +100,6 @@ def append(
     before = after or current(connection)
     sequence = before.head.sequence + 1
     totals = before.totals
-    assert totals is not None  # which it is only of the last entry of a former format, as it stands there
     if kind != ANSWERS:
         totals = _moved(connection, totals, kind, source, amount, content, measurements)
     moment = "" if kind == ANSWERS else datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -131,7 +130,7 @@ def _moved(
     elif row is not None:
         budget, spent = row[4:]
         row = (*row[:4], amount, spent) if kind == "set budget" else (*row[:4], budget, spent + amount)
-    accounts = ledger_totals.accounts_in(totals) - known + ledger_totals.written(row)
+    accounts = int(totals["accounts"], 16) - known + ledger_totals.written(row)
     return ledger_totals.carried(accounts, totals["measurements"] + measurements, totals["schema"])
 
 
@@ -180,24 +179,17 @@ def head(connection: sqlite3.Connection) -> Head:
     return START if found is None else Head(*found)
 
 
-def tail(connection: sqlite3.Connection) -> Tail:
-    """The last entry, with the totals that it carries."""
-    query = "SELECT sequence, hash, content FROM entries ORDER BY sequence DESC LIMIT 1"
-    found = connection.execute(query).fetchone()
-    if found is None:
-        return Tail(START, None)
-    return Tail(Head(*found[:2]), json.loads(found[2]).get(TOTALS))
-
-
 def current(connection: sqlite3.Connection) -> Tail:
     """The last entry, with its totals as they are now: tables or triggers may have been made anew, which is allowed.
 
     Whoever writes has compared the rest, or has verified the whole.
     """
-    found = tail(connection)
-    if found.totals is None:
-        return Tail(found.head, ledger_totals.now(connection, ledger_totals.of_accounts(connection)))
-    return Tail(found.head, found.totals | {"schema": ledger_schema.counter(connection)})
+    query = "SELECT sequence, hash, content FROM entries ORDER BY sequence DESC LIMIT 1"
+    *last, content = connection.execute(query).fetchone() or (START.sequence, START.hash, "{}")
+    totals = json.loads(content).get(TOTALS)
+    if totals is None:  # an entry of a former format, or none
+        return Tail(Head(*last), ledger_totals.now(connection, ledger_totals.of_accounts(connection)))
+    return Tail(Head(*last), totals | {"schema": ledger_schema.counter(connection)})
 
 
 def holds(connection: sqlite3.Connection, known: Head) -> bool:

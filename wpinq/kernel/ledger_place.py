@@ -6,6 +6,7 @@ import contextlib
 import os
 import sqlite3
 import stat
+import tempfile
 from collections.abc import Iterator
 
 from wpinq.errors import LedgerError
@@ -41,22 +42,23 @@ def is_there(path: str, known: Head | None, create: bool) -> bool:
     if status.st_nlink > 1:
         raise LedgerError(
             f"{path} has {status.st_nlink} names (hard links), and what is written under one of them is kept beside it "
-            "where the others do not find it: copy it with wpinq budget backup, and leave one name"
+            "where the others do not find it: remove the others, and leave the one that has -head or -wal beside it"
         )
     return True
 
 
 def check_free(path: str, known: Head | None) -> None:
     """Refuse a place from which a ledger is missing: a new one would have spent nothing."""
+    whole = os.path.realpath(path)
     for suffix in _BESIDE:
-        if os.path.exists(path + suffix):
+        if os.path.exists(whole + suffix):
             raise LedgerError(
-                f"{path} is not there, and {path}{suffix}, which is part of it, is: put the ledger back, or remove "
+                f"{path} is not there, and {whole}{suffix}, which is part of it, is: put the ledger back, or remove "
                 "that file too to start a new one"
             )
     if known is not None and known.sequence:
         raise LedgerError(
-            f"{path} is not there, and by {os.path.realpath(path)}-head it had {known.sequence} entries: "
+            f"{path} is not there, and by {whole}-head it had {known.sequence} entries: "
             "put it back, or remove that file too to start a new one, which has spent nothing"
         )
 
@@ -67,24 +69,20 @@ def make(path: str) -> None:
         return
     whole = os.path.realpath(path)
     with unfinished(whole) as part:
-        connection = sqlite3.connect(part, isolation_level=None)
-        try:
+        # Left from the right: it commits or rolls back, and closes.
+        with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as connection, connection:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("BEGIN IMMEDIATE")
-            with connection:  # commits, or rolls back
-                ledger_schema.create(connection)
-        finally:
-            connection.close()
+            ledger_schema.create(connection)
         finish(part, whole)
 
 
 @contextlib.contextmanager
 def unfinished(path: str) -> Iterator[str]:
     """A file beside a path, of mode 0600, that is gone afterwards, unless it was finished."""
-    part = f"{path}-new"
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(part)
-    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    # A name of its own: one that is made up may be that of another ledger, or of what another process is making.
+    descriptor, part = tempfile.mkstemp(prefix=f"{os.path.basename(path)}-new-", dir=os.path.dirname(path))
+    os.close(descriptor)
     try:
         yield part
     finally:

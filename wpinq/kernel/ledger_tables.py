@@ -175,22 +175,10 @@ def stored_answers(
     return found
 
 
-def count_answers(connection: sqlite3.Connection, measurement: int) -> int:
-    """How many keys of a measurement have an answer."""
-    (count,) = connection.execute("SELECT count(*) FROM answers WHERE measurement = ?", (measurement,)).fetchone()
-    return int(count)
-
-
-def has_answers(connection: sqlite3.Connection, measurement: int) -> bool:
-    """Whether any key of a measurement was ever answered."""
-    query = "SELECT EXISTS (SELECT 1 FROM answers WHERE measurement = ?)"
-    return bool(connection.execute(query, (measurement,)).fetchone()[0])
-
-
-def count_listings(connection: sqlite3.Connection, measurement: int) -> int:
-    """How many listings there are of a measurement."""
-    (count,) = connection.execute("SELECT count(*) FROM listings WHERE measurement = ?", (measurement,)).fetchone()
-    return int(count)
+def count(connection: sqlite3.Connection, table: str, measurement: int) -> int:
+    """How many answers or listings a measurement has."""
+    (rows,) = connection.execute(f"SELECT count(*) FROM {table} WHERE measurement = ?", (measurement,)).fetchone()
+    return int(rows)
 
 
 def listings(connection: sqlite3.Connection, measurement: str) -> list[Any]:

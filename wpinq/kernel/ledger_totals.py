@@ -48,11 +48,6 @@ def of_accounts(connection: sqlite3.Connection) -> int:
     return sum(map(written, connection.execute(_SELECT))) % _MODULUS
 
 
-def accounts_in(totals: Totals) -> int:
-    """The sum over the accounts that is carried."""
-    return int(totals["accounts"], 16)
-
-
 def carried(accounts: int, measurements: int, schema: int) -> Totals:
     """Totals as they are written."""
     return {"accounts": f"{accounts % _MODULUS:064x}", "measurements": measurements, "schema": schema}
@@ -60,5 +55,7 @@ def carried(accounts: int, measurements: int, schema: int) -> Totals:
 
 def now(connection: sqlite3.Connection, accounts: int) -> Totals:
     """The totals of the books as they are, with this sum over the accounts."""
-    (measurements,) = connection.execute("SELECT coalesce(max(id), 0) FROM measurements").fetchone()
+    # They are numbered from 1 and stay, so the first and the last number tell of any that was put in.
+    first, last = "(SELECT min(id) FROM measurements)", "(SELECT max(id) FROM measurements)"
+    (measurements,) = connection.execute(f"SELECT coalesce({last} - {first} + 1, 0)").fetchone()
     return carried(accounts, measurements, ledger_schema.counter(connection))

@@ -27,6 +27,8 @@ def upgrade(connection: sqlite3.Connection, name: str) -> None:
     connection.execute("BEGIN EXCLUSIVE")
     with connection:  # commits, or rolls back
         version = ledger_schema.check(connection, name)
+        if version == ledger_schema.FORMAT:  # another process was here since
+            return
         ledger_schema.create(connection, above=version)
         ids = dict(connection.execute("SELECT digest, id FROM measurements"))
         rows = connection.execute("SELECT sequence, content FROM entries WHERE kind = ?", (ANSWERS,)).fetchall()

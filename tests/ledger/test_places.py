@@ -1,0 +1,162 @@
+"""Where ledgers and their copies stand: nothing of others is removed or written over, and advice can be followed."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sqlite3
+import threading
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from wpinq.errors import LedgerError
+from wpinq.kernel import ledger_backup, ledger_companion, ledger_file
+from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.ledger_backup import backup, restore
+
+needs_turns = pytest.mark.skipif(not ledger_companion.HAS_TURNS, reason="the system has no locks of open files")
+
+
+def spend(path: pathlib.Path, digest: str = "m") -> str:
+    with Ledger(path) as ledger:
+        ledger.open_account("edges", schema="s", unit="u", unit_weight=Fraction(1), budget=10**6)
+        ledger.debit({digest: "count"}, lambda new, parts_of: Pricing({"edges": 5}, {}))
+        return ledger.head()
+
+
+@pytest.mark.parametrize("name", ["budget", "budget ?#%41\n\udcff"])
+def test_a_ledger_of_a_like_name_stays(tmp_path: pathlib.Path, name: str) -> None:
+    """Of a file with an ending that a half-made one might be given."""
+    path, neighbour = tmp_path / name, tmp_path / f"{name}-new"
+    head = spend(neighbour)
+    spend(path)
+    backup(path, tmp_path / "copy-new")
+    backup(path, tmp_path / "copy")
+    path.unlink()
+    restore(tmp_path / "copy", path, spend_head(tmp_path / "copy"))
+    Ledger(neighbour, create=False, expect_head=head).close()
+    assert {file.name for file in tmp_path.iterdir()} == {
+        name, f"{name}-head", f"{name}-new", f"{name}-new-head", "copy", "copy-new"}  # fmt: skip
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
+
+
+def spend_head(copy: pathlib.Path) -> str:
+    connection = sqlite3.connect(copy)
+    sequence, chained = connection.execute("SELECT max(sequence), hash FROM entries").fetchone()
+    connection.close()
+    return f"{sequence}:{chained.hex()}"
+
+
+def test_a_copy_is_not_restored_over_a_ledger_that_came_meanwhile(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another restored a copy too, and spent from it: that would be given back."""
+    path, copy = tmp_path / "l.db", tmp_path / "copy"
+    head = spend(path)
+    backup(path, copy)
+    path.unlink()
+    real, later = ledger_backup._checked, []
+
+    def checked(*arguments: Any) -> Any:
+        found = real(*arguments)
+        if not later:
+            later.append("")
+            restore(copy, path, head)
+            later[0] = spend(path, "after")
+        return found
+
+    monkeypatch.setattr(ledger_backup, "_checked", checked)
+    with pytest.raises(LedgerError, match="is there already"):
+        restore(copy, path, head)
+    Ledger(path, expect_head=later[0]).close()
+
+
+@needs_turns
+def test_a_kill_amid_a_restoration_leaves_no_ledger_that_is_older_than_its_head(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, copy = tmp_path / "l.db", tmp_path / "copy"
+    head = spend(path)
+    backup(path, copy)
+    path.unlink()
+    os.remove(f"{path}-head")
+
+    def killed(part: str, whole: str) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as amid, pytest.raises(KeyboardInterrupt):
+        amid.setattr("wpinq.kernel.ledger_place.finish", killed)
+        restore(copy, path, head)
+    with pytest.raises(LedgerError, match="-head it had 2 entries"):
+        Ledger(path)
+    restore(copy, path, head)
+    Ledger(path, create=False, expect_head=head).close()
+
+
+def test_what_is_said_of_a_second_name_can_be_done(tmp_path: pathlib.Path) -> None:
+    path, second = tmp_path / "l.db", tmp_path / "second"
+    head = spend(path)
+    os.link(path, second)
+    with pytest.raises(LedgerError, match="remove the others, and leave the one that has -head or -wal beside it"):
+        Ledger(path)
+    second.unlink()
+    Ledger(path, create=False, expect_head=head).close()
+
+
+def test_what_is_left_of_a_ledger_is_found_where_a_link_leads(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "l.db")
+    (tmp_path / "l.db-wal").write_bytes(b"entries")
+    with pytest.raises(LedgerError, match=r"l\.db-wal, which is part of it, is"):
+        Ledger(tmp_path / "link")
+    assert not (tmp_path / "l.db").exists()
+
+
+@needs_turns
+def test_a_link_beside_a_ledger_is_not_written_through(tmp_path: pathlib.Path) -> None:
+    path, other = tmp_path / "l.db", tmp_path / "other"
+    spend(path)
+    other.write_bytes(bytes(100))
+    os.remove(f"{path}-head")
+    os.symlink(other, f"{path}-head")
+    with pytest.raises(LedgerError):
+        spend(path, "n")
+    assert other.read_bytes() == bytes(100)
+
+
+@needs_turns
+def test_a_reader_that_fails_does_not_disturb_what_was_committed(tmp_path: pathlib.Path) -> None:
+    """It forgets the last entry, between a commit of another thread and the note of it."""
+    spend(tmp_path / "l.db")
+    with Ledger(tmp_path / "l.db") as ledger:
+
+        class Forgetful(ledger_file.LedgerFile):
+            reads = 0
+
+            @property
+            def last(self) -> Any:
+                if threading.get_ident() == self._writer and self.kept is not None:
+                    self.reads += 1
+                    return self.kept if self.reads < 3 else None
+                return self.kept
+
+            @last.setter
+            def last(self, value: Any) -> None:
+                self.kept, self.reads = value, 0
+
+        ledger._file.__dict__["kept"] = ledger._file.__dict__.pop("last")
+        ledger._file.__class__ = Forgetful
+        assert ledger.debit({"n": "count"}, lambda new, parts_of: Pricing({"edges": 5}, {}))
+
+
+@needs_turns
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_what_root_puts_beside_a_ledger_is_its_owners(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "l.db"
+    spend(path)
+    os.remove(f"{path}-head")
+    os.chown(path, 12345, 12346)
+    spend(path, "n")
+    status = os.stat(f"{path}-head")
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (12345, 12346, 0o600)
