@@ -240,5 +240,5 @@ def test_a_key_of_more_fields_than_are_followed_is_not_taken_for_some_of_them() 
             assert most == 100 or frozenset([(0,)]) <= known or len(known) == 70
     rows = [tuple([0] * place + [1] + [0] * (69 - place)) for place in range(70)]
     assert len(wp.evaluate(groups.where(lambda g: g.key.f0 == 0), {"wide": rows})) == 69  # that agree in what is shown
-    held = wp.source("held", key={name: int for name in fields}, v=int, keys_at_most={"key": 3})
+    held = wp.source("held", key=dict.fromkeys(fields, int), v=int, keys_at_most={"key": 3})
     assert [len(known) for known in certify(held.plan).rows[held.plan.digest].a_key] == [1]
