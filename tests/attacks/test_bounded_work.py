@@ -179,6 +179,38 @@ def test_a_plan_that_lets_one_record_grow_without_measure_is_refused(name: str) 
         GROWING[name]()
 
 
+HOLDING = wp.source("holding", items=list[int], other=list[int], text=str)
+SQUARES: dict[str, Callable[[], Query]] = {
+    "lists in a list": lambda: HOLDING.select(lambda r: wp.map(r.items, lambda i: (i, r.other))),
+    "lists in a list that is counted": lambda: HOLDING.select(lambda r: wp.count(wp.map(r.items, lambda i: [r.items]))),
+    "lists chosen": lambda: HOLDING.select(
+        lambda r: wp.count(wp.map(r.items, lambda i: wp.where(i > 0, r.items, r.other)))
+    ),
+    "texts in a list": lambda: HOLDING.select(lambda r: wp.map(wp.split(r.text, " "), lambda w: (w, r.text))),
+    "elements that hold the list": lambda: HOLDING.select_many(
+        lambda r: wp.sort(wp.map(r.items, lambda i: (i, r.items))), limit=3
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SQUARES)
+def test_a_record_that_would_be_copied_for_each_of_its_own_elements_is_refused(name: str) -> None:
+    with pytest.raises(wp.PlanError, match="stand inside one another"):
+        SQUARES[name]()
+
+
+@pytest.mark.parametrize("engine", IN_PROCESS)
+def test_of_a_list_that_nothing_bounds_the_first_are_taken_before_a_function_of_each(engine: str) -> None:
+    words = HOLDING.select_many(lambda r: wp.map(wp.split(r.text, " "), lambda w: (w, r.text, r.items)), limit=3)
+    held = HOLDING.select_many(lambda r: wp.map(r.items, lambda i: wp.weighted((i, r.other), i)), limit=2)
+    widths = HOLDING.shave(lambda r: wp.map(r.items, lambda i: i), limit=2)
+    rows = [((2, 1, 5), (7,), "a b c d b"), ((), (), "")]
+    texts = {(w, rows[0][2], rows[0][0]): 1 / 3 for w in "abc"} | {("", "", ()): 1.0}
+    assert wp.evaluate(words, {"holding": rows}, engine) == texts
+    assert wp.evaluate(held, {"holding": rows}, engine) == {(2, (7,)): 2 / 3, (1, (7,)): 1 / 3}
+    assert wp.evaluate(widths, {"holding": rows}, engine) == {(rows[0], 0): 1.0}
+
+
 def test_the_refusal_names_the_step_and_the_number() -> None:
     with pytest.raises(wp.PlanError, match=r"^SelectMany: .* become 1,000,000,000,000 records here; at most 4,000,000"):
         ranges(ranges(NUMBERS, MILLION), MILLION)

@@ -227,3 +227,18 @@ def test_a_release_costs_and_gives_the_same_with_and_without_bounds() -> None:
         degrees = source.group_by(lambda e: e.src, lambda g: wp.count(g))
         assert certify(degrees.plan).slack() == certify(plain.group_by(lambda e: e.src).plan).slack()
         assert dict(wp.evaluate(degrees, {"edges": [(1, 2), (1, 3)]}, exact=True)) == {(1, 2): Fraction(1, 2)}
+
+
+def test_a_key_of_more_fields_than_are_followed_is_not_taken_for_some_of_them() -> None:
+    fields: dict[str, Any] = {f"f{place}": int for place in range(70)}
+    wide = wp.source("wide", **fields, facts=["unit_weights"], records_at_most=100)
+    groups = wide.group_by(lambda r: r, lambda g: wp.count(g))
+    first = groups.select(lambda g: (g.key.f0, g.key.f1))
+    assert bound(groups.join(groups, lambda x: x.key, lambda y: y.key)) == 100
+    for query in (groups, first):
+        for known, most in certify(query.plan).rows[query.plan.digest].a_key.items():
+            assert most == 100 or frozenset([(0,)]) <= known or len(known) == 70
+    rows = [tuple([0] * place + [1] + [0] * (69 - place)) for place in range(70)]
+    assert len(wp.evaluate(groups.where(lambda g: g.key.f0 == 0), {"wide": rows})) == 69  # that agree in what is shown
+    held = wp.source("held", key=dict.fromkeys(fields, int), v=int, keys_at_most={"key": 3})
+    assert [len(known) for known in certify(held.plan).rows[held.plan.digest].a_key] == [1]

@@ -6,17 +6,21 @@ that is mapped, the range, the lists that are put one after another. The first e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
-from wpinq.expr.build import call
-from wpinq.expr.nodes import Call, Expr, Lambda, make_lambda
-from wpinq.expr.types import ListOf
+from wpinq.expr.build import call, constant
+from wpinq.expr.nodes import Call, Expr, Lambda, Variable, make_lambda, walk
+from wpinq.expr.types import INT, ListOf, Weighted
 
 EMPTY_LAST = "empty last"
 """Said of a `flatten` of whose lists those without elements come after all others: of the first n lists it takes no
 more to have the first n elements. Whoever builds the call vouches for it."""
 
+
+INNER_LEVEL = 64
+"""Where the variables of derived functions start: above those of any lambda that a user can nest."""
 
 DEPTH_LIMIT = 64
 """How many choices and lists of lists inside one another a limit is brought through."""
@@ -48,6 +52,9 @@ def _limited(expr: Expr, most: int, depth: int) -> Expr:
         expr, function = expr.arguments
         mapped.append(function)
     expr = _cut(expr, most, depth)
+    type_ = expr.type
+    if mapped and isinstance(type_, ListOf) and type_.bound is None and not isinstance(type_.element, Weighted):
+        expr = first_of(expr, most)
     for function in reversed(mapped):
         expr = call("map", expr, function)
     return expr
@@ -78,3 +85,34 @@ def _cut(expr: Expr, most: int, depth: int) -> Expr:
         condition, yes, no = expr.arguments
         return call("where", condition, _limited(yes, most, depth - 1), _limited(no, most, depth - 1))
     return expr
+
+
+def first_of(items: Expr, most: int) -> Expr:
+    """The first elements of a list, in a list of a bound."""
+
+    def taken(held: Expr, level: int) -> Expr:
+        assert isinstance(held.type, ListOf)
+        index = Variable(INT, level, "i")
+        indices = call("range_list", constant(0), call("length", held), attributes=(most,))
+        # no index is beyond the end, so the element is null only where it is null in the list
+        element = Call(held.type.element, "element", (held, index))
+        return call("map", indices, make_lambda((index,), element, level))
+
+    return of_one(items, taken)
+
+
+def of_one(items: Expr, function: Callable[[Expr, int], Expr]) -> Expr:
+    """A function that gives a list, of a list that is computed once: engines compute anew what a map repeats."""
+    # above every variable of the list: functions inside have variables of their own
+    level = max([INNER_LEVEL, *(1 + node.level for node in walk(items) if isinstance(node, Variable))])
+    part = items
+    while isinstance(part, Call) and part.name == "field":
+        (part,) = part.arguments
+    if not isinstance(part, Call):
+        return function(items, level)
+    held = Variable(items.type, level, "items")
+    lists = call("map", call("list", items), make_lambda((held,), function(held, level + 1), level))
+    found = call("flatten", lists)
+    if not items.type.nullable:
+        return found
+    return call("where", call("is_null", items), constant(None), found)

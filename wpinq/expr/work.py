@@ -144,8 +144,9 @@ class _Measure:
 
         taken, _ = primitive_named("map").work((held.counts[0], together(steps)), (held.text, value.text), expr.type)
         text = value.text.over(size, Amount.of(1), held.text)
-        content = together(value.content) + (Amount() if held.counts[0].known else held.counts[0])
-        return Amount.of(taken), _Held(text, content, (held.counts[0], *map(together, value.counts)))
+        made = together(value.content)  # engines copy what each element is given, be it but a value from outside
+        content = made + (Amount() if held.counts[0].known else held.counts[0])
+        return taken + made, _Held(text, content, (held.counts[0], *map(together, value.counts)))
 
 
 def _values_below(expr: Expr) -> list[Expr]:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from wpinq.expr.build import call, constant, static_int
 from wpinq.expr.declare import derived
 from wpinq.expr.definition import LIST_LIMIT, Mistyped, list_type
-from wpinq.expr.limiting import EMPTY_LAST
-from wpinq.expr.nodes import Call, Expr, Variable, make_lambda, walk
+from wpinq.expr.limiting import EMPTY_LAST, INNER_LEVEL, of_one
+from wpinq.expr.nodes import Expr, Variable, make_lambda
 from wpinq.expr.types import INT
 
 SUBSET_LIMIT = 16
 """The most elements that `subsets` takes at a time: each is one more loop inside the others."""
-
-INNER_LEVEL = 64
-"""Where the variables of derived functions start: above those of any lambda that a user can nest."""
 
 
 def _range(start: Expr, stop: Expr, limit: Expr) -> Expr:
@@ -42,24 +38,11 @@ def _subsets(items: Expr, size: Expr) -> Expr:
         rest = choose(items, picked, call("add", index, constant(1)), level + 1)
         return call("flatten", call("map", indices, make_lambda((index,), rest, level)), attributes=(EMPTY_LAST,))
 
-    return _of_one(items, lambda held, level: choose(held, [], constant(0), level))
-
-
-def _of_one(items: Expr, function: Callable[[Expr, int], Expr]) -> Expr:
-    """A function that gives a list, of a list that is computed once: engines compute anew what a map repeats."""
-    # above every variable of the list: functions inside have variables of their own
-    level = max([INNER_LEVEL, *(1 + node.level for node in walk(items) if isinstance(node, Variable))])
-    part = items
-    while isinstance(part, Call) and part.name == "field":
-        (part,) = part.arguments
-    if not isinstance(part, Call):
-        return function(items, level)
-    held = Variable(items.type, level, "items")
-    lists = call("map", call("list", items), make_lambda((held,), function(held, level + 1), level))
-    found = call("flatten", lists)
-    if not items.type.nullable:
-        return found
-    return call("where", call("is_null", items), constant(None), found)
+    if depth == 1:  # each element once, which takes no more than the list
+        element = Variable(list_type(items.type).element, INNER_LEVEL, "x")
+        maybe = call("where", constant(True), element, constant(None))  # as `element` gives it in larger subsets
+        return call("map", items, make_lambda((element,), call("record", maybe, attributes=(None,)), INNER_LEVEL))
+    return of_one(items, lambda held, level: choose(held, [], constant(0), level))
 
 
 def _first(items: Expr, count: Expr) -> Expr:
@@ -71,7 +54,7 @@ def _first(items: Expr, count: Expr) -> Expr:
         indices = call("range_list", constant(0), call("length", held), attributes=(most,))
         return call("map", indices, make_lambda((index,), call("element", held, index), level))
 
-    return _of_one(items, taken)
+    return of_one(items, taken)
 
 
 @derived(_range)

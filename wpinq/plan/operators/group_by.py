@@ -20,7 +20,7 @@ from wpinq.plan.moves.change import Change, Move, added
 from wpinq.plan.moves.terms import UNKNOWN, Term, any_record, applied, matching
 from wpinq.plan.moves.terms import record as record_of
 from wpinq.plan.operator import Keyed, Moved, Parameter, function_type, register
-from wpinq.plan.row_bounds import RowBounds, Sized, both, followed, kept, times
+from wpinq.plan.row_bounds import KEYS_LIMIT, RowBounds, Sized, both, followed, kept, times
 
 
 @register
@@ -87,8 +87,10 @@ class GroupBy(Keyed):
         a_key = followed(below.rows.a_key, records, record_of((applied(self.key, [records]), UNKNOWN)))
         outputs = 1 if below.even else group  # one for each weight in a group, and no more than it has records
         if outputs is not None:
-            leaves = frozenset((0, *path) for path, part in parts.paths() if not part.fields)
-            a_key |= {frozenset([(0,)]): outputs, leaves: outputs}
+            a_key[frozenset([(0,)])] = outputs
+            leaves = frozenset((0, *path) for path, part in parts.paths(KEYS_LIMIT) if not part.fields)
+            if len(leaves) == len(list(parts.leaves())):  # fewer would not tell keys apart
+                a_key[leaves] = outputs
         # every prefix of a group is looked at, of one weight the group alone
         looked_at = below.rows.records if below.even else times(below.rows.records, group)
         return RowBounds(below.rows.records, kept(a_key), both(below.rows.records, looked_at))

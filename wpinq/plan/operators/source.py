@@ -184,9 +184,11 @@ class Source(Operator):
         names = self.record.names if isinstance(self.record, TupleOf) else ()
         for fields_, most in self.sizes.keys:
             places = [(names.index(name),) for name in fields_]
-            inside = [(*place, *path) for place in places for path, part in whole.at(place).paths() if not part.fields]
-            for key in (frozenset(places), frozenset(inside)):
-                lower(a_key, key, most)
+            lower(a_key, frozenset(places), most)
+            parts = [(place, whole.at(place)) for place in places]
+            inside = [(*place, *path) for place, part in parts for path, leaf in part.paths() if not leaf.fields]
+            if len(inside) == sum(len(list(part.leaves())) for _, part in parts):  # fewer would be another key
+                lower(a_key, frozenset(inside), most)
         return RowBounds(self.sizes.records, a_key, self.sizes.records)
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
