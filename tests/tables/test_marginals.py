@@ -187,6 +187,7 @@ TEXTS = {
     "pairs": lambda p: p.marginals([CITY, "sex", AGE], epsilon=1),
     "one attribute": lambda p: p.marginals(["sex"], order=1, epsilon="1/3"),
     "a workload": lambda p: p.marginals([CITY, "sex", AGE], workload=[("age",), ("city", "sex"), ()], epsilon=0.5),
+    "the total alone": lambda p: p.marginals([CITY, "sex"], workload=[()], epsilon=0.5),
     "told what to measure": lambda p: p.marginals(
         ["sex", AGE], measure={("age", "sex"): "2/3", ("sex",): 0.25}, epsilon=1
     ),
@@ -279,8 +280,11 @@ def test_a_program_plans_for_few_marginals() -> None:
         ({"measure": {}}, "measure gives"),
         ({"measure": {("sex",): 1}}, "no view that is measured holds"),
         ({"measure": {("sex", "age", "city"): 1, ("age", "sex", "city"): 1}}, "two shares"),
-        ({"measure": {("sex", "age", "city"): 0}}, "epsilon"),
+        ({"measure": {("sex", "age", "city"): 0}}, "share of the view"),
+        ({"measure": {("sex", "age", "city"): "much"}}, "share of the view"),
+        ({"measure": {("sex", "age", "city"): 1}, "objective": "max"}, "leave out objective"),
         ({"objective": "best"}, "an objective is"),
+        ({"objective": ["max"]}, "an objective is"),
         ({"epsilon": 0}, "epsilon"),
     ],
 )
@@ -293,6 +297,8 @@ def test_attributes_are_a_list_of_different_ones(people: Query) -> None:
     for given, words in (("sex", "a list of attributes"), ([], "1 to 64"), (["sex", "sex"], "two attributes")):
         with pytest.raises(wp.PlanError, match=words):
             people.marginals(given, order=1, epsilon=1)
+    with pytest.raises(wp.PlanError, match="null is no end of a bin"):
+        people.marginals([wp.attribute("age", bins=[None, 18, 30])], order=1, epsilon=1)
     with pytest.raises(wp.PlanError, match="Write marginals"):
         people.marginals(["sex"])  # type: ignore[call-arg]
 

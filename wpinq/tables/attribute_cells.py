@@ -140,6 +140,8 @@ def check_cells(cells: AttributeCells) -> None:
     if cells.edges is not None:
         if not ordered(cells.type):
             raise PlanError(f"the attribute {name!r} is of type {cells.type}, which has no bins: give categories=[...]")
+        if None in cells.edges:
+            raise PlanError(f"null is no end of a bin of {name!r}: it has a cell of its own, see missing=")
         if len(cells.edges) < 2 or any(low >= high for low, high in zip(cells.edges, cells.edges[1:], strict=False)):
             raise PlanError(f"the bins of {name!r} are given by two or more ends that ascend: bins=[0, 18, 30, 65]")
     if cells.categories is not None and (not cells.categories or None in cells.categories):
