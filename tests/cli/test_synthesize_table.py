@@ -191,7 +191,7 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
     "two lines": (["people.csv", "--epsilon", "1", "--attribute", "city=Oslo\nRome"], 2, "double quotes"),
     "no tree": ([*ASKED, "--model", "tree"], 1, "a tree takes views of one or two attributes"),
     "no small table": (
-        [*ASKED, "--attribute", "id:int=0..9999", "--model", "full-table"], 1, "a full table has at most",
+        [*ASKED, "--attribute", "id:int=0..1999", "--model", "full-table"], 1, "a full table has at most",
     ),
     "too many rows": ([*ASKED, "--draw", "1000000000000"], 1, "at most"),
     "both": (["people.csv", "--from-marginals", "m.json"], 2, "leave out FILE"),

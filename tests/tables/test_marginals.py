@@ -406,3 +406,24 @@ def test_the_epsilon_that_a_refusal_names_is_enough(people: Query) -> None:
     refuse_hopeless_marginals(wanted(people, Fraction(named) * Fraction(1000001, 1000000)), 1000)
     with pytest.raises(wp.PlanError):
         refuse_hopeless_marginals(wanted(people, Fraction(named) * Fraction(97, 100)), 1000)
+
+
+FORGED: dict[str, Any] = {
+    "shares": [0.5, 0.5],
+    "measured": [[1], [0, 1]],
+    "wanted": [[0.5]],
+    "other": ["x"],
+    "name": 3,
+    "categories": ["Oslo", "Oslo"],
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_marginals_that_do_not_fit_their_answers_are_refused(people: Query, rows: list[Any], name: str) -> None:
+    measure = {("city",): 1, ("city", "sex"): 3}
+    kept = wp.simulate(people.marginals([CITY, "sex"], measure=measure, epsilon=1), {"people": rows}, seed=1).to_json()
+    assert wp.MarginalTables.from_json(kept).to_json() == kept
+    of = kept["attributes"][0] if name in kept["attributes"][0] else kept
+    of[name] = FORGED[name]
+    with pytest.raises(wp.AnswersError):
+        wp.MarginalTables.from_json(kept)

@@ -127,9 +127,10 @@ class AttributeCells:
         def values(given: list[Any] | None) -> tuple[Value, ...] | None:
             return None if given is None else tuple(value_from_json(value, type_) for value in given)
 
-        return AttributeCells(
-            str(data["name"]), type_, values(data["bins"]), values(data["categories"]), data["missing"], data["other"]
-        )
+        name, missing, other = data["name"], data["missing"], data["other"]
+        if not isinstance(name, str) or not all(label is None or isinstance(label, str) for label in (missing, other)):
+            raise AnswersError("attributes and their cells have names that are texts")
+        return AttributeCells(name, type_, values(data["bins"]), values(data["categories"]), missing, other)
 
 
 def check_cells(cells: AttributeCells) -> None:
@@ -149,6 +150,8 @@ def check_cells(cells: AttributeCells) -> None:
             f"the categories of {name!r} are one value or more, and null is none of them: it has a cell of its own, "
             "see missing="
         )
+    if cells.categories is not None and len(set(cells.categories)) < len(cells.categories):
+        raise PlanError(f"a category of {name!r} is listed twice: a value has one cell")
     if cells.size > CELLS_LIMIT:
         raise PlanError(f"the attribute {name!r} has {cells.size:,} cells, and at most {CELLS_LIMIT:,} are possible")
     labels = cells.labels

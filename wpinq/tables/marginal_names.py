@@ -13,9 +13,7 @@ def view_of(names: Sequence[object], known: Sequence[str]) -> View:
     """The view of some attributes, each named once, among those of a table; AnswersError for what is none."""
     for name in names:
         if not isinstance(name, str):
-            raise AnswersError(
-                f"a marginal is named by its attributes one by one, counts('age', 'sex'), not by {name!r}"
-            )
+            raise AnswersError(f"a marginal is named by its attributes, one by one: counts('age', 'sex'), not {name!r}")
         if name not in known:
             raise AnswersError(f"there is no attribute {name!r}; {suggest(name, known)}")
     if len(set(names)) < len(names):

@@ -144,9 +144,7 @@ def tabulate_marginals(
     elif objective == "balanced":
         measuring = _told(table, wanted, measure)
     else:
-        raise PlanError(
-            "an objective is what a plan is made for, and measure says what is measured: leave out objective"
-        )
+        raise PlanError("measure says what is measured, and nothing is planned for an objective: leave out objective")
     measurement = marginal_measurement(query.plan, coded, measuring, spent, reading)
     return MarginalTabulation(query.plan, reading, coded, measuring, spent, measurement)
 

@@ -31,7 +31,7 @@ from wpinq.plan.operators import SelectMany
 from wpinq.tables.attribute_cells import AttributeCells
 from wpinq.tables.fitted_table import FittedTable
 from wpinq.tables.marginal_accuracy import cell_half_width
-from wpinq.tables.marginal_elements import measured_keys
+from wpinq.tables.marginal_elements import measured_keys, measured_plan
 from wpinq.tables.marginal_names import free_name, view_of
 from wpinq.tables.marginal_page import marginals_html
 
@@ -342,9 +342,12 @@ def _read(data: Any) -> MarginalTables:
         raise AnswersError("these answers are not those of marginals")
 
     def views(given: Any) -> list[View]:
-        return [tuple(int(place) for place in view) for view in given]
+        return [tuple(view) for view in given]
 
     attributes = tuple(AttributeCells.from_json(each) for each in data["attributes"])
     table = Attributes(tuple(cells.size for cells in attributes), tuple(cells.name for cells in attributes))
     shares = dict(zip(views(data["measured"]), data["shares"], strict=True))
-    return MarginalTables(attributes, MarginalPlan.of(table, shares, views(data["wanted"])), answers)
+    measuring = MarginalPlan.of(table, shares, views(data["wanted"]))
+    if answers.plan != measured_plan(answers.plan.inputs[0], measuring):
+        raise AnswersError("these answers are of other views or shares than these marginals")
+    return MarginalTables(attributes, measuring, answers)
