@@ -272,7 +272,7 @@ def test_a_program_plans_for_few_marginals() -> None:
     [
         ({"order": 0}, "from 1 to 3"),
         ({"order": True}, "from 1 to 3"),
-        ({"order": 4}, "from 1 to 3"),
+        ({"order": 4}, "give order=1, or order=3"),
         ({"workload": []}, "from 1 to"),
         ({"workload": "sex"}, "views are a list"),
         ({"workload": [("sex", "cty")]}, "did you mean"),

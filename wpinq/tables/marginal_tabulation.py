@@ -175,7 +175,10 @@ def _workload(table: Attributes, order: int, workload: Views | None) -> tuple[Vi
         return _views(table, workload)
     many = len(table.sizes)
     if type(order) is not int or not 1 <= order <= many:
-        raise PlanError(f"the order of marginals is how many attributes each is of, from 1 to {many}, not {order!r}")
+        raise PlanError(
+            f"the order of marginals is how many attributes each is of, from 1 to {many}, not {order!r}: "
+            f"give order=1, or order={many} for all of them together"
+        )
     if comb(many, order) > MOST_VIEWS:
         raise PlanError(
             f"there are {comb(many, order):,} marginals of order {order}: list those wanted in workload=[...]"
