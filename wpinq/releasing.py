@@ -269,7 +269,11 @@ class Releasable(Planned):
         >>> wp.simulate(asked, {"people": rows}, seed=1).value
         (0, 1)
         """
-        sink = MostDistant(tuple(map(index, sizes)), tuple(candidates))
+        try:
+            many = tuple(map(index, sizes))
+        except TypeError:
+            raise PlanError(f"sizes are how many codes each attribute has, a list of integers, not {sizes!r}") from None
+        sink = MostDistant(many, tuple(candidates))
         return ListedMeasurement(self.plan, sink, parse_epsilon(epsilon), sink.keys, self.reading)
 
     def quantile(self, *, epsilon: object, q: object, candidates: Iterable[object]) -> ListedMeasurement:

@@ -293,3 +293,9 @@ def test_the_largest_choice_is_bounded_work() -> None:
     sink = MostDistant((side, side), (one,))
     (score,) = sink.scores({(i, i): 1.0 for i in range(side)})
     assert float(score) == pytest.approx(side * 0.97 + (CELLS_LIMIT - side) * 0.03)
+
+
+@pytest.mark.parametrize("sizes", ["abc", 3, (2, 3.5, 2), None])
+def test_sizes_are_a_list_of_integers(sizes: Any) -> None:
+    with pytest.raises(wp.PlanError, match="a list of integers"):
+        PEOPLE.most_distant(1, sizes, COMPARED)

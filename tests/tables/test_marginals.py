@@ -187,6 +187,7 @@ TEXTS = {
     "pairs": lambda p: p.marginals([CITY, "sex", AGE], epsilon=1),
     "one attribute": lambda p: p.marginals(["sex"], order=1, epsilon="1/3"),
     "a workload": lambda p: p.marginals([CITY, "sex", AGE], workload=[("age",), ("city", "sex"), ()], epsilon=0.5),
+    "the total alone": lambda p: p.marginals([CITY, "sex"], workload=[()], epsilon=0.5),
     "told what to measure": lambda p: p.marginals(
         ["sex", AGE], measure={("age", "sex"): "2/3", ("sex",): 0.25}, epsilon=1
     ),
@@ -271,7 +272,7 @@ def test_a_program_plans_for_few_marginals() -> None:
     [
         ({"order": 0}, "from 1 to 3"),
         ({"order": True}, "from 1 to 3"),
-        ({"order": 4}, "from 1 to 3"),
+        ({"order": 4}, "give order=1, or order=3"),
         ({"workload": []}, "from 1 to"),
         ({"workload": "sex"}, "views are a list"),
         ({"workload": [("sex", "cty")]}, "did you mean"),
@@ -279,8 +280,11 @@ def test_a_program_plans_for_few_marginals() -> None:
         ({"measure": {}}, "measure gives"),
         ({"measure": {("sex",): 1}}, "no view that is measured holds"),
         ({"measure": {("sex", "age", "city"): 1, ("age", "sex", "city"): 1}}, "two shares"),
-        ({"measure": {("sex", "age", "city"): 0}}, "epsilon"),
+        ({"measure": {("sex", "age", "city"): 0}}, "share of the view"),
+        ({"measure": {("sex", "age", "city"): "much"}}, "share of the view"),
+        ({"measure": {("sex", "age", "city"): 1}, "objective": "max"}, "leave out objective"),
         ({"objective": "best"}, "an objective is"),
+        ({"objective": ["max"]}, "an objective is"),
         ({"epsilon": 0}, "epsilon"),
     ],
 )
@@ -293,6 +297,8 @@ def test_attributes_are_a_list_of_different_ones(people: Query) -> None:
     for given, words in (("sex", "a list of attributes"), ([], "1 to 64"), (["sex", "sex"], "two attributes")):
         with pytest.raises(wp.PlanError, match=words):
             people.marginals(given, order=1, epsilon=1)
+    with pytest.raises(wp.PlanError, match="null is no end of a bin"):
+        people.marginals([wp.attribute("age", bins=[None, 18, 30])], order=1, epsilon=1)
     with pytest.raises(wp.PlanError, match="Write marginals"):
         people.marginals(["sex"])  # type: ignore[call-arg]
 
@@ -400,3 +406,24 @@ def test_the_epsilon_that_a_refusal_names_is_enough(people: Query) -> None:
     refuse_hopeless_marginals(wanted(people, Fraction(named) * Fraction(1000001, 1000000)), 1000)
     with pytest.raises(wp.PlanError):
         refuse_hopeless_marginals(wanted(people, Fraction(named) * Fraction(97, 100)), 1000)
+
+
+FORGED: dict[str, Any] = {
+    "shares": [0.5, 0.5],
+    "measured": [[1], [0, 1]],
+    "wanted": [[0.5]],
+    "other": ["x"],
+    "name": 3,
+    "categories": ["Oslo", "Oslo"],
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_marginals_that_do_not_fit_their_answers_are_refused(people: Query, rows: list[Any], name: str) -> None:
+    measure = {("city",): 1, ("city", "sex"): 3}
+    kept = wp.simulate(people.marginals([CITY, "sex"], measure=measure, epsilon=1), {"people": rows}, seed=1).to_json()
+    assert wp.MarginalTables.from_json(kept).to_json() == kept
+    of = kept["attributes"][0] if name in kept["attributes"][0] else kept
+    of[name] = FORGED[name]
+    with pytest.raises(wp.AnswersError):
+        wp.MarginalTables.from_json(kept)

@@ -151,6 +151,37 @@ def test_intervals_of_a_model_say_what_they_rest_on(fitted: wp.FittedTable) -> N
     assert len(set(found["method"])) == 1
 
 
+@pytest.mark.parametrize("name", ["modelled", "low", "high", "method", "marginal_modelled"])
+def test_a_column_that_is_called_as_one_of_ours_keeps_its_name(name: str) -> None:
+    people = wp.source("people", modelled=wp.category("a", "b"), x=wp.category("a", "b"), facts=["whole_weights"])
+    attributes = [
+        wp.attribute("modelled", name="modelled" if name != "modelled" else "x"),
+        wp.attribute("x", name=name),
+    ]
+    fitted = wp.simulate(people.marginals(attributes, epsilon=10), {"people": [("a", "b")] * 30}, seed=1).fit()
+    names = fitted.names
+    for found, own in ((fitted.to_columns(*names), 1), (fitted.with_intervals(*names, draws=20), 4)):
+        assert len(found) == 2 + own
+        assert found[name] == ["a", "b", "a", "b"]
+
+
+def test_a_marginal_that_is_none_is_refused_alike(released: wp.MarginalTables, fitted: wp.FittedTable) -> None:
+    rows = fitted.rows(20, seed=1)
+    for counts in (released.counts, fitted.counts, rows.counts):
+        with pytest.raises(wp.AnswersError, match="did you mean `sex`"):
+            counts("sx")
+        with pytest.raises(wp.AnswersError, match="each attribute once"):
+            counts("sex", "sex")
+    with pytest.raises(wp.AnswersError, match="a confidence must be a number"):
+        released.half_width("sex", confidence="high")  # type: ignore[arg-type]
+
+
+def test_more_rows_than_fit_are_refused(fitted: wp.FittedTable) -> None:
+    for draw in (fitted.rows, fitted.weighted_rows):
+        with pytest.raises(wp.AnswersError, match="rows of 6 attributes"):
+            draw(10**12)
+
+
 @pytest.mark.parametrize("model", ["mixture", "tree", "full table"])
 def test_every_model_fits_what_it_can(model: str) -> None:
     people = wp.source("people", a=wp.category("x", "y"), b=bool, c=wp.category("p", "q", "r"), facts=["whole_weights"])

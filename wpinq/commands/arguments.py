@@ -16,6 +16,8 @@ from wpinq.kernel.ledger_head import Head
 from wpinq.language import Program, parse
 
 _DATABASE = b"SQLite format 3\0"
+_BESIDE = ("-wal", "-shm", "-journal", "-head", "-new")
+"""What stands beside a ledger and is part of it, or tells how far it had come."""
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
@@ -77,9 +79,10 @@ def column_names(given: str, option: str) -> tuple[str, str]:
 
 
 def check_distinct(written: Iterable[Path], read: Iterable[Path]) -> None:
-    """Refuse to write one file twice, or over one that is read, or over a database.
+    """Refuse to write one file twice, or over one that is read, or over a database or what is kept beside one.
 
-    A ledger that is written over gives its budget back, whether this command was told of that ledger or not.
+    A ledger that is written over gives its budget back, whether this command was told of that ledger or not. Without
+    its log it has lost debits, and without its head nothing tells whether it has.
     """
     taken = set(map(_identity, read))
     for path in written:
@@ -88,6 +91,11 @@ def check_distinct(written: Iterable[Path], read: Iterable[Path]) -> None:
         taken.add(_identity(path))
         if _is_database(path):
             raise UsageError(f"{path} is a database, which may be a ledger: write to another file")
+        whole = path.resolve()
+        for ending in _BESIDE:
+            kept = whole.with_name(whole.name.removesuffix(ending) or whole.name)
+            if kept != whole and (_identity(kept) in taken or _is_database(kept)):
+                raise UsageError(f"{path} is kept beside {kept.name}, as a part of that ledger: write to another file")
 
 
 def _is_database(path: Path) -> bool:

@@ -93,7 +93,14 @@ def _annotation(type_: Type) -> Any:
 def _values(text: str, type_: Type, given: str) -> list[Any]:
     """Values with commas between; those with commas inside stand in double quotes, and `0..14` are all ints between."""
     found: list[Any] = []
-    for item in next(csv.reader([text], strict=True), []):
+    try:
+        items = next(csv.reader([text], strict=True), [])
+    except csv.Error:
+        raise UsageError(
+            f"--attribute {given}: values stand on one line with commas between, those with commas or quotes inside "
+            'in double quotes, as Oslo,"Rome, Italy"'
+        ) from None
+    for item in items:
         between = _RANGE.fullmatch(item) if type_ == INT else None
         if between is not None:
             first, last = map(int, between.groups())

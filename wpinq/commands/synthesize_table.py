@@ -21,6 +21,8 @@ from wpinq.expr.types import TupleOf, Type
 from wpinq.ingest.files import format_of
 from wpinq.kernel.charge import budget_to_nano
 from wpinq.kernel.session import Session
+from wpinq.marginals.models.joint_model import check_rows
+from wpinq.marginals.models.model_fit import check_model
 from wpinq.measure.accuracy import accuracy
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.query import Query
@@ -119,6 +121,9 @@ def run(options: argparse.Namespace) -> None:
         raise Interrupted(f"interrupted; what was measured is kept. Go on with: {_again(again, options.out)}") from None
     except OSError as error:
         raise unwritten(error, f"what was measured is kept. Go on with: {_again(again, options.out)}") from None
+    except MemoryError:
+        again_ = _again(again, options.out)
+        raise NotSaved(f"there is not the memory for this; what was measured is kept. Go on with: {again_}") from None
     except WpinqError as error:
         if options.from_marginals is None:
             tell(f"wpinq: what was measured is paid for and kept. Go on with: {_again(again, options.out)}")
@@ -163,6 +168,10 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     asked = _asked(options, declared)
     if options.records is not None:
         refuse_hopeless_marginals(asked, options.records)
+    measuring = asked.measuring
+    check_model(_model(options), measuring.attributes, measuring.measured)
+    if options.draw is not None:
+        check_rows(options.draw, len(asked.attributes))
     engine = options.engine or DEFAULT_ENGINE
     find_engine(engine).check(asked.measurement.plan)
     budget = options.epsilon if options.budget is None else options.budget
@@ -245,7 +254,7 @@ def _print_accuracy(asked: MarginalTabulation) -> None:
 
 def _make(marginals: MarginalTables, options: argparse.Namespace, report_file: Path) -> None:
     """The model, the rows, the report and the page."""
-    fitted = marginals.fit(options.model.replace("-", " "), seed=options.seed)
+    fitted = marginals.fit(_model(options), seed=options.seed)
     if options.weighted is not None:
         rows = fitted.weighted_rows(options.weighted, seed=options.seed)
     else:
@@ -269,6 +278,10 @@ def _make(marginals: MarginalTables, options: argparse.Namespace, report_file: P
     )
     places = [options.out, report_file, *([options.page] if options.page else [])]
     print(f"Wrote {', '.join(map(str, places))}", flush=True)
+
+
+def _model(options: argparse.Namespace) -> str:
+    return str(options.model).replace("-", " ")
 
 
 def _beside(path: Path, ending: str) -> Path:

@@ -119,7 +119,7 @@ def write_marginals(asked: MarginalTabulation) -> list[str]:
     many = len(measuring.attributes.sizes)
     parts = [format_epsilon(asked.epsilon), *map(_written, asked.coded)]
     order = max(map(len, measuring.wanted))
-    if measuring.wanted == tuple(combinations(range(many), order)):
+    if order and measuring.wanted == tuple(combinations(range(many), order)):
         parts.append(f"order: {order}")
     else:
         parts.append(f"workload: {_named(asked, measuring.wanted)}")

@@ -46,6 +46,12 @@ FoundViews = tuple[ViewRows, Floats, float]
 """Views, their shares and the error."""
 
 
+def check_objective(objective: object) -> None:
+    """Refuse what is no objective."""
+    if not is_one_of(objective, ("balanced", "total", "max", "apart")):
+        raise PlanError(f"an objective is 'balanced', 'total', 'max' or 'apart', not {objective!r}")
+
+
 def plan_marginals(
     attributes: Any, views: Any = "all pairs", objective: Objective = "balanced", most_cells: int = 10**6
 ) -> MarginalPlan:
@@ -81,8 +87,7 @@ def plan_marginals(
     (((0, 1, 2),), 4.0)
     """
     known = Attributes.of(attributes)
-    if not is_one_of(objective, ("balanced", "total", "max", "apart")):
-        raise PlanError(f"an objective is 'balanced', 'total', 'max' or 'apart', not {objective!r}")
+    check_objective(objective)
     count_of(most_cells, "the most cells of a view", 1, MOST_BINS, PlanError)
     weighted = views if isinstance(views, Mapping) else None
     wanted = known.views(views if weighted is None else list(weighted))

@@ -127,9 +127,10 @@ class AttributeCells:
         def values(given: list[Any] | None) -> tuple[Value, ...] | None:
             return None if given is None else tuple(value_from_json(value, type_) for value in given)
 
-        return AttributeCells(
-            str(data["name"]), type_, values(data["bins"]), values(data["categories"]), data["missing"], data["other"]
-        )
+        name, missing, other = data["name"], data["missing"], data["other"]
+        if not isinstance(name, str) or not all(label is None or isinstance(label, str) for label in (missing, other)):
+            raise AnswersError("attributes and their cells have names that are texts")
+        return AttributeCells(name, type_, values(data["bins"]), values(data["categories"]), missing, other)
 
 
 def check_cells(cells: AttributeCells) -> None:
@@ -140,6 +141,8 @@ def check_cells(cells: AttributeCells) -> None:
     if cells.edges is not None:
         if not ordered(cells.type):
             raise PlanError(f"the attribute {name!r} is of type {cells.type}, which has no bins: give categories=[...]")
+        if None in cells.edges:
+            raise PlanError(f"null is no end of a bin of {name!r}: it has a cell of its own, see missing=")
         if len(cells.edges) < 2 or any(low >= high for low, high in zip(cells.edges, cells.edges[1:], strict=False)):
             raise PlanError(f"the bins of {name!r} are given by two or more ends that ascend: bins=[0, 18, 30, 65]")
     if cells.categories is not None and (not cells.categories or None in cells.categories):
@@ -147,6 +150,8 @@ def check_cells(cells: AttributeCells) -> None:
             f"the categories of {name!r} are one value or more, and null is none of them: it has a cell of its own, "
             "see missing="
         )
+    if cells.categories is not None and len(set(cells.categories)) < len(cells.categories):
+        raise PlanError(f"a category of {name!r} is listed twice: a value has one cell")
     if cells.size > CELLS_LIMIT:
         raise PlanError(f"the attribute {name!r} has {cells.size:,} cells, and at most {CELLS_LIMIT:,} are possible")
     labels = cells.labels

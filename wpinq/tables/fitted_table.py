@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wpinq.arrays import Floats
-from wpinq.errors import AnswersError
-from wpinq.expr.near_names import suggest
-from wpinq.marginals.measured_views import View
 from wpinq.measure.answer_rows import CONFIDENCE
 from wpinq.tables.attribute_cells import AttributeCells
+from wpinq.tables.marginal_names import free_name, view_of
 from wpinq.tables.synthetic_rows import SyntheticRows
 
 if TYPE_CHECKING:
@@ -59,20 +57,15 @@ class FittedTable:
 
     def counts(self, *names: str) -> Floats:
         """The counts of any marginal, also of more attributes than were measured together: an axis an attribute."""
-        for name in names:
-            if name not in self.names:
-                raise AnswersError(f"there is no attribute {name!r}; {suggest(str(name), self.names)}")
-        if len(set(names)) < len(names):
-            raise AnswersError("a marginal names each attribute once")
-        view: View = tuple(sorted(self.names.index(name) for name in names))
+        view = view_of(names, self.names)
         return np.transpose(self.joint.marginal(view), [view.index(self.names.index(name)) for name in names])
 
     def to_columns(self, *names: str) -> dict[str, list[Any]]:
         """A marginal of the model as lists, a row a cell: the attributes, then `modelled`, without an interval."""
-        labels = product(*(self.attributes[self.names.index(name)].labels for name in names if name in self.names))
         counts = self.counts(*names).ravel().tolist()
+        labels = product(*(self.attributes[self.names.index(name)].labels for name in names))
         found: dict[str, list[Any]] = {name: list(c) for name, c in zip(names, zip(*labels, strict=True), strict=True)}
-        return found | {"modelled" if "modelled" not in found else "marginal_modelled": counts}
+        return found | {free_name("modelled", found): counts}
 
     def to_pandas(self, *names: str) -> pandas.DataFrame:
         """A marginal of the model as a pandas frame; its columns are those of `to_columns`."""
@@ -104,13 +97,14 @@ class FittedTable:
         from wpinq.marginals.models.model_intervals import marginal_intervals
 
         found = self.to_columns(*names)
-        view = tuple(sorted(self.names.index(name) for name in names))
+        view = view_of(names, self.names)
         interval = marginal_intervals(self.joint, [view], confidence, draws, seed)[view]
         axes = [view.index(self.names.index(name)) for name in names]
         (own,) = list(found)[len(names) :]
-        for name, numbers in ((own, interval.estimate), ("low", interval.lower), ("high", interval.upper)):
+        low, high, method = (free_name(name, found) for name in ("low", "high", "method"))
+        for name, numbers in ((own, interval.estimate), (low, interval.lower), (high, interval.upper)):
             found[name] = np.transpose(numbers, axes).ravel().tolist()
-        return found | {"method": [interval.label] * interval.estimate.size}
+        return found | {method: [interval.label] * interval.estimate.size}
 
     def rows(self, count: int | None = None, seed: int = 0) -> SyntheticRows:
         """Rows drawn from the model, in even shares of it instead of one by one, so that few are lost to chance.

@@ -57,13 +57,18 @@ def marginal_measurement(
             f"the measured views have {measuring.cells:,} cells, and a release at most {MEASURED_LIMIT:,}: take fewer "
             "attributes, coarser cells, or a lower order"
         )
+    measured = measured_plan(coded_plan(plan, attributes), measuring)
+    return Measurement(measured, NoisyCount(), epsilon, measured_keys(measuring), reading)
+
+
+def measured_plan(coded: Node, measuring: MarginalPlan) -> Node:
+    """Each record, which is the numbers of its cells, as one element for each measured view, with the view's share."""
     views = tuple(zip(measuring.measured, measuring.shares, strict=True))
 
     def elements(record: Symbol) -> Any:
         return [_weighted(number, measuring.cell(record, view), share) for number, (view, share) in enumerate(views)]
 
-    measured = extended(coded_plan(plan, attributes), SelectMany, function=elements)
-    return Measurement(measured, NoisyCount(), epsilon, measured_keys(measuring), reading)
+    return extended(coded, SelectMany, function=elements)
 
 
 def measured_keys(measuring: MarginalPlan) -> tuple[Value, ...]:

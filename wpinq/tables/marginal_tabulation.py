@@ -10,13 +10,13 @@ from itertools import combinations
 from math import comb
 from typing import Any
 
-from wpinq.errors import PlanError
+from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.near_names import suggest
 from wpinq.expr.trace import RecordFunction
 from wpinq.marginals.attributes import MOST_VIEWS, Attributes, by_order
 from wpinq.marginals.marginal_plan import MarginalPlan
 from wpinq.marginals.measured_views import View
-from wpinq.marginals.planning import Objective, plan_marginals
+from wpinq.marginals.planning import Objective, check_objective, plan_marginals
 from wpinq.measure.bill import Bill
 from wpinq.measure.compound import Compound
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
@@ -138,7 +138,13 @@ def tabulate_marginals(
     table = Attributes(_sizes(each.cells for each in coded), tuple(each.cells.name for each in coded))
     wanted = _workload(table, order, workload)
     spent, reading = parse_epsilon(epsilon), getattr(query, "reading", "")
-    measuring = _planned(table, wanted, objective) if measure is None else _told(table, wanted, measure)
+    if measure is None:
+        check_objective(objective)
+        measuring = _planned(table, wanted, objective)
+    elif objective == "balanced":
+        measuring = _told(table, wanted, measure)
+    else:
+        raise PlanError("measure says what is measured, and nothing is planned for an objective: leave out objective")
     measurement = marginal_measurement(query.plan, coded, measuring, spent, reading)
     return MarginalTabulation(query.plan, reading, coded, measuring, spent, measurement)
 
@@ -169,7 +175,10 @@ def _workload(table: Attributes, order: int, workload: Views | None) -> tuple[Vi
         return _views(table, workload)
     many = len(table.sizes)
     if type(order) is not int or not 1 <= order <= many:
-        raise PlanError(f"the order of marginals is how many attributes each is of, from 1 to {many}, not {order!r}")
+        raise PlanError(
+            f"the order of marginals is how many attributes each is of, from 1 to {many}, not {order!r}: "
+            f"give order=1, or order={many} for all of them together"
+        )
     if comb(many, order) > MOST_VIEWS:
         raise PlanError(
             f"there are {comb(many, order):,} marginals of order {order}: list those wanted in workload=[...]"
@@ -204,7 +213,16 @@ def _told(table: Attributes, wanted: tuple[View, ...], measure: object) -> Margi
     """The views that the user wants measured, with their shares; refused where they leave a wanted one open."""
     if not isinstance(measure, Mapping) or not measure:
         raise PlanError('measure gives each measured view its share: {("city", "sex"): 2, ("age",): 1}')
-    given = {_views(table, [names])[0]: parse_epsilon(share) for names, share in measure.items()}
+    given = {}
+    for names, share in measure.items():
+        (view,) = _views(table, [names])
+        try:
+            given[view] = parse_epsilon(share)
+        except EpsilonError:
+            raise PlanError(
+                f"the share of the view {table.shown(view)} is a number of more than 0, not {share!r}: shares are "
+                "divided by their sum"
+            ) from None
     if len(given) < len(measure):
         raise PlanError("measure gives a view two shares: name each once")
     return MarginalPlan.of(table, given, wanted)

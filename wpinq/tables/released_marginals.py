@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,8 +16,8 @@ import numpy as np
 
 from wpinq.arrays import Floats
 from wpinq.errors import AnswersError, WpinqError
-from wpinq.expr.near_names import suggest
 from wpinq.expr.types import FLOAT, STR
+from wpinq.inference.checks import confidence_of
 from wpinq.marginals.attributes import Attributes
 from wpinq.marginals.marginal_plan import MarginalPlan
 from wpinq.marginals.measured_views import MeasuredView, View
@@ -31,7 +31,8 @@ from wpinq.plan.operators import SelectMany
 from wpinq.tables.attribute_cells import AttributeCells
 from wpinq.tables.fitted_table import FittedTable
 from wpinq.tables.marginal_accuracy import cell_half_width
-from wpinq.tables.marginal_elements import measured_keys
+from wpinq.tables.marginal_elements import measured_keys, measured_plan
+from wpinq.tables.marginal_names import free_name, view_of
 from wpinq.tables.marginal_page import marginals_html
 
 if TYPE_CHECKING:
@@ -133,18 +134,11 @@ class MarginalTables:
         confidence : float
             Between 0 and 1: how probable it is that an interval holds the noiseless number, each by itself.
         """
-        if not 0 < confidence < 1:
-            raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
         scale = self.answers.scale / float(self.kind.factor)
-        return cell_half_width(self.measuring, self._view(names), scale, confidence)
+        return cell_half_width(self.measuring, self._view(names), scale, confidence_of(confidence))
 
     def _view(self, names: Sequence[str]) -> View:
-        for name in names:
-            if name not in self.names:
-                raise AnswersError(f"there is no attribute {name!r}; {suggest(str(name), self.names)}")
-        if len(set(names)) < len(names):
-            raise AnswersError("a marginal names each attribute once")
-        view = self.measuring.attributes.view(names)
+        view = view_of(names, self.names)
         if not any(set(view) <= set(measured) for measured in self.measuring.measured):
             raise AnswersError(
                 f"no measured view holds {' and '.join(names)}: ask for it in workload=[...], or take it from a model, "
@@ -191,7 +185,7 @@ class MarginalTables:
         wanted = [names] if names else [tuple(self.names[place] for place in view) for view in self.measuring.wanted]
         shown = names or self.names
         found: dict[str, list[Any]] = {name: [] for name in shown}
-        own = [_free(name, found) for name in OWN_COLUMNS]
+        own = [free_name(name, found) for name in OWN_COLUMNS]
         found |= {name: [] for name in own}
         kind = self.kind.name
         for view in wanted:
@@ -340,12 +334,6 @@ def title_of(measuring: MarginalPlan, view: View) -> str:
     return " x ".join(measuring.attributes.named(view)) or "total"
 
 
-def _free(name: str, taken: Mapping[str, object]) -> str:
-    while name in taken:
-        name = f"marginal_{name}"
-    return name
-
-
 def _read(data: Any) -> MarginalTables:
     if (data["format"], data["version"]) != (FORMAT, FORMAT_VERSION):
         raise AnswersError("this is not a file of marginals that this version can read")
@@ -354,9 +342,12 @@ def _read(data: Any) -> MarginalTables:
         raise AnswersError("these answers are not those of marginals")
 
     def views(given: Any) -> list[View]:
-        return [tuple(int(place) for place in view) for view in given]
+        return [tuple(view) for view in given]
 
     attributes = tuple(AttributeCells.from_json(each) for each in data["attributes"])
     table = Attributes(tuple(cells.size for cells in attributes), tuple(cells.name for cells in attributes))
     shares = dict(zip(views(data["measured"]), data["shares"], strict=True))
-    return MarginalTables(attributes, MarginalPlan.of(table, shares, views(data["wanted"])), answers)
+    measuring = MarginalPlan.of(table, shares, views(data["wanted"]))
+    if answers.plan != measured_plan(answers.plan.inputs[0], measuring):
+        raise AnswersError("these answers are of other views or shares than these marginals")
+    return MarginalTables(attributes, measuring, answers)

@@ -14,6 +14,7 @@ from wpinq.errors import AnswersError
 from wpinq.expr.types import BOOL, FLOAT, INT, CategoryOf, Type
 from wpinq.measure.answer_rows import arrow_type
 from wpinq.tables.attribute_cells import AttributeCells
+from wpinq.tables.marginal_names import view_of
 
 if TYPE_CHECKING:
     import pandas
@@ -74,7 +75,9 @@ class SyntheticRows:
 
     def counts(self, *names: str) -> Floats:
         """How many rows, or how much weight, are in each cell of a marginal: an axis an attribute."""
-        places = [[cells.name for cells in self.attributes].index(name) for name in names]
+        known = [cells.name for cells in self.attributes]
+        view_of(names, known)  # AnswersError for what is none
+        places = [known.index(name) for name in names]
         shape = tuple(self.attributes[place].size for place in places)
         if not places:
             return np.asarray(float(len(self)) if self.weights is None else self.weights.sum())

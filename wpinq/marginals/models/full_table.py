@@ -47,12 +47,17 @@ class FullTable(JointModel):
         return np.stack(np.unravel_index(cells, self.shares.shape), axis=1).astype(np.int64)
 
 
+def check_table(attributes: Attributes) -> None:
+    """Refuse a table that is too large to be written down."""
+    if attributes.cells(range(len(attributes.sizes))) > MOST_TABLE_CELLS:
+        raise AnswersError(f"a full table has at most {MOST_TABLE_CELLS} cells, this one more: fit a mixture")
+
+
 def fit_full_table(target: FitTarget, steps: int) -> FullTable:
     """The table of at most 2²⁰ cells; AnswersError where it is larger."""
     attributes = target.attributes
+    check_table(attributes)
     every = tuple(range(len(attributes.sizes)))
-    if attributes.cells(every) > MOST_TABLE_CELLS:
-        raise AnswersError(f"a full table has at most {MOST_TABLE_CELLS} cells, this one more: fit a mixture")
     measured = [each.view for each in target.views]
 
     def table(potentials: Sequence[Floats]) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.inference.checks import MOST_RECORDS, count_of
+from wpinq.inference.checks import MOST_BINS, MOST_RECORDS, count_of
 from wpinq.marginals.attributes import Attributes
 from wpinq.marginals.measured_views import MeasuredView, View
 
@@ -87,7 +87,7 @@ class JointModel(ABC):
         """
         if rows is None:
             rows = max(1, round(self.total))
-        count_of(rows, "the rows to draw", 1, MOST_RECORDS)
+        check_rows(rows, len(self.attributes.sizes))
         random = np.random.default_rng(count_of(seed, "a seed", 0))
         return random.permutation(self._rows(rows, random), axis=0)
 
@@ -118,6 +118,17 @@ class JointModel(ABC):
     @abstractmethod
     def _rows(self, rows: int, random: np.random.Generator) -> Integers:
         """Stratified rows, in any order."""
+
+
+def check_rows(rows: object, attributes: int) -> None:
+    """Refuse numbers of rows that no array holds: their codes are at most 2³⁰ together, which take 8 GiB."""
+    count_of(rows, "the rows to draw", 1, MOST_RECORDS)
+    assert isinstance(rows, int)
+    if rows * attributes > MOST_BINS:
+        raise AnswersError(
+            f"{rows:,} rows of {attributes} attributes are more than can be drawn at once, at most "
+            f"{MOST_BINS // attributes:,}: draw fewer"
+        )
 
 
 def systematic(shares: Floats, number: int, random: np.random.Generator) -> Integers:

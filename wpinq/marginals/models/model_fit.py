@@ -8,15 +8,30 @@ from typing import Any
 from wpinq.errors import AnswersError
 from wpinq.inference.checks import count_of, is_one_of, sequence_of
 from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.measured_views import MeasuredView
+from wpinq.marginals.measured_views import MeasuredView, View
 from wpinq.marginals.models.fit_target import FitTarget
-from wpinq.marginals.models.full_table import fit_full_table
+from wpinq.marginals.models.full_table import check_table, fit_full_table
 from wpinq.marginals.models.joint_model import JointModel
 from wpinq.marginals.models.mixture import fit_mixture
-from wpinq.marginals.models.tree_model import fit_tree
+from wpinq.marginals.models.tree_model import Forest, fit_tree
 
 _STEPS = {"mixture": 1000, "tree": 400, "full table": 1000}
 _COMPONENTS, _MEMBERS = 50, 4
+
+
+def check_model(model: str, attributes: Attributes, views: Sequence[View]) -> None:
+    """Refuse, before anything is measured, a model that cannot be fitted to these views of a table.
+
+    Examples
+    --------
+    >>> check_model("tree", Attributes((2, 2, 2)), [(0, 1), (1, 2)])
+    """
+    if not is_one_of(model, _STEPS):
+        raise AnswersError(f"a model is one of {', '.join(map(repr, _STEPS))}, not {model!r}")
+    if model == "tree":
+        Forest.of(attributes, views)
+    elif model == "full table":
+        check_table(attributes)
 
 
 def fit(
@@ -74,12 +89,12 @@ def fit(
     given = sequence_of(views, "measured views")
     if not all(isinstance(each, MeasuredView) for each in given):
         raise AnswersError("measured views are MeasuredView(view, counts, scale): read them off a strategy's answers")
-    if not is_one_of(model, _STEPS):
-        raise AnswersError(f"a model is one of {', '.join(map(repr, _STEPS))}, not {model!r}")
+    table = Attributes.of(attributes)
+    check_model(model, table, [each.view for each in given])
     if model != "mixture" and (components, members) != (None, None):
         raise AnswersError(f"components and members are of mixtures, a {model} has none: leave them out")
     most = count_of(_STEPS[model] if steps is None else steps, "the steps of a fit", 1)
-    target = FitTarget.of(given, Attributes.of(attributes), stop)
+    target = FitTarget.of(given, table, stop)
     found: JointModel
     if model == "tree":
         found = fit_tree(target, most)
