@@ -316,6 +316,25 @@ def test_who_dies_leaves_the_queue(ledger: pathlib.Path, killed: str) -> None:
     assert done == [name for name in order if killed not in name or (killed == "waiter" and name == "waiter 1")]
 
 
+def test_a_waiter_that_is_suspended_is_passed(ledger: pathlib.Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(ledger_companion, "STANDSTILL", 0.2)
+    holder, waiter = start(HOLD, ledger, "holder"), start(WAIT, ledger, "waiter")
+    assert heard(holder) == ["holding"]
+    assert heard(waiter) == ["ready"]
+    tell(waiter)
+    assert heard(waiter) == ["waiting"]
+    waiter.send_signal(signal.SIGSTOP)
+    tell(holder)
+    assert holder.communicate(timeout=60)[0].splitlines()[-1] == '["done"]'
+    with Ledger(ledger) as opened:
+        opened.debit({"passing": "count"}, lambda new, parts: Pricing({"edges": 1}, {}))
+        waiter.send_signal(signal.SIGCONT)
+        assert waiter.communicate(timeout=60)[0].splitlines()[-1] == '["done"]'
+        opened.verify()
+        done = [entry.measurements[0] for entry in opened.entries() if entry.kind == "debit"]
+    assert done == ["holder", "passing", "waiter"]
+
+
 def test_a_child_that_is_forked_from_the_queue_does_not_hold_its_place(ledger: pathlib.Path) -> None:
     """The locks are of open files, which a child shares: it gives them up, or its parent's place would outlive it."""
     companion = Companion(str(ledger))

@@ -42,6 +42,8 @@ _HEAD = struct.Struct(">Q32s")
 _HEAD_AT, _COUNTER = 8, 8
 _DESK, _NUMBERS, _LAST = 1 << 20, 1 << 21, 1 << 60
 _PAUSE, _LONGEST = 0.0004, 0.005
+STANDSTILL = 5.0
+"""Seconds after which a queue that does not move is passed: whoever is first may be suspended (Ctrl-Z)."""
 
 
 class Companion:
@@ -119,8 +121,13 @@ class Companion:
         _lock_soon(descriptor, fcntl.F_WRLCK, deadline)
         number = self._draw(descriptor)
         _set_lock(descriptor, fcntl.F_UNLCK, _DESK, 1)
+        seen, since = None, 0.0
         while (ahead := _first_locked(descriptor, _NUMBERS, number)) is not None:
             _check_time(deadline)
+            if ahead != seen:
+                seen, since = ahead, time.monotonic()
+            elif time.monotonic() - since > STANDSTILL:
+                break  # out of turn, which costs order alone: SQLite's own lock still lets one write at a time
             time.sleep(min(_PAUSE * (_NUMBERS + number - ahead), _LONGEST))
         return work(partial(self._note, descriptor))
 
