@@ -25,7 +25,7 @@ TEXTS = wp.source("texts", str)
 def forget_checks() -> None:
     """What was checked with a rule is not remembered without it, nor the other way round."""
     compiler._compiled.cache_clear()
-    compiler._written.clear()
+    compiler._written._held.cache_clear()
     database._drafts._shut()
     for engine in SQL:
         find_engine(engine).check.cache_clear()  # type: ignore[attr-defined]

@@ -135,6 +135,18 @@ def test_the_head_is_read_as_it_was_noted(tmp_path: pathlib.Path) -> None:
     assert os.stat(companion.path).st_mode & 0o777 == 0o600
 
 
+def test_a_number_that_no_ledger_reaches_is_no_head(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(path):
+        pass
+    pathlib.Path(f"{path}-head").write_bytes(b"\xff" * 64)
+    with Ledger(path) as ledger:
+        ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=5)
+    known = Companion(str(path)).head(1)
+    assert known is not None
+    assert known.sequence == 1
+
+
 def test_the_file_beside_a_ledger_may_be_used_by_whoever_may_use_the_ledger(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "ledger.db"
     with Ledger(path):

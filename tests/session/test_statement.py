@@ -123,7 +123,7 @@ def test_a_label_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*command, "--label", "May's report"]) == 0
     capsys.readouterr()
     assert main(["budget", str(path), "--history"]) == 0
-    assert capsys.readouterr().out.rstrip().endswith('NoisyCount(1)  "May\'s report"')
+    assert capsys.readouterr().out.splitlines()[-2].endswith('NoisyCount(1)  "May\'s report"')
 
 
 def test_several_measurements_by_name() -> None:

@@ -129,9 +129,10 @@ def test_without_steps_there_are_150_for_each_edge(tmp_path: Path, capsys: pytes
     steps = 150 * len(read_edges(out))
     assert "Then one chain of 150 steps for each edge of the seed graph, at most 20,000,000, fewer at rest." in printed
     done = json.loads((tmp_path / "g.txt.json").read_text())["chains"][0]["trace"]["steps"][-1]
-    assert steps / 5 <= done < steps
-    assert f"steps of the chain: {done:,}, {done / steps * 150:.4g} an edge; at rest" in printed
-    assert "at rest" in progress
+    assert steps / 5 <= done <= steps, "noise is anew each time: not every walk comes to rest"
+    ended = "all steps done" if done == steps else "at rest"
+    assert f"steps of the chain: {done:,}, {done / steps * 150:.4g} an edge; {ended}" in printed
+    assert ended in progress
     assert json.loads((tmp_path / "g.txt.json").read_text())["settings"]["steps"] == steps
     first = out.read_bytes()
     (tmp_path / "g.txt.run" / "chain-0.npz").unlink()

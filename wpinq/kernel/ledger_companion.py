@@ -41,6 +41,7 @@ _FLOCK = struct.Struct("hhqqi4x")
 _HEAD = struct.Struct(">Q32s")
 _HEAD_AT, _COUNTER = 8, 8
 _DESK, _NUMBERS, _LAST = 1 << 20, 1 << 21, 1 << 60
+_MOST = 1 << 63
 _PAUSE, _LONGEST = 0.0004, 0.005
 STANDSTILL = 5.0
 """Seconds after which a queue that does not move is passed: whoever is first may be suspended (Ctrl-Z)."""
@@ -69,7 +70,10 @@ class Companion:
         try:
             _lock_soon(descriptor, fcntl.F_RDLCK, time.monotonic() + patience)
             written = os.pread(descriptor, _HEAD.size, _HEAD_AT)
-            return Head(*_HEAD.unpack(written)) if len(written) == _HEAD.size else None
+            if len(written) < _HEAD.size:
+                return None
+            sequence, known = _HEAD.unpack(written)
+            return Head(sequence, known) if sequence < _MOST else None  # no ledger's: some other file of this name
         finally:
             os.close(descriptor)
 

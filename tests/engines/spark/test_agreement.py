@@ -123,7 +123,7 @@ def test_rewrites_keep_their_weights(database: SparkDatabase, switch: str) -> No
         PEOPLE.shave(5e-324, limit=3).concat(PEOPLE.shave(1.7e308)).select(lambda piece: piece.index),
         PEOPLE.select_many(lambda p: [wp.weighted(p, 1.7e308), wp.weighted("", -1.7e308)]),
         PEOPLE.select_many(lambda p: wp.range(2**63 - 3, 2**63 - 1, limit=1000)),
-        PEOPLE.select_many(lambda p: wp.subsets(wp.split(p, ","), 8), limit=4),
+        PEOPLE.select_many(lambda p: wp.subsets(wp.split(p, ","), 7), limit=4),
     ],
     ids=["split", "widths", "pieces", "weights", "range", "subsets"],
 )

@@ -39,7 +39,7 @@ def test_a_failure_says_nothing_of_the_data(spark: Any, capfd: pytest.CaptureFix
     frame = spark.sql("SELECT CAST(CAST(id + 4711 AS TINYINT) AS BIGINT) AS c0, 1D AS w FROM range(5)")
     with SparkDatabase() as database:
         with pytest.raises(EvaluationFailed) as failed:
-            database.evaluate(NUMBERS.plan, {"numbers": EngineDataset(frame, (1.0, 1.0))})
+            database.evaluate(NUMBERS.plan, {"numbers": EngineDataset(frame)})
         assert str(failed.value) == FAILED
         assert failed.value.__cause__ is None
         assert failed.value.__context__ is None
