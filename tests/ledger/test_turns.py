@@ -173,6 +173,37 @@ def test_who_waits_too_long_is_told_and_leaves_the_queue(tmp_path: pathlib.Path,
         assert ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=5).budget == 5
 
 
+@pytest.mark.parametrize("use", ["turn", "head"])
+def test_a_child_that_shares_the_open_file_keeps_no_lock_of_it(
+    use: str, tmp_path: pathlib.Path, monkeypatch: Any
+) -> None:
+    """A fork by another thread, after the file was opened and before the child could know that it was."""
+    companion, children, opened = Companion(str(tmp_path / "ledger.db")), list[int](), os.open
+    companion.take_turn(lambda note: note(HEAD), 60)
+
+    def forking(path: Any, *more: Any) -> int:
+        descriptor = opened(path, *more)
+        if path == companion.path and not children:
+            child = os.fork()
+            if child == 0:
+                signal.pause()
+            children.append(child)
+        return descriptor
+
+    monkeypatch.setattr(os, "open", forking)
+    try:
+        if use == "turn":
+            companion.take_turn(lambda note: note(HEAD), 60)
+        else:
+            assert companion.head(60) == HEAD
+        assert len(children) == 1
+        assert companion.take_turn(lambda note: "mine", 1) == "mine"
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
 def test_a_symbolic_link_leads_to_the_same_queue(tmp_path: pathlib.Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "one" / "ledger.db")

@@ -75,7 +75,7 @@ class Companion:
             sequence, known = _HEAD.unpack(written)
             return Head(sequence, known) if sequence < _MOST else None  # no ledger's: some other file of this name
         finally:
-            os.close(descriptor)
+            _close(descriptor)
 
     def alone(self, work: Callable[[Note], T], patience: float) -> T:
         """Do something that nobody else who asks here does at the same time. Raises TimeoutError."""
@@ -95,14 +95,14 @@ class Companion:
                     os.close(nothing)
 
     def _opened(self, work: Callable[[int], T]) -> T:
-        # Nothing is called between the work and its end but `close`: Ctrl-C is heard after calls, and a descriptor
-        # that stayed open would keep its place in the queue.
+        # Nothing is called between the work and its end but `_close`: Ctrl-C is heard after calls, and a descriptor
+        # that stayed locked would keep its place in the queue.
         descriptor = self._open()
         try:
             self._descriptors.add(descriptor)
             return work(descriptor)
         finally:
-            os.close(descriptor)
+            _close(descriptor)
             self._descriptors.discard(descriptor)
 
     def _open(self) -> int:
@@ -155,6 +155,14 @@ class Companion:
 
 def _write_head(descriptor: int, head: Head) -> None:
     os.pwrite(descriptor, _HEAD.pack(head.sequence, head.hash), _HEAD_AT)
+
+
+def _close(descriptor: int) -> None:
+    """Let go of all locks, and close: a child forked before the file was noted shares it, and would keep them."""
+    try:
+        _set_lock(descriptor, fcntl.F_UNLCK, 0, 0)
+    finally:
+        os.close(descriptor)
 
 
 def _lock_soon(descriptor: int, kind: int, deadline: float) -> None:
