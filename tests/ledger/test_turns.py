@@ -28,6 +28,12 @@ pytestmark = pytest.mark.skipif(not ledger_companion.HAS_TURNS, reason="the syst
 HEAD = Head(7, b"h" * 32)
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue is passed that stands still for seconds, as one of a busy machine may."""
+    monkeypatch.setattr(ledger_companion, "STANDSTILL", 600.0)
+
+
 def waiting(companion: Companion, count: int) -> None:
     """Wait until so many have drawn a number: they hold so many bytes."""
     for _ in range(60_000):
@@ -223,6 +229,7 @@ from wpinq.kernel import ledger_companion
 from wpinq.kernel.ledger import Ledger, Pricing
 
 path, name = sys.argv[1], sys.argv[2]
+ledger_companion.STANDSTILL = 600.0
 
 def say(*words):
     os.write(1, (json.dumps(words) + "\\n").encode())
