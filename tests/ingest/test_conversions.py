@@ -150,7 +150,7 @@ def test_a_refusal_says_how_to_convert_the_fields_that_need_it(kind: str, tmp_pa
     assert "field 'b'" in text.partition("To convert")[0]
     assert text.endswith(f" To convert field 'b': {said}.")
     assert text.count("To convert") == 1
-    assert "77" not in text
+    assert "77" not in text.replace(str(tmp_path), "")
 
 
 def test_a_null_or_an_outlier_is_not_to_be_converted() -> None:

@@ -38,6 +38,7 @@ HAS_TURNS = hasattr(fcntl, "F_OFD_SETLK")
 
 _OPENED = os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)  # what a link leads to would be written over
 _FLOCK = struct.Struct("hhqqi4x")
+_UNLOCK = _FLOCK.pack(fcntl.F_UNLCK, os.SEEK_SET, 0, 0, 0) if HAS_TURNS else b""
 _HEAD = struct.Struct(">Q32s")
 _HEAD_AT, _COUNTER = 8, 8
 _DESK, _NUMBERS, _LAST = 1 << 20, 1 << 21, 1 << 60
@@ -75,7 +76,10 @@ class Companion:
             sequence, known = _HEAD.unpack(written)
             return Head(sequence, known) if sequence < _MOST else None  # no ledger's: some other file of this name
         finally:
-            _close(descriptor)
+            try:
+                fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _UNLOCK)
+            finally:
+                os.close(descriptor)
 
     def alone(self, work: Callable[[Note], T], patience: float) -> T:
         """Do something that nobody else who asks here does at the same time. Raises TimeoutError."""
@@ -95,14 +99,18 @@ class Companion:
                     os.close(nothing)
 
     def _opened(self, work: Callable[[int], T]) -> T:
-        # Nothing is called between the work and its end but `_close`: Ctrl-C is heard after calls, and a descriptor
-        # that stayed locked would keep its place in the queue.
+        # Between the work and its end nothing of Python is called: Ctrl-C is heard where such a call begins, and a
+        # descriptor that stayed open would keep its place in the queue. Locks are let go before the file is closed: a
+        # child that was forked before the file was noted shares it, and would keep them.
         descriptor = self._open()
         try:
             self._descriptors.add(descriptor)
             return work(descriptor)
         finally:
-            _close(descriptor)
+            try:
+                fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _UNLOCK)
+            finally:
+                os.close(descriptor)
             self._descriptors.discard(descriptor)
 
     def _open(self) -> int:
@@ -155,14 +163,6 @@ class Companion:
 
 def _write_head(descriptor: int, head: Head) -> None:
     os.pwrite(descriptor, _HEAD.pack(head.sequence, head.hash), _HEAD_AT)
-
-
-def _close(descriptor: int) -> None:
-    """Let go of all locks, and close: a child forked before the file was noted shares it, and would keep them."""
-    try:
-        _set_lock(descriptor, fcntl.F_UNLCK, 0, 0)
-    finally:
-        os.close(descriptor)
 
 
 def _lock_soon(descriptor: int, kind: int, deadline: float) -> None:
