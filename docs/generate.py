@@ -104,6 +104,8 @@ TRUSTED = (
         "kernel/listed_keys",
         "kernel/orders",
         "kernel/release",
+        "kernel/looking",
+        "kernel/way_of_release",
         "kernel/session",
         "engines/contract",
     ),
