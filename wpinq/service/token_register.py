@@ -38,7 +38,7 @@ class RegisterError(WpinqError):
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class Caller:
     """Somebody who may ask.
 
     Attributes
@@ -59,7 +59,7 @@ class Person:
     admitted: bool
 
 
-def check_person_name(name: str) -> str:
+def check_caller_name(name: str) -> str:
     """A name of a person; RegisterError for what is none."""
     if not _NAME.fullmatch(name):
         raise RegisterError(
@@ -109,7 +109,7 @@ class Register:
 
     def add(self, name: str, role: str = ANALYST) -> str:
         """Take somebody up; their token, which is shown this once."""
-        check_person_name(name)
+        check_caller_name(name)
 
         def added(connection: sqlite3.Connection) -> str:
             token, now = new_token(), datetime.now(UTC).isoformat(timespec="seconds")
@@ -136,12 +136,12 @@ class Register:
         """Turn somebody away from now on. The name stays taken: its account in the ledger is theirs."""
         self._write(lambda connection: self._change(connection, name, None))
 
-    def people(self) -> tuple[Person, ...]:
+    def people(self) -> tuple[Caller, ...]:
         """All there are, by name."""
         rows = self._read("SELECT name, role, added, token IS NOT NULL FROM people ORDER BY name")
-        return tuple(Person(name, role, added, bool(admitted)) for name, role, added, admitted in rows)
+        return tuple(Caller(name, role, added, bool(admitted)) for name, role, added, admitted in rows)
 
-    def whose(self, token: str) -> Person | None:
+    def whose(self, token: str) -> Caller | None:
         """Who shows a token, if anybody is known by it."""
         if len(token) > LONGEST:
             return None

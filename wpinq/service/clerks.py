@@ -1,0 +1,95 @@
+"""Clerks: processes without protected data that read programs, check them, and tell what they cost.
+
+Reading a program may take as long as its author likes to make it, so it is not done in the front: a clerk has so much
+processor time and memory, and where that does not suffice it dies, and another takes its place.
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from wpinq.errors import WpinqError
+from wpinq.kernel.analysts import AnalystBudgets
+from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.orders import Declared
+from wpinq.measure.epsilon import format_epsilon
+from wpinq.query import Query
+from wpinq.service.asked_for import Releases, releases_of
+from wpinq.service.handing_over import Desk, give_back, taken_request
+from wpinq.service.refusals import Refusal, failure, refusal_of
+from wpinq.service.told import explained
+
+_MEMORY = 4 << 30
+"""Bytes of address space."""
+
+
+class Clerk:
+    """What a clerk knows: declarations, and the ledger for what an analyst has left.
+
+    Parameters
+    ----------
+    desk : Desk
+        Where requests are taken.
+    queries, declared : mapping
+        The sources by name, as programs and as ledgers know them.
+    ledger : Ledger
+        Budgets.
+    seconds : float
+        Of processor time for one request.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        queries: Mapping[str, Query],
+        declared: Mapping[str, Declared],
+        ledger: Ledger,
+        seconds: float,
+    ) -> None:
+        self._desk, self._queries, self._declared, self._ledger = desk, queries, declared, ledger
+        self._seconds = seconds
+
+    def work(self) -> None:
+        """Take one request and answer it."""
+        with self._desk.take() as asked:
+            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+            signal.setitimer(signal.ITIMER_PROF, self._seconds)  # ends the process: nothing in it has to be asked
+            give_back(asked, answered(lambda: self._told(taken_request(asked))))
+
+    def _told(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        asked = releases_of(request["asked"], self._queries)
+        found = explained(asked, request["confidence"])
+        if request["analyst"] is not None:
+            found |= self._own(asked, request["analyst"], request["fresh"])
+        return found
+
+    def _own(self, asked: Releases, analyst: str, fresh: bool) -> dict[str, Any]:
+        """What it costs this analyst now, and how often more the own budgets cover it."""
+        own = AnalystBudgets(self._ledger, analyst, self._declared)
+        quoted = own.quote(asked, fresh=fresh)
+        return {
+            "quote": {account: format_epsilon(epsilon) for account, epsilon in quoted.items()},
+            "affords": own.affords(asked),
+        }
+
+
+def answered(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What some work gives, or why it is refused, as plain data: whatever is raised becomes words that may be told."""
+    try:
+        return {"told": work()}
+    except WpinqError as error:
+        refusal = refusal_of(error)
+    except Exception:
+        refusal = failure()
+    return {"refused": [refusal.status, refusal.kind, refusal.message, refusal.line, refusal.column]}
+
+
+def read_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """What was told; Refusal where it was refused."""
+    if "refused" in answer:
+        raise Refusal(*answer["refused"])
+    told: dict[str, Any] = answer["told"]
+    return told
