@@ -1,0 +1,97 @@
+"""Batches: what is asked together, made ready to be paid for and released, and its price. Public; no data is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from wpinq.errors import SessionError
+from wpinq.kernel.charge import to_nano
+from wpinq.kernel.ledger_tables import PartsOf, Pricing
+from wpinq.kernel.orders import NOT_MEASURED, Declared, Order, prepare
+from wpinq.measure.bill import Bill
+from wpinq.measure.compound import Compound, Together, flattened
+from wpinq.measure.measurement import Measurement
+from wpinq.plan.demand import charges, demand
+from wpinq.plan.node import Node, Planned, sources
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Batch:
+    """Orders that are paid for together.
+
+    Attributes
+    ----------
+    asked : list
+        What was asked for, one by one.
+    orders : list of Order
+        What is to be released for it, in order.
+    """
+
+    asked: list[Measurement | Compound]
+    orders: list[Order]
+    by_digest: dict[str, Order] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_digest", {order.digest: order for order in self.orders})
+
+    @property
+    def descriptions(self) -> dict[str, str]:
+        """Digest -> public description, as a ledger records them."""
+        return {digest: order.measurement.description for digest, order in self.by_digest.items()}
+
+    def price(self, new: frozenset[str], parts_of: PartsOf) -> Pricing:
+        """What those of these digests cost that are new, given the demands that there were."""
+        versions = dict(pair for order in self.orders for pair in order.versions)
+
+        def scope(split: Node) -> str:
+            return repr(sorted((name, versions[name]) for name in sources([split])))
+
+        bought = {digest: order for digest, order in self.by_digest.items() if digest in new}
+        asked = demand([order.measurement.asked for order in bought.values()], parts_of, scope)
+        owed = charges(asked.sources, sources(order.measurement.plan for order in self.orders))
+        nano = {account: to_nano(epsilon) for account, epsilon in owed.items()}
+        return Pricing(nano, asked.parts, {digest: order.terms(scope) for digest, order in bought.items()})
+
+
+def prepared(
+    measurements: Together,
+    declared: Mapping[str, Declared],
+    fresh: bool,
+    paid: Callable[[Iterable[str]], Collection[str]],
+) -> Batch:
+    """What is asked for, as a batch; refused here, before any debit, where it is unfit.
+
+    Parameters
+    ----------
+    measurements : as `Session.release` takes them
+        What is asked for.
+    declared : Mapping
+        The sources by name.
+    fresh : bool
+        Whether nothing is replayed.
+    paid : callable
+        Which of some digests were paid for, by whoever asks.
+    """
+    asked = each_of(measurements)
+    orders = [prepare(measurement, declared, fresh).as_paid(paid) for measurement in flattened(asked)]
+    if not orders:
+        raise SessionError("nothing to release: give one measurement or several")
+    for order in orders:
+        order.check_size()
+    return Batch(asked, orders)
+
+
+def bill_of(measurements: Together, declared: Mapping[str, Declared], fresh: bool) -> Bill:
+    """What measurements would cost, before replay and earlier releases of partitions lower it."""
+    named = measurements if isinstance(measurements, Mapping) else each_of(measurements)
+    return Bill(named, {name: held.unit for name, held in declared.items()}, fresh=fresh)
+
+
+def each_of(measurements: Together) -> list[Measurement | Compound]:
+    """What is asked for, one by one."""
+    if isinstance(measurements, (Measurement, Compound)):
+        return [measurements]
+    if isinstance(measurements, Planned) or not isinstance(measurements, Iterable):
+        raise SessionError(NOT_MEASURED)
+    return list(measurements.values() if isinstance(measurements, Mapping) else measurements)
