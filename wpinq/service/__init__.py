@@ -1,1 +1,1 @@
-"""The service: analysts who are not trusted ask over HTTP, under budgets of their own; a process tree keeps data apart."""
+"""The service: analysts who are not trusted ask over HTTP, under budgets of their own."""

@@ -59,9 +59,7 @@ def _from_text(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Rel
 
 
 def _from_plans(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Releases:
-    made: Releases = {
-        name: measurement_from_json(held) for name, held in (request.get("measurements") or {}).items()
-    }
+    made: Releases = {name: measurement_from_json(held) for name, held in (request.get("measurements") or {}).items()}
     for name, source in sources(one.plan for one in flattened(list(made.values()))).items():
         if name not in declared:
             raise PlanError(f"there is no source {shorten(name)!r} here; {suggest(name, declared)}")

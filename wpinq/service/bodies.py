@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from wpinq.measure.answer_rows import CONFIDENCE
 from wpinq.measure.labels import LONGEST_LABEL
+from wpinq.service.token_register import CallerRole
 
 Epsilon = Annotated[str, Field(description='an exact number, as "0.1" or "1/3"', examples=["0.5"], max_length=100)]
 Epsilons = Annotated[dict[str, Epsilon], Field(description="account to epsilon", max_length=1_000)]
@@ -47,7 +48,7 @@ class NewCallerBody(GivenBody):
     """Somebody who is to be given a token."""
 
     name: str = Field(max_length=64, examples=["alice"])
-    role: Literal["analyst", "curator"] = "analyst"
+    role: CallerRole = "analyst"
     budgets: Epsilons = {}
 
 
@@ -76,7 +77,7 @@ class CallerBody(BaseModel):
     """Who the caller is to the service."""
 
     name: str
-    role: Literal["analyst", "curator"]
+    role: CallerRole
 
 
 class BalanceBody(BaseModel):
@@ -96,7 +97,9 @@ class SourceBody(BaseModel):
     account: str = Field(description="whose budget pays")
     declaration: str = Field(description="the statement of a text program")
     unit: str
-    version: str | None = Field(description="the curator's word for this state of the data; without one nothing replays")
+    version: str | None = Field(
+        description="the curator's word for this state of the data; without one nothing replays later"
+    )
     open: bool = Field(description="false where it answers no analyst until the curator opens it")
 
 
@@ -120,6 +123,7 @@ class ExplanationBody(BaseModel):
     accuracy: list[ExpectedBody]
     quote: Epsilons | None = Field(None, description="what would be debited from the own budgets now")
     affords: int | None = Field(None, description="how many more releases, anew each time, the own budgets cover")
+    unbudgeted: list[str] = Field([], description="accounts that it needs and the caller has no budget for")
 
 
 class RowBody(BaseModel):
@@ -173,7 +177,7 @@ class AdmittedBody(BaseModel):
     """Somebody in the register, with their budgets."""
 
     name: str
-    role: Literal["analyst", "curator"]
+    role: CallerRole
     added: str
     admitted: bool
     budgets: list[BalanceBody]

@@ -69,10 +69,11 @@ class Clerk:
     def _own(self, asked: Releases, analyst: str, fresh: bool) -> dict[str, Any]:
         """What it costs this analyst now, and how often more the own budgets cover it."""
         own = AnalystBudgets(self._ledger, analyst, self._declared)
-        quoted = own.quote(asked, fresh=fresh)
+        quoted, known = own.quote(asked, fresh=fresh), {each.account for each in own.balances()}
         return {
             "quote": {account: format_epsilon(epsilon) for account, epsilon in quoted.items()},
             "affords": own.affords(asked),
+            "unbudgeted": sorted(account for account in quoted if account not in known),
         }
 
 

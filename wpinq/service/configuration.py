@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -146,7 +146,9 @@ def configuration_of(given: Mapping[str, Any], folder: Path) -> Configuration:
     _known(given, _SECTIONS, "the configuration")
     text = given.get("declarations")
     if not isinstance(text, str):
-        raise UsageError('declarations = """source edges(src: int, dst: int);""" is missing: the sources, as in programs')
+        raise UsageError(
+            'declarations = """source edges(src: int, dst: int);""" is missing: the sources, as in programs'
+        )
     sources = _sources(text, _table(given, "sources"), folder)
     held = {
         name: folder / value if name in ("ledger", "register", "certificate", "key") else value
@@ -223,9 +225,3 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def on_address(configuration: Configuration, host: str | None, port: int | None) -> Configuration:
-    """The same service at another address, where one is given."""
-    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
-    return replace(configuration, **given) if given else configuration

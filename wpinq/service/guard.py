@@ -6,8 +6,6 @@ A caller is known before anything of the body is read. Whatever goes wrong becom
 from __future__ import annotations
 
 import asyncio
-import json
-import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -17,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from wpinq.service.configuration import ServiceLimits
 from wpinq.service.logs import log
 from wpinq.service.rates import Rates
-from wpinq.service.refusals import Refusal, failure
+from wpinq.service.refusals import Refusal, failure, response_parts, too_often
 from wpinq.service.token_register import Caller
 
 Message = MutableMapping[str, Any]
@@ -155,24 +153,9 @@ class Guard:
         return replayed
 
 
-def too_often(seconds: float) -> Refusal:
-    """The refusal of who asks too often."""
-    return Refusal(429, "TooOften", f"you ask too often: try again in {math.ceil(seconds)} s", again_in=seconds)
-
-
-def response_parts(refusal: Refusal) -> tuple[bytes, dict[str, str]]:
-    """Body and headers of a refusal."""
-    headers = {"content-type": "application/json"}
-    if refusal.status == 401:
-        headers["www-authenticate"] = "Bearer"
-    if refusal.again_in:
-        headers["retry-after"] = str(math.ceil(refusal.again_in))
-    return json.dumps(refusal.to_json()).encode(), headers
-
-
 async def _refuse(refusal: Refusal, send: Send, told: dict[str, Any]) -> None:
-    if told["status"]:  # a response has begun: nothing can be said any more
-        raise ConnectionAbortedError
+    if told["status"]:  # a response has begun: the server closes the connection, and nothing else can be said
+        return
     body, given = response_parts(refusal)
     # what is left of the body is not read, so the connection cannot go on
     headers = {**given, "content-length": str(len(body)), "connection": "close"}

@@ -1,7 +1,7 @@
 """How a request gets from the front to a process that works on it, and how what comes of it gets back.
 
-For each request the front makes a pair of sockets and sends one end to a desk; whichever worker is free takes it
-from there. No address is involved, so nobody else can connect; and where the worker dies, the front finds its end closed.
+For each request the front makes a pair of sockets and sends one end to a desk, from where a free worker takes it. No
+address is involved, so nobody else can connect; and where the worker dies, the front finds its end closed.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def listen(application: Application, configuration: Configuration, listener: soc
     limits = configuration.limits
     logging.disable(logging.CRITICAL)  # of libraries: they would quote paths and tracebacks; the service logs itself
     config = uvicorn.Config(
-        application,  # type: ignore[arg-type]  # scopes and messages are typed more narrowly there
+        application,
         http=_protocol(limits.slow_seconds, limits.connections),
         ws="none",
         loop="asyncio",
@@ -92,8 +92,9 @@ def _protocol(seconds: float, most: int) -> type[asyncio.Protocol]:
 
         def send_400_response(self, msg: str) -> None:
             body = json.dumps(Refusal(400, "NoRequest", "this is no HTTP request that can be read").to_json()).encode()
-            headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
-            events = (h11.Response(status_code=400, headers=headers), h11.Data(data=body), h11.EndOfMessage())
+            headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+            begun = h11.Response(status_code=400, headers=[*headers, (b"connection", b"close")])
+            events = (begun, h11.Data(data=body), h11.EndOfMessage())
             if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
                 for event in events:
                     self.transport.write(self.conn.send(event) or b"")

@@ -1,4 +1,4 @@
-"""The log: a line of JSON for each thing that happened. No data, tokens, programs, addresses of clients, or durations."""
+"""The log: a line of JSON an event. No data, tokens, programs, labels, addresses of clients, or durations."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from typing import Any
 
 from wpinq.errors import (
@@ -74,3 +76,18 @@ def refusal_of(error: BaseException) -> Refusal:
             line, column = (error.line, error.column) if isinstance(error, LanguageError) else (0, 0)
             return Refusal(status, type(error).__name__, str(error), line, column)
     return failure()
+
+
+def too_often(seconds: float) -> Refusal:
+    """The refusal of who asks too often."""
+    return Refusal(429, "TooOften", f"you ask too often: try again in {math.ceil(seconds)} s", again_in=seconds)
+
+
+def response_parts(refusal: Refusal) -> tuple[bytes, dict[str, str]]:
+    """Body and headers of a refusal."""
+    headers = {"content-type": "application/json"}
+    if refusal.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    if refusal.again_in:
+        headers["retry-after"] = str(math.ceil(refusal.again_in))
+    return json.dumps(refusal.to_json()).encode(), headers

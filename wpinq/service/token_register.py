@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
-from wpinq.errors import WpinqError
+from wpinq.errors import LedgerError, WpinqError
+from wpinq.kernel.debits import check_analyst
 from wpinq.service.tokens import LONGEST, matching, new_token, token_hash
 
 T = TypeVar("T")
 
-ANALYST, CURATOR = "analyst", "curator"
+CallerRole = Literal["analyst", "curator"]
+ANALYST: CallerRole = "analyst"
+CURATOR: CallerRole = "curator"
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}[A-Za-z0-9]|[A-Za-z]", re.ASCII)
 _PATIENCE = 30.0
 """Seconds to wait for another process that is writing."""
 
@@ -45,8 +46,8 @@ class Caller:
     ----------
     name : str
         What ledger, log and curator know them by.
-    role : str
-        "analyst" or "curator".
+    role : "analyst" or "curator"
+        What they may do.
     added : str
         When, UTC, ISO 8601, to the second.
     admitted : bool
@@ -54,18 +55,9 @@ class Caller:
     """
 
     name: str
-    role: str
+    role: CallerRole
     added: str
     admitted: bool
-
-
-def check_caller_name(name: str) -> str:
-    """A name of a person; RegisterError for what is none."""
-    if not _NAME.fullmatch(name):
-        raise RegisterError(
-            "a name has up to 64 ASCII letters, digits and . _ - inside, and begins with a letter, such as alice.smith"
-        )
-    return name
 
 
 class Register:
@@ -107,9 +99,12 @@ class Register:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def add(self, name: str, role: str = ANALYST) -> str:
+    def add(self, name: str, role: CallerRole = ANALYST) -> str:
         """Take somebody up; their token, which is shown this once."""
-        check_caller_name(name)
+        try:
+            check_analyst(name)
+        except LedgerError as error:
+            raise RegisterError(str(error)) from None
 
         def added(connection: sqlite3.Connection) -> str:
             token, now = new_token(), datetime.now(UTC).isoformat(timespec="seconds")
@@ -153,7 +148,7 @@ class Register:
         if not connection.execute("UPDATE people SET token = ? WHERE name = ?", (token, name)).rowcount:
             raise RegisterError("the register has nobody of this name")
 
-    def _read(self, query: str) -> list[tuple[str, bytes]] | list[tuple[str, str, str, int]]:
+    def _read(self, query: str) -> list[Any]:
         with self._lock:
             try:
                 return self._connection.execute(query).fetchall()

@@ -1,0 +1,99 @@
+"""The front: HTTP for analysts and curators. It has no protected data, and reads no program: clerks and slots do."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from wpinq.kernel.debits import no_budget
+from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.orders import Declared
+from wpinq.service.clerks import read_answer
+from wpinq.service.configuration import Configuration
+from wpinq.service.handing_over import Desk, NobodyAnswered
+from wpinq.service.rates import Rates
+from wpinq.service.refusals import Refusal, failure, too_often
+from wpinq.service.token_register import Register
+
+if TYPE_CHECKING:
+    from wpinq.service.guard import Application
+
+
+_CLERK_GRACE = 20.0
+"""Seconds that a clerk may take beyond its processor time, on a busy machine."""
+_SLOT_GRACE = 5.0
+
+
+class Front:
+    """The process that clients talk to.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        Limits, files, TLS.
+    declared : mapping
+        The sources, as the ledger knows them.
+    ledger : Ledger
+        Budgets.
+    clerks, slots : Desk
+        Where requests are handed over.
+    """
+
+    def __init__(
+        self, configuration: Configuration, declared: Mapping[str, Declared], ledger: Ledger, clerks: Desk, slots: Desk
+    ) -> None:
+        self._configuration, self.declared, self.ledger = configuration, declared, ledger
+        self._clerks, self._slots = clerks, slots
+        self._releases = Rates(configuration.limits.releases_a_minute)
+
+    def work(self, listener: socket.socket) -> None:
+        """Answer clients until a signal asks to stop."""
+        from wpinq.service.listening import listen
+
+        self.register = Register(self._configuration.register)
+        listen(self.application(), self._configuration, listener)
+
+    def application(self) -> Application:
+        """The guarded web application."""
+        from wpinq.service.guard import Guard
+        from wpinq.service.lines import WaitingLine
+        from wpinq.service.web import web_application
+
+        limits = self._configuration.limits
+        waiting = limits.queue, limits.queue_seconds
+        self._clerk_line = WaitingLine(self._configuration.clerks, *waiting)
+        self._slot_line = WaitingLine(self._configuration.slots, *waiting)
+        encrypted = self._configuration.certificate is not None
+        return Guard(web_application(self), self.register.whose, limits, encrypted)
+
+    async def explained(self, asked: Mapping[str, Any], analyst: str | None) -> dict[str, Any]:
+        """What a clerk tells of a program; what it costs an analyst, where one asks."""
+        request = {"asked": asked, "analyst": analyst, "confidence": asked["confidence"], "fresh": asked["fresh"]}
+        seconds = self._configuration.limits.explain_seconds
+        async with self._clerk_line.place():
+            try:
+                answer = await self._clerks.ask(request, seconds + _CLERK_GRACE)
+            except NobodyAnswered:
+                raise Refusal(
+                    400,
+                    "TooMuch",
+                    "reading and pricing this takes more time or memory than a request may: ask for less at once",
+                ) from None
+        return read_answer(answer)
+
+    async def released(self, asked: Mapping[str, Any], analyst: str, label: str | None) -> dict[str, Any]:
+        """What a slot releases to an analyst, once a clerk found nothing wrong with it."""
+        if seconds := self._releases.wait(analyst):
+            raise too_often(seconds)
+        told = await self.explained(asked, analyst)
+        if told["unbudgeted"]:
+            raise Refusal(409, "NoBudget", no_budget(analyst, told["unbudgeted"][0]))
+        request = {"asked": asked, "analyst": analyst, "label": label}
+        request |= {"confidence": asked["confidence"], "fresh": asked["fresh"]}
+        async with self._slot_line.place():
+            try:
+                answer = await self._slots.ask(request, self._configuration.limits.release_seconds + _SLOT_GRACE)
+            except NobodyAnswered:
+                raise failure() from None
+        return read_answer(answer)
