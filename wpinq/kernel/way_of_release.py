@@ -49,13 +49,21 @@ class WayOfRelease:
         What is told the steps.
     run : str
         The random word that the session writes beside its debits.
+    looking : Looking
+        What looks at the data.
     """
 
     def __init__(
-        self, ledger: Ledger, engine: Engine, protected: Mapping[str, Protected], steps: StepDisplay, run: str
+        self,
+        ledger: Ledger,
+        engine: Engine,
+        protected: Mapping[str, Protected],
+        steps: StepDisplay,
+        run: str,
+        looking: Looking,
     ) -> None:
         self._ledger, self._engine, self._protected, self._steps, self._run = ledger, engine, protected, steps, run
-        self._looking = Looking(engine, protected, steps)
+        self._looking = looking
         self.closed = False
 
     def check_open(self) -> None:
@@ -76,12 +84,15 @@ class WayOfRelease:
             raise SessionError("nothing to release: give one measurement or several")
         for order in orders:
             order.check_size()
-        self._check_engine(orders)
+        looks = [(order, order.keys_at_once) for order in orders if order.looks_at_once]
+        for order in orders:
+            self._looking.check(order, max(1, order.keys_at_once))
+        self._looking.get_ready(orders)
         new = set(self._debit(orders, written))  # of which there can be no answers yet
         released = []
         try:
             together = [o.measurement.plan for o in orders if o.digest in new and o.looks_at_once]
-            with self._engine.together(together):
+            with self._looking.asking(looks), self._engine.together(together):
                 for order in orders:
                     released.append(self._release(order, order.digest in new))
                     new.discard(order.digest)
@@ -93,15 +104,6 @@ class WayOfRelease:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
         named = measurements if isinstance(measurements, Mapping) else _batch(measurements)
         return Bill(named, {name: held.unit for name, held in self._protected.items()}, fresh=fresh)
-
-    def _check_engine(self, orders: Sequence[Order]) -> None:
-        """Refuse what the engine cannot run while nothing is paid for; found from the plans, without data."""
-        plans = [order.measurement.plan for order in orders]
-        for plan in plans:
-            self._engine.check(plan)
-        self._engine.open()
-        for plan in plans:
-            self._engine.rehearse(plan)
 
     def _debit(self, orders: Sequence[Order], label: str) -> frozenset[str]:
         by_digest = {order.digest: order for order in orders}
@@ -128,8 +130,15 @@ class WayOfRelease:
         if measurement.listing is not None:
             return self._list(order, measurement.listing)
         if measurement.domain is None:
-            return Release(measurement, lambda keys: self._answer(order, keys))
+            return Release(measurement, lambda keys: self._ask(order, keys))
         return self._answer(order, measurement.domain, new)
+
+    def _ask(self, order: Order, keys: tuple[Value, ...]) -> Answers:
+        self.check_open()
+        self._looking.check(order, len(keys))
+        self._looking.get_ready([order])
+        with self._looking.asking([(order, len(keys))]):
+            return self._answer(order, keys)
 
     def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
         self.check_open()
