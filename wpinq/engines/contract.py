@@ -62,6 +62,18 @@ class Engine(ABC):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    @classmethod
+    def stepwise(cls) -> type[Engine] | None:
+        """The engine of the same weights whose rows are those of the plan's steps, so that bounds on these hold for it.
+
+        None where there is none.
+        """
+        return None
+
+    @staticmethod
+    def rest() -> None:  # noqa: B027  # most have no threads
+        """Let go of all threads that engines of this kind have in the process, until they are used again."""
+
     def open(self) -> object:
         """Get ready before the first evaluation, so that what is wrong with the options shows."""
         return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
 from wpinq.engines.contract import Engine, WantedRanges
@@ -53,6 +54,21 @@ class Looking:
     def pick(self, order: Order) -> int:
         """The place of the candidate that a choice falls on."""
         return self._guarded(self._pick, order)
+
+    def check(self, order: Order, keys: int) -> None:
+        """Refuse, before anything is paid, a look for so many keys that would not be taken; from what is public."""
+        self._engine.check(order.measurement.plan)
+
+    def get_ready(self, orders: Sequence[Order]) -> None:
+        """Refuse what the engine cannot run at all, and have it open."""
+        self._engine.open()
+        for order in orders:
+            self._engine.rehearse(order.measurement.plan)
+
+    @contextmanager
+    def asking(self, looks: Sequence[tuple[Order, int]]) -> Iterator[None]:
+        """Around all that is done for an asking once it is paid: these orders, for so many keys each."""
+        yield
 
     # --- what sees protected data: called through _guarded only -------------------------------------------------------
 

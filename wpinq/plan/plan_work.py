@@ -49,12 +49,15 @@ class PlanWork:
         The step that takes most; where some are not bounded, the first of those.
     unbounded : tuple of str
         The sources that declare no bound on their records.
+    each : tuple of StepWork
+        Every step, inputs before users.
     """
 
     rows: int | None
     steps: int | None
     dominant: StepWork
     unbounded: tuple[str, ...]
+    each: tuple[StepWork, ...]
 
 
 def plan_work(root: Node) -> PlanWork:
@@ -92,8 +95,8 @@ def plan_work(root: Node) -> PlanWork:
     sources = (step.node.operator for step in steps if isinstance(step.node.operator, Source))
     unbounded = tuple(one.source for one in sources if one.sizes is None or one.sizes.records is None)
     if unknown:
-        return PlanWork(None, None, unknown[0], unbounded)
-    return PlanWork(total, taken, max(steps, key=lambda step: step.steps or 0), unbounded)
+        return PlanWork(None, None, unknown[0], unbounded, tuple(steps))
+    return PlanWork(total, taken, max(steps, key=lambda step: step.steps or 0), unbounded, tuple(steps))
 
 
 def _of_step(node: Node, rows: Mapping[bytes, RowBounds]) -> StepWork:

@@ -1,0 +1,121 @@
+"""What evaluating a plan may cost on the worst data that its bounds allow: seconds and bytes, measured and not assumed.
+
+`benchmarks/confinement.py` measures the rates on the worst data of each operator and each family of functions, evaluated
+step by step in a confined child. What is priced is public: the plan, the declarations of its sources, how many keys are
+asked for, and the most that one record holds. docs/untrusted.md has the measurements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wpinq.expr.types import STR, ListOf, TupleOf, Type, Weighted
+from wpinq.plan.certify import certify
+from wpinq.plan.node import Node, upward
+from wpinq.plan.operators import GroupBy, Join, Source
+from wpinq.plan.plan_work import PlanWork, plan_work
+
+START_SECONDS, START_BYTES = 0.5, 150_000_000
+"""For a child with a database, before it has seen a row."""
+
+STEP_SECONDS, STEP_BYTES = 2e-3, 1_000_000
+"""For each step of a plan, whatever it does."""
+
+ROW_SECONDS, ROW_BYTES = 0.8e-6, 220
+"""For each row that a step makes or looks at."""
+
+VALUE_SECONDS, VALUE_BYTES = 0.15e-6, 24
+"""For each value or code point that a function handles, and for each value of a row."""
+
+FETCHED_SECONDS, FETCHED_BYTES = 2e-6, 200
+"""For each value of an output that is given up whole, as a quantile and a listing ask."""
+
+DRAWN_SECONDS, DRAWN_BYTES = 1e-4, 1000
+"""For each noisy number, each candidate, and each record that a listing or a quantile goes over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a look at the data may take, at most.
+
+    Attributes
+    ----------
+    seconds : float
+        Of processor time.
+    bytes : int
+        Of memory.
+    """
+
+    seconds: float
+    bytes: int
+
+
+def cost_of(root: Node, keys: int, whole: bool, record: int) -> Cost | PlanWork:
+    """The cost of evaluating a plan and drawing noise; its work, where some step has no bound.
+
+    Parameters
+    ----------
+    root : Node
+        The plan.
+    keys : int
+        How many noisy numbers or candidates there are.
+    whole : bool
+        Whether every record of the output is given up.
+    record : int
+        The most that one record of a source holds.
+    """
+    work = plan_work(root)
+    holds = contents(root, record)
+    if work.rows is None or any(held is None for held in holds.values()):
+        return work
+    seconds, size = START_SECONDS, START_BYTES
+    for step in work.each:
+        rows, steps = step.rows or 0, step.steps or 0
+        held = max([holds[below.digest] or 1 for below in (step.node, *step.node.inputs)])
+        values = rows * step.node.type.values * held
+        seconds += STEP_SECONDS + ROW_SECONDS * rows + VALUE_SECONDS * (values + max(0, steps - rows) * held)
+        size += STEP_BYTES + ROW_BYTES * rows + VALUE_BYTES * values
+    drawn = keys
+    if whole:
+        records = certify(root).rows[root.digest].records
+        assert records is not None  # for each of its rows is handled
+        values = records * (1 + root.type.values) * (holds[root.digest] or 1)
+        seconds, size = seconds + FETCHED_SECONDS * values, size + FETCHED_BYTES * values
+        drawn += records
+    return Cost(seconds + DRAWN_SECONDS * drawn, size + DRAWN_BYTES * drawn)
+
+
+def contents(root: Node, record: int) -> dict[bytes, int | None]:
+    """The most that one field of a step's records holds: of texts and of lists that nothing bounds; else 1.
+
+    A source's holds at most `record`, and a list of a group's records as much as all of them.
+    """
+    rows = certify(root).rows
+    found: dict[bytes, int | None] = {}
+
+    def held(node: Node, inputs: list[int | None]) -> int | None:
+        if isinstance(node.operator, Source):
+            content: int | None = record
+        elif None in inputs:
+            content = None
+        else:
+            known = [amount for amount in inputs if amount is not None]
+            content = sum(known) if isinstance(node.operator, Join) else max(known)
+            content *= max(1, node.reach.text // max(1, *(below.reach.text for below in node.inputs)))
+            if isinstance(node.operator, GroupBy):
+                group = node.operator.group(rows[node.inputs[0].digest])
+                content = None if group is None else content * group
+        found[node.digest] = content if uneven(node.type) or content is None else 1
+        return found[node.digest]
+
+    upward(root, held)
+    return found
+
+
+def uneven(type_: Type) -> bool:
+    """Whether values of a type may hold texts, or lists that nothing bounds."""
+    if isinstance(type_, ListOf):
+        return type_.bound is None or uneven(type_.element)
+    if isinstance(type_, Weighted):
+        return uneven(type_.record)
+    return type_ == STR or (isinstance(type_, TupleOf) and any(map(uneven, type_.elements)))
