@@ -67,10 +67,10 @@ class Side:
         """What it costs this side that these are new, in names that both sides share."""
         return price(new, lambda partition: demands(self.named(partition))) if new else Pricing({}, {})
 
-    def balances(self, connection: sqlite3.Connection) -> dict[str, tables.Account]:
-        """The accounts of this side by the name of what pays: of the sources, or of the analyst."""
-        split = ((each.name.partition(MARK), each) for each in tables.all_accounts(connection))
-        return {payer: each for (payer, _, analyst), each in split if analyst == self.analyst}
+    def balances(self, accounts: Iterable[tables.Account]) -> dict[str, tables.Account]:
+        """Those of all accounts that are of this side, by the names that both sides share."""
+        split = ((each.name.partition(MARK), each) for each in accounts)
+        return {name: each for (name, _, analyst), each in split if analyst == self.analyst}
 
 
 @dataclass(frozen=True, slots=True)

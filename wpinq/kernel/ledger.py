@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import debits, ledger_audit, ledger_history
+from wpinq.kernel import debits, ledger_audit, ledger_history, ledger_statement
 from wpinq.kernel import ledger_tables as tables
 from wpinq.kernel.accounts import OF_ANALYST, AccountTerms, check_same, declared_account
 from wpinq.kernel.charge import from_nano
@@ -511,12 +511,7 @@ class Ledger:
 
     def balances(self, analyst: str = "") -> tuple[Balance, ...]:
         """How the budgets of all accounts stand, by name, in epsilon; or an analyst's, by what they are in."""
-        accounts = {each.name: each for each in self.accounts()}
-        own = self._file.read(Side(analyst).balances) if analyst else accounts
-        return tuple(
-            Balance(name, each.unit, each.unit_weight, from_nano(each.budget), from_nano(each.spent))
-            for name, each in own.items()
-        )
+        return self._file.snapshot(partial(ledger_statement.balances, analyst=analyst))
 
     def events(self, analyst: str = "") -> tuple[Event, ...]:
         """The history in epsilon: all entries but those that store answers.
@@ -524,10 +519,9 @@ class Ledger:
         Of an analyst, the debits from the analyst's accounts, by the accounts that they are in, counted from 1.
         """
         if analyst:
-            own = {each.name: name for name, each in self._file.read(Side(analyst).balances).items()}
-            found = self._file.read(lambda connection: ledger_history.debits(connection, list(own)))
-            return tuple(_event(number, each, own[each.source]) for number, each in enumerate(found, start=1))
-        return tuple(_event(each.sequence, each, each.source) for each in self.entries() if each.kind != "answers")
+            return self._file.snapshot(partial(ledger_statement.analyst_events, analyst=analyst))
+        shown = (each for each in self.entries() if each.kind != ledger_history.ANSWERS)
+        return tuple(ledger_statement.event(each, each.source, each.sequence) for each in shown)
 
     def verify(self) -> None:
         """Compute the hash chain again, and check every account, demand and answer against the entries.
@@ -556,8 +550,3 @@ class Ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _event(number: int, entry: Entry, account: str) -> Event:
-    amount = from_nano(entry.amount)
-    return Event(number, entry.time, entry.kind, account, amount, entry.description, entry.label)
