@@ -12,10 +12,10 @@ from wpinq.kernel.ledger_tables import all_accounts
 from wpinq.measure.statement import Balance, Event
 
 
-def balances(connection: sqlite3.Connection, analyst: str) -> tuple[Balance, ...]:
+def balances(connection: sqlite3.Connection, analyst: str | None) -> tuple[Balance, ...]:
     """How all accounts stand, by name; or an analyst's, by the accounts that they are in."""
     accounts = all_accounts(connection)
-    named = Side(analyst).balances(accounts) if analyst else {each.name: each for each in accounts}
+    named = Side(analyst).balances(accounts) if analyst is not None else {each.name: each for each in accounts}
     return tuple(
         Balance(name, each.unit, each.unit_weight, from_nano(each.budget), from_nano(each.spent))
         for name, each in named.items()

@@ -43,7 +43,7 @@ class Balance:
             return escaped(f"{self.account}: paid by {payer}; protects {self.unit}")
         spent, budget, left = map(format_epsilon, (self.spent, self.budget, self.remaining))
         payer, _, analyst = self.account.partition("@")
-        what = f"an analyst's share of {payer}" if analyst else f"protects {self.unit}"
+        what = f"within the budget of {payer}" if analyst else f"protects {self.unit}"
         return escaped(f"{self.account}: spent {spent} of {budget}, {left} remaining; {what}")
 
 
