@@ -29,7 +29,7 @@ def add_parser(commands: Any) -> None:
     made.add_argument("--set", action="append", default=[], metavar="NAME=EPSILON", help="change a budget, on record")
     of_analyst = "an analyst who is not trusted: --set then gives the analyst a budget within an account, and what is "
     of_analyst += "printed is what the analyst sees"
-    made.add_argument("--analyst", default="", metavar="ANALYST", help=of_analyst)
+    made.add_argument("--analyst", metavar="ANALYST", help=of_analyst)
     add_expected_head(made)
     made.add_argument("--history", action="store_true", help="list every entry")
     made.add_argument("--verify", action="store_true", help="check the ledger's hash chain and sums first")
@@ -93,15 +93,8 @@ def run(options: argparse.Namespace) -> None:
 def _copy(options: argparse.Namespace) -> None:
     """`wpinq budget backup LEDGER COPY` and `wpinq budget restore COPY LEDGER`."""
     what, *paths = options.ledger
-    changing = (
-        options.set
-        or options.analyst
-        or options.history
-        or options.verify
-        or options.delta
-        or options.program
-        or options.json
-    )
+    changing = options.set or options.history or options.verify or options.delta or options.program or options.json
+    changing = changing or options.analyst is not None
     if str(what) not in ("backup", "restore") or len(paths) != 2 or changing:
         raise UsageError("give one ledger; or backup LEDGER COPY; or restore COPY LEDGER --expect-head HEAD")
     if str(what) == "backup":
