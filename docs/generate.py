@@ -75,6 +75,7 @@ TRUSTED = (
     ),
     *(
         "kernel/debits",
+        "kernel/ledger_statement",
         "kernel/ledger",
         "kernel/ledger_backup",
         "kernel/accounts",

@@ -27,6 +27,9 @@ def add_parser(commands: Any) -> None:
     named = "a ledger; or backup LEDGER COPY, to copy it while it is used; or restore COPY LEDGER, with --expect-head"
     made.add_argument("ledger", type=Path, nargs="+", metavar="LEDGER", help=named)
     made.add_argument("--set", action="append", default=[], metavar="NAME=EPSILON", help="change a budget, on record")
+    of_analyst = "an analyst who is not trusted: --set then gives the analyst a budget within an account, and what is "
+    of_analyst += "printed is what the analyst sees"
+    made.add_argument("--analyst", metavar="ANALYST", help=of_analyst)
     add_expected_head(made)
     made.add_argument("--history", action="store_true", help="list every entry")
     made.add_argument("--verify", action="store_true", help="check the ledger's hash chain and sums first")
@@ -52,11 +55,11 @@ def run(options: argparse.Namespace) -> None:
         if options.verify:
             ledger.verify()
         for name, budget in budgets.items():
-            ledger.set_budget(name, budget)
-        accounts = ledger.balances()
+            ledger.set_budget(name, budget, options.analyst)
+        accounts = ledger.balances(options.analyst)
         payers = [each.account for each in accounts if "/" not in each.account]
-        readings = {} if delta is None else {name: ledger.spent_at(name, delta) for name in payers}
-        history = ledger.events() if options.history else ()
+        readings = {} if delta is None else {name: ledger.spent_at(name, delta, options.analyst) for name in payers}
+        history = ledger.events(options.analyst) if options.history else ()
         head = ledger.head()
     more = _more(measurements, accounts)
     if options.json:
@@ -70,7 +73,8 @@ def run(options: argparse.Namespace) -> None:
         print(json.dumps(shown, indent=1))
         return
     if not accounts:
-        print("no source has a budget in this ledger: nothing was protected yet, and nothing is spent")
+        none = "no source has a budget in this ledger: nothing was protected yet, and nothing is spent"
+        print(f"{options.analyst} has no budget in this ledger: give one with --set" if options.analyst else none)
     for each in accounts:
         print(each)
         if each.account in readings and delta is not None:
@@ -90,6 +94,7 @@ def _copy(options: argparse.Namespace) -> None:
     """`wpinq budget backup LEDGER COPY` and `wpinq budget restore COPY LEDGER`."""
     what, *paths = options.ledger
     changing = options.set or options.history or options.verify or options.delta or options.program or options.json
+    changing = changing or options.analyst is not None
     if str(what) not in ("backup", "restore") or len(paths) != 2 or changing:
         raise UsageError("give one ledger; or backup LEDGER COPY; or restore COPY LEDGER --expect-head HEAD")
     if str(what) == "backup":

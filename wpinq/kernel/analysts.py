@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from wpinq.errors import LedgerError, SessionError
 from wpinq.kernel.batches import bill_of, prepared
 from wpinq.kernel.charge import from_nano
-from wpinq.kernel.debits import Side, check_analyst, no_budget
+from wpinq.kernel.debits import check_analyst, no_budget
 from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.orders import Declared
 from wpinq.kernel.way_of_release import WayOfRelease
@@ -90,7 +90,7 @@ class AnalystBudgets:
         balance = self.balance(source)
         if delta is None:
             return balance.spent
-        return self._ledger.spent_at(Side(self.name).named(balance.account), parse_delta(delta))
+        return self._ledger.spent_at(balance.account, parse_delta(delta), self.name)
 
     def history(self) -> tuple[Event, ...]:
         """What was debited from the own budgets, in order, counted from 1."""

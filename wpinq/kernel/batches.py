@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from wpinq.errors import SessionError
 from wpinq.kernel.charge import to_nano
+from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.ledger_tables import PartsOf, Pricing
 from wpinq.kernel.orders import NOT_MEASURED, Declared, Order, prepare
 from wpinq.measure.bill import Bill
@@ -14,9 +16,10 @@ from wpinq.measure.compound import Compound, Together, flattened
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Node, Planned, sources
+from wpinq.plan.operators.source import Source
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Batch:
     """Orders that are paid for together.
 
@@ -30,28 +33,39 @@ class Batch:
 
     asked: list[Measurement | Compound]
     orders: list[Order]
-    by_digest: dict[str, Order] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "by_digest", {order.digest: order for order in self.orders})
+    @cached_property
+    def by_digest(self) -> dict[str, Order]:
+        """Each order once."""
+        return {order.digest: order for order in self.orders}
 
     @property
     def descriptions(self) -> dict[str, str]:
         """Digest -> public description, as a ledger records them."""
         return {digest: order.measurement.description for digest, order in self.by_digest.items()}
 
+    @cached_property
+    def _terms(self) -> dict[str, Terms]:
+        return {digest: order.terms(self._scope) for digest, order in self.by_digest.items()}
+
+    @cached_property
+    def _declared(self) -> dict[str, Source]:
+        return sources(order.measurement.plan for order in self.orders)
+
+    @cached_property
+    def _versions(self) -> dict[str, str]:
+        return dict(pair for order in self.orders for pair in order.versions)
+
+    def _scope(self, split: Node) -> str:
+        return repr(sorted((name, self._versions[name]) for name in sources([split])))
+
     def price(self, new: frozenset[str], parts_of: PartsOf) -> Pricing:
         """What those of these digests cost that are new, given the demands that there were."""
-        versions = dict(pair for order in self.orders for pair in order.versions)
-
-        def scope(split: Node) -> str:
-            return repr(sorted((name, versions[name]) for name in sources([split])))
-
-        bought = {digest: order for digest, order in self.by_digest.items() if digest in new}
-        asked = demand([order.measurement.asked for order in bought.values()], parts_of, scope)
-        owed = charges(asked.sources, sources(order.measurement.plan for order in self.orders))
+        bought = [digest for digest in self.by_digest if digest in new]
+        asked = demand([self.by_digest[digest].measurement.asked for digest in bought], parts_of, self._scope)
+        owed = charges(asked.sources, self._declared)
         nano = {account: to_nano(epsilon) for account, epsilon in owed.items()}
-        return Pricing(nano, asked.parts, {digest: order.terms(scope) for digest, order in bought.items()})
+        return Pricing(nano, asked.parts, {digest: self._terms[digest] for digest in bought})
 
 
 def prepared(

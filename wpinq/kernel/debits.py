@@ -47,11 +47,15 @@ class Side:
 
     Attributes
     ----------
-    analyst : str
-        The analyst; "" for the sources.
+    analyst : str, optional
+        The analyst; None for the sources.
     """
 
-    analyst: str = ""
+    analyst: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.analyst is not None:  # an empty name is no name, and would be that of the sources
+            check_analyst(self.analyst)
 
     def named(self, name: str) -> str:
         """What a digest, a partition or an account is called on this side."""
@@ -67,10 +71,10 @@ class Side:
         """What it costs this side that these are new, in names that both sides share."""
         return price(new, lambda partition: demands(self.named(partition))) if new else Pricing({}, {})
 
-    def balances(self, connection: sqlite3.Connection) -> dict[str, tables.Account]:
-        """The accounts of this side by the name of what pays: of the sources, or of the analyst."""
-        split = ((each.name.partition(MARK), each) for each in tables.all_accounts(connection))
-        return {payer: each for (payer, _, analyst), each in split if analyst == self.analyst}
+    def balances(self, accounts: Iterable[tables.Account]) -> dict[str, tables.Account]:
+        """Those of all accounts that are of this side, by the names that both sides share."""
+        split = ((each.name.partition(MARK), each) for each in accounts)
+        return {name: each for (name, _, analyst), each in split if analyst == (self.analyst or "")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,7 @@ def entries(
         first = 0
 
 
-def check_affordable(connection: sqlite3.Connection, side: Side, charges: Mapping[str, int], asker: str) -> None:
+def check_affordable(connection: sqlite3.Connection, side: Side, charges: Mapping[str, int], asker: str | None) -> None:
     """Refuse charges that a side cannot pay.
 
     Parameters
@@ -141,8 +145,8 @@ def check_affordable(connection: sqlite3.Connection, side: Side, charges: Mappin
         Who is to pay.
     charges : Mapping
         Account -> nano-epsilon, in names that both sides share.
-    asker : str
-        The analyst who asked; "" where nobody but the curator did.
+    asker : str or None
+        The analyst who asked; None where nobody but the curator did.
 
     Raises
     ------

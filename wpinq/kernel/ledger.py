@@ -18,11 +18,11 @@ from types import TracebackType
 from typing import Any
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import debits, ledger_audit, ledger_history
+from wpinq.kernel import debits, ledger_audit, ledger_history, ledger_statement
 from wpinq.kernel import ledger_tables as tables
 from wpinq.kernel.accounts import OF_ANALYST, AccountTerms, check_same, declared_account
 from wpinq.kernel.charge import from_nano
-from wpinq.kernel.debits import MARK, Side, check_analyst
+from wpinq.kernel.debits import MARK, Side
 from wpinq.kernel.gates import CLOSED, OPEN, Gates, said
 from wpinq.kernel.ledger_file import LedgerFile
 from wpinq.kernel.ledger_head import Head
@@ -164,7 +164,7 @@ class Ledger:
         if known is not None:
             check_same(known, declared)
 
-    def set_budget(self, name: str, budget: int, analyst: str = "") -> Account:
+    def set_budget(self, name: str, budget: int, analyst: str | None = None) -> Account:
         """Raise or lower the budget of a source, or an analyst's within it: an act of the curator, kept in the entries.
 
         Parameters
@@ -173,7 +173,7 @@ class Ledger:
             A source with an account.
         budget : int
             Nano-epsilon, from what is spent to below 2⁶².
-        analyst : str
+        analyst : str, optional
             Whose budget it is, within that of the source, where it is not the source's own. One that has none yet is
             given an account.
 
@@ -186,14 +186,14 @@ class Ledger:
         LedgerError
             When there is no such account, or more than `budget` is spent.
         """
-        own = Side(check_analyst(analyst) if analyst else "").named(name)
+        own = Side(analyst).named(name)
         tables.check_budget(own, budget)
 
         def changed(connection: sqlite3.Connection) -> Account:
             payer = tables.get_account(connection, name)
             if "/" in name:
                 raise LedgerError(f"{name!r} is a table of an account and pays nothing: set the budget of the account")
-            if analyst and MARK in name:
+            if analyst is not None and MARK in name:
                 raise LedgerError(f"{name!r} is an analyst's account: name the account that it is in")
             known = tables.find_account(connection, own)
             if known is None:
@@ -251,7 +251,7 @@ class Ledger:
         return self._file.read(tables.all_accounts)
 
     def debit(
-        self, measurements: Mapping[str, str], price: Price, label: str = "", run: str = "", analyst: str = ""
+        self, measurements: Mapping[str, str], price: Price, label: str = "", run: str = "", analyst: str | None = None
     ) -> frozenset[str]:
         """Pay, in one transaction, for the measurements that were never paid for.
 
@@ -266,7 +266,7 @@ class Ledger:
             What to write beside the debit; nothing depends on it.
         run : str
             A word of the caller's for all that it debits itself: see `debited`.
-        analyst : str
+        analyst : str, optional
             Who asks, where that is an analyst with a budget within the sources': beside the sources, which pay for what
             nobody asked for before, the analyst pays for all that the analyst did not.
 
@@ -290,7 +290,7 @@ class Ledger:
             if MARK in digest:
                 raise LedgerError(f"no {MARK} is in the digest of a measurement: it stands before an analyst's name")
         said = {key: word for key, word in (("label", label), ("run", run)) if word}
-        own = [Side(check_analyst(analyst))] if analyst else []
+        own = [] if analyst is None else [Side(analyst)]
 
         def debited(connection: sqlite3.Connection) -> frozenset[str]:
             paying = []
@@ -310,7 +310,7 @@ class Ledger:
         self._sound |= new  # there were as many measurements as the totals say, so these have no answers yet
         return new
 
-    def quote(self, measurements: Iterable[str], price: Price, analyst: str = "") -> Mapping[str, int]:
+    def quote(self, measurements: Iterable[str], price: Price, analyst: str | None = None) -> Mapping[str, int]:
         """What `debit` would charge now: the sources, or an analyst within them, whom it tells nothing of others.
 
         Parameters
@@ -325,7 +325,7 @@ class Ledger:
         Mapping
             Account -> nano-epsilon; empty where nothing is new.
         """
-        side, digests = Side(check_analyst(analyst) if analyst else ""), list(measurements)
+        side, digests = Side(analyst), list(measurements)
 
         def quoted(connection: sqlite3.Connection) -> Mapping[str, int]:
             demands = partial(self._demands, connection)
@@ -351,7 +351,7 @@ class Ledger:
         """
         return self._file.read(lambda connection: ledger_history.debited(connection, run, after))
 
-    def spent_at(self, name: str, delta: Fraction) -> Fraction:
+    def spent_at(self, name: str, delta: Fraction, analyst: str | None = None) -> Fraction:
         """What an account spent, read at a δ: see `measure.delta_reading`. What is enforced is the pure sum.
 
         Parameters
@@ -360,18 +360,21 @@ class Ledger:
             The account.
         delta : Fraction
             Between 0 and 1.
+        analyst : str, optional
+            Whose account within it, where it is not the account itself.
 
         Raises
         ------
         LedgerError
             When there is no such account, or an entry records what no debit can have recorded.
         """
+        own = Side(analyst).named(name)
         spent, history = self._file.snapshot(
-            lambda connection: (tables.get_account(connection, name).spent, ledger_history.charged(connection, name))
+            lambda connection: (tables.get_account(connection, own).spent, ledger_history.charged(connection, own))
         )
         return delta_reading.spent_at(delta, history, from_nano(spent))
 
-    def paid(self, measurements: Iterable[str], analyst: str = "") -> frozenset[str]:
+    def paid(self, measurements: Iterable[str], analyst: str | None = None) -> frozenset[str]:
         """Which of these digests were paid for, ever: by the sources, or by an analyst."""
         digests, side = frozenset(measurements), Side(analyst)
         return digests - self._file.read(lambda connection: side.unpaid(connection, digests))
@@ -545,25 +548,19 @@ class Ledger:
             yield from page
             after = page[-1].sequence
 
-    def balances(self, analyst: str = "") -> tuple[Balance, ...]:
+    def balances(self, analyst: str | None = None) -> tuple[Balance, ...]:
         """How the budgets of all accounts stand, by name, in epsilon; or an analyst's, by what they are in."""
-        accounts = {each.name: each for each in self.accounts()}
-        own = self._file.read(Side(analyst).balances) if analyst else accounts
-        return tuple(
-            Balance(name, each.unit, each.unit_weight, from_nano(each.budget), from_nano(each.spent))
-            for name, each in own.items()
-        )
+        return self._file.snapshot(partial(ledger_statement.balances, analyst=analyst))
 
-    def events(self, analyst: str = "") -> tuple[Event, ...]:
+    def events(self, analyst: str | None = None) -> tuple[Event, ...]:
         """The history in epsilon: all entries but those that store answers.
 
         Of an analyst, the debits from the analyst's accounts, by the accounts that they are in, counted from 1.
         """
-        if analyst:
-            own = {each.name: name for name, each in self._file.read(Side(analyst).balances).items()}
-            found = self._file.read(lambda connection: ledger_history.debits(connection, list(own)))
-            return tuple(_event(number, each, own[each.source]) for number, each in enumerate(found, start=1))
-        return tuple(_event(each.sequence, each, each.source) for each in self.entries() if each.kind != "answers")
+        if analyst is not None:
+            return self._file.snapshot(partial(ledger_statement.analyst_events, analyst=analyst))
+        shown = (each for each in self.entries() if each.kind != ledger_history.ANSWERS)
+        return tuple(ledger_statement.event(each, each.source, each.sequence) for each in shown)
 
     def verify(self) -> None:
         """Compute the hash chain again, and check every account, demand and answer against the entries.
@@ -592,8 +589,3 @@ class Ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _event(number: int, entry: Entry, account: str) -> Event:
-    amount = from_nano(entry.amount)
-    return Event(number, entry.time, entry.kind, account, amount, entry.description, entry.label)

@@ -288,7 +288,7 @@ class Session:
 
         return interruptible(compared)
 
-    def set_budget(self, source: str, budget: object, *, analyst: str = "") -> None:
+    def set_budget(self, source: str, budget: object, *, analyst: str | None = None) -> None:
         """Change a source's budget: a recorded act of the curator, never below what is spent.
 
         Parameters
@@ -297,7 +297,7 @@ class Session:
             Its name, or that of an account.
         budget : number
             Epsilon.
-        analyst : str
+        analyst : str, optional
             Give the budget to this analyst instead, within the source's: see `analyst`.
         """
         self._way.check_open()

@@ -71,7 +71,7 @@ class WayOfRelease:
                 "this session is closed: open another with wp.Session(ledger), and protect the data again"
             )
 
-    def release(self, measurements: Together, fresh: bool, label: str | None, analyst: str = "") -> Any:
+    def release(self, measurements: Together, fresh: bool, label: str | None, analyst: str | None = None) -> Any:
         """Debit the ledger, evaluate, and answer; several measurements together are one atomic debit.
 
         An analyst's name is that of who pays beside the sources, and is shown nothing of what others asked.
@@ -102,7 +102,7 @@ class WayOfRelease:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
         return bill_of(measurements, dict(self._protected), fresh)
 
-    def _release(self, order: Order, new: bool, analyst: str) -> Answers | Release:
+    def _release(self, order: Order, new: bool, analyst: str | None) -> Answers | Release:
         measurement = order.measurement
         if isinstance(measurement.sink, NoisyChoice):
             return self._shown(order, self._choose(order), analyst)
@@ -112,12 +112,12 @@ class WayOfRelease:
             return Release(measurement, lambda keys: self._shown(order, self._ask(order, keys), analyst))
         return self._shown(order, self._answer(order, measurement.domain, new), analyst)
 
-    def _shown(self, order: Order, answers: Answers, analyst: str) -> Answers:
+    def _shown(self, order: Order, answers: Answers, analyst: str | None) -> Answers:
         """Answers as they are shown; to an analyst only while the data are those that were paid for.
 
         Later on, keys that somebody asked for have answers and others cannot be drawn: it would show what others asked.
         """
-        if analyst:
+        if analyst is not None:
             self._looking.check_held(order)
         return answers
 
