@@ -36,7 +36,7 @@ def check_accounts(ledger: Ledger, budgets: Mapping[str, str]) -> None:
             raise RegisterError(f"there is no account {account!r}; the ledger has {', '.join(sorted(known)) or 'none'}")
 
 
-def set_budgets(ledger: Ledger, budgets: Mapping[str, str], analyst: str = "") -> None:
+def set_budgets(ledger: Ledger, budgets: Mapping[str, str], analyst: str | None = None) -> None:
     """Set budgets of accounts, or of an analyst within them."""
     for account, budget in budgets.items():
         ledger.set_budget(account, budget_to_nano(parse_epsilon(budget)), analyst)

@@ -52,6 +52,12 @@ class NewCallerBody(GivenBody):
     budgets: Epsilons = {}
 
 
+class OpenBody(GivenBody):
+    """An account whose sources are to answer analysts again."""
+
+    account: str
+
+
 class BudgetsBody(GivenBody):
     """Budgets that are to be set."""
 
@@ -123,6 +129,8 @@ class ExplanationBody(BaseModel):
     accuracy: list[ExpectedBody]
     quote: Epsilons | None = Field(None, description="what would be debited from the own budgets now")
     affords: int | None = Field(None, description="how many more releases, anew each time, the own budgets cover")
+    seconds: float | None = Field(None, description="how long a release takes, whatever the data are")
+    not_admitted: str = Field("", description="why the limits do not admit it, and what would help")
     unbudgeted: list[str] = Field([], description="accounts that it needs and the caller has no budget for")
 
 

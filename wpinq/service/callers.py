@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -56,7 +57,7 @@ def event_body(event: Event) -> EventBody:
     )
 
 
-def source_body(name: str, held: Declared) -> SourceBody:
+def source_body(name: str, held: Declared, closed: Collection[str]) -> SourceBody:
     """A source as it was declared."""
     word, _, version = held.version.partition(" ")
     return SourceBody(
@@ -65,5 +66,5 @@ def source_body(name: str, held: Declared) -> SourceBody:
         declaration=write_source(held.source),
         unit=held.unit + held.source.rows_of_unit,
         version=version if word == "declared" else None,
-        open=True,
+        open=held.source.account not in closed,
     )

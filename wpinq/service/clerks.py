@@ -11,10 +11,13 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from wpinq.errors import WpinqError
+from wpinq.errors import PlanError, WpinqError
+from wpinq.kernel.admission import admitted, granted_seconds
 from wpinq.kernel.analysts import AnalystBudgets
+from wpinq.kernel.batches import prepared
 from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.orders import Declared
+from wpinq.kernel.limits import Limits
+from wpinq.kernel.orders import Declared, Order
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.query import Query
 from wpinq.service.asked_for import Releases, releases_of
@@ -37,6 +40,8 @@ class Clerk:
         The sources by name, as programs and as ledgers know them.
     ledger : Ledger
         Budgets.
+    limits : Limits
+        What a release may take.
     seconds : float
         Of processor time for one request.
     """
@@ -47,24 +52,40 @@ class Clerk:
         queries: Mapping[str, Query],
         declared: Mapping[str, Declared],
         ledger: Ledger,
+        limits: Limits,
         seconds: float,
     ) -> None:
         self._desk, self._queries, self._declared, self._ledger = desk, queries, declared, ledger
-        self._seconds = seconds
+        self._limits, self._processor_seconds = limits, seconds
 
     def work(self) -> None:
         """Take one request and answer it."""
         with self._desk.take() as asked:
             resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-            signal.setitimer(signal.ITIMER_PROF, self._seconds)  # ends the process: nothing in it has to be asked
+            signal.setitimer(
+                signal.ITIMER_PROF, self._processor_seconds
+            )  # ends the process: nothing in it has to be asked
             give_back(asked, answered(lambda: self._told(taken_request(asked))))
 
     def _told(self, request: Mapping[str, Any]) -> dict[str, Any]:
         asked = releases_of(request["asked"], self._queries)
-        found = explained(asked, request["confidence"])
+        found = explained(asked, request["confidence"]) | self._admission(asked, request["fresh"])
         if request["analyst"] is not None:
             found |= self._own(asked, request["analyst"], request["fresh"])
         return found
+
+    def _admission(self, asked: Releases, fresh: bool) -> dict[str, Any]:
+        """How long it would hold a slot, or why the limits do not admit it: the same whatever the data are."""
+        orders = prepared(asked, self._declared, fresh, lambda digests: frozenset()).orders
+        try:
+            held = [self._seconds(order) for order in orders]
+        except PlanError as error:
+            return {"seconds": None, "not_admitted": str(error)}
+        return {"seconds": sum(held), "not_admitted": ""}
+
+    def _seconds(self, order: Order) -> float:
+        seconds = granted_seconds(admitted(order, max(1, order.keys_at_once), self._limits), self._limits)
+        return seconds + self._limits.settling if order.looks_at_once else 0.0
 
     def _own(self, asked: Releases, analyst: str, fresh: bool) -> dict[str, Any]:
         """What it costs this analyst now, and how often more the own budgets cover it."""

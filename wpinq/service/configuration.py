@@ -12,9 +12,9 @@ from typing import Any
 
 from wpinq.commands.exits import UsageError
 from wpinq.commands.source_files import as_key, source_data
-from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
-from wpinq.errors import LanguageError, WpinqError
+from wpinq.errors import LanguageError, SessionError, WpinqError
 from wpinq.ingest import EdgeList
+from wpinq.kernel.limits import Limits
 from wpinq.language import parse
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.query import Query
@@ -54,7 +54,7 @@ class ServiceLimits:
     explain_seconds : float
         Processor time for the check and the bill of a program.
     release_seconds : float
-        How long a slot may be at a release before it is given up.
+        How long one request may hold a slot: what asks for longer is refused.
     connections : int
         Open at the same time.
     """
@@ -93,13 +93,10 @@ class Configuration:
     certificate: Path | None = None
     key: Path | None = None
     behind_proxy: bool = False
-    engine: str = DEFAULT_ENGINE
-    memory_limit: str | None = None
     limits: ServiceLimits = field(default_factory=ServiceLimits)
-    untrusted: Mapping[str, Any] = field(default_factory=dict)
+    untrusted: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        find_engine(self.engine)
         if (self.certificate is None) != (self.key is None):
             raise UsageError("TLS takes both: certificate = FILE and key = FILE in [service]")
         for path in (self.certificate, self.key):
@@ -159,7 +156,7 @@ def configuration_of(given: Mapping[str, Any], folder: Path) -> Configuration:
             raise UsageError(f'{name} = "FILE" is missing in [service]')
     limits = ServiceLimits(**_typed(ServiceLimits, _table(given, "limits"), "[limits]"))
     _check_positive(limits)
-    return Configuration(**held, sources=sources, limits=limits, untrusted=_table(given, "untrusted"))
+    return Configuration(**held, sources=sources, limits=limits, untrusted=_untrusted(given))
 
 
 def _sources(text: str, offered: Mapping[str, Any], folder: Path) -> dict[str, OfferedSource]:
@@ -197,6 +194,13 @@ def _typed(made: type, given: Mapping[str, Any], where: str) -> dict[str, Any]:
         if not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected):
             raise UsageError(f"{name} in {where} is of type {kinds[name]}")
     return dict(given)
+
+
+def _untrusted(given: Mapping[str, Any]) -> Limits:
+    try:
+        return Limits(**_typed(Limits, _table(given, "untrusted"), "[untrusted]"))
+    except SessionError as error:
+        raise UsageError(f"[untrusted]: {error}") from None
 
 
 def _check_positive(limits: ServiceLimits) -> None:

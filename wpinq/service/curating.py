@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from wpinq.errors import LedgerError
 from wpinq.service.admitting import admit, check_accounts, set_budgets
-from wpinq.service.bodies import AdmittedBody, BalanceBody, BudgetsBody, EventBody, NewCallerBody, TokenBody
+from wpinq.service.bodies import AdmittedBody, BalanceBody, BudgetsBody, EventBody, NewCallerBody, OpenBody, TokenBody
 from wpinq.service.callers import CuratorCaller, balance_body, event_body
 from wpinq.service.guard import GUARDED
 from wpinq.service.refusals import Refusal
@@ -74,6 +74,10 @@ def curate(made: FastAPI, front: Front) -> None:
     def remove(name: str, caller: CuratorCaller) -> None:
         known(name)
         told(lambda: front.register.remove(name))
+
+    @made.post(f"{GUARDED}open", summary="Let sources answer analysts again that a failure closed (curator)")
+    def reopen(given: OpenBody, caller: CuratorCaller) -> bool:
+        return told(lambda: front.ledger.open_to_analysts(given.account))
 
     def known(name: str) -> None:
         if name not in {each.name for each in front.register.people()}:

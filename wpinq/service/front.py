@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from starlette.concurrency import run_in_threadpool
 
 from wpinq.kernel.debits import no_budget
 from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.orders import Declared
 from wpinq.service.clerks import read_answer
 from wpinq.service.configuration import Configuration
-from wpinq.service.handing_over import Desk, NobodyAnswered
+from wpinq.service.handing_over import Desk, NobodyAnswered, NobodyThere
+from wpinq.service.logs import log
 from wpinq.service.rates import Rates
-from wpinq.service.refusals import Refusal, failure, too_often
+from wpinq.service.refusals import Refusal, busy, failure, too_often
+from wpinq.service.slots import GRACE
 from wpinq.service.token_register import Register
 
 if TYPE_CHECKING:
@@ -74,6 +79,8 @@ class Front:
         async with self._clerk_line.place():
             try:
                 answer = await self._clerks.ask(request, seconds + _CLERK_GRACE)
+            except NobodyThere:
+                raise busy() from None
             except NobodyAnswered:
                 raise Refusal(
                     400,
@@ -89,11 +96,25 @@ class Front:
         told = await self.explained(asked, analyst)
         if told["unbudgeted"]:
             raise Refusal(409, "NoBudget", no_budget(analyst, told["unbudgeted"][0]))
-        request = {"asked": asked, "analyst": analyst, "label": label}
+        if told["not_admitted"]:
+            raise Refusal(400, "PlanError", told["not_admitted"])
+        if told["seconds"] > self._configuration.limits.release_seconds:
+            raise Refusal(400, "TooMuch", "this would hold a slot for longer than one request may: split it")
+        request = {"asked": asked, "analyst": analyst, "label": label, "seconds": told["seconds"]}
         request |= {"confidence": asked["confidence"], "fresh": asked["fresh"]}
         async with self._slot_line.place():
+            began = asyncio.get_running_loop().time()
             try:
-                answer = await self._slots.ask(request, self._configuration.limits.release_seconds + _SLOT_GRACE)
+                answer = await self._slots.ask(request, told["seconds"] + GRACE + _SLOT_GRACE)
+            except NobodyThere:
+                raise busy() from None
             except NobodyAnswered:
+                await run_in_threadpool(self._close, list(told["bill"]))
+                await asyncio.sleep(began + told["seconds"] - asyncio.get_running_loop().time())
                 raise failure() from None
         return read_answer(answer)
+
+    def _close(self, accounts: list[str]) -> None:
+        """A slot died over a release, so that nobody in it could: close to analysts what it was over."""
+        if closed := self.ledger.close_to_analysts(accounts):
+            log("closed to analysts", accounts=" ".join(sorted(closed)))

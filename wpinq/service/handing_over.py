@@ -20,6 +20,10 @@ class NobodyAnswered(Exception):
     """The worker died over the request, or took longer than it may."""
 
 
+class NobodyThere(Exception):
+    """The request was not handed over: no worker has seen it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Desk:
     """Where requests are left, and taken by whoever is free."""
@@ -37,6 +41,8 @@ class Desk:
 
         Raises
         ------
+        NobodyThere
+            When the desk is full.
         NobodyAnswered
             When it died, or the time is over.
         """
@@ -46,7 +52,7 @@ class Desk:
                 socket.send_fds(self.front, [b"."], [theirs.fileno()], socket.MSG_DONTWAIT)
             except OSError:
                 mine.close()
-                raise NobodyAnswered from None
+                raise NobodyThere from None
         mine.setblocking(False)
         reader, writer = await asyncio.open_unix_connection(sock=mine)
         try:

@@ -6,10 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from wpinq.service.refusals import Refusal
-
-_BUSY = "too much is asked for at this time: try again later"
-_AGAIN_IN = 5.0
+from wpinq.service.refusals import busy
 
 
 class WaitingLine:
@@ -34,13 +31,13 @@ class WaitingLine:
     async def place(self) -> AsyncIterator[None]:
         """A place, for as long as the context lasts; Refusal (503) where there is none to be had."""
         if self._waiting >= self._longest:
-            raise Refusal(503, "Busy", _BUSY, again_in=_AGAIN_IN)
+            raise busy()
         self._waiting += 1
         try:
             async with asyncio.timeout(self._seconds):
                 await self._free.acquire()
         except TimeoutError:
-            raise Refusal(503, "Busy", _BUSY, again_in=_AGAIN_IN) from None
+            raise busy() from None
         finally:
             self._waiting -= 1
         try:

@@ -14,6 +14,7 @@ from wpinq.errors import (
     LanguageError,
     PlanError,
     SessionError,
+    SourceClosed,
     WpinqError,
 )
 
@@ -22,6 +23,7 @@ FAILED = "the request failed; what was debited stays spent, and nothing of the r
 
 _STATUS: tuple[tuple[type[WpinqError], int], ...] = (
     (BudgetExceeded, 409),
+    (SourceClosed, 409),
     (LanguageError, 400),
     (PlanError, 400),
     (ExpressionError, 400),
@@ -76,6 +78,11 @@ def refusal_of(error: BaseException) -> Refusal:
             line, column = (error.line, error.column) if isinstance(error, LanguageError) else (0, 0)
             return Refusal(status, type(error).__name__, str(error), line, column)
     return failure()
+
+
+def busy() -> Refusal:
+    """The refusal of who would have to wait too long."""
+    return Refusal(503, "Busy", "too much is asked for at this time: try again later", again_in=5.0)
 
 
 def too_often(seconds: float) -> Refusal:

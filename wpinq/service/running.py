@@ -77,7 +77,7 @@ def _others(
     listener: socket.socket,
 ) -> None:
     seconds = configuration.limits.explain_seconds
-    clerk = Clerk(desks[0], configuration.declared, declared, ledger, seconds)
+    clerk = Clerk(desks[0], configuration.declared, declared, ledger, configuration.untrusted, seconds)
     for _ in range(configuration.clerks):
         children.fork(Role("clerk", clerk.work, again=True))
     front = Front(configuration, declared, ledger, *desks)

@@ -20,6 +20,8 @@ from wpinq.service.token_register import ANALYST, CURATOR, Register
 _ACTIONS = ("add", "renew", "remove")
 _TRIAL_PORT = 8765
 _TRIAL_SOURCE = "edges"
+_TRIAL_DECLARATION = 'source edges(src: int, dst: int) with unit = "one edge", records_at_most = {};'
+_TRIAL_RECORDS = 1_000
 _TRIAL_EDGES = "undirected,drop-loops,drop-duplicates"
 
 
@@ -38,6 +40,8 @@ def add_parser(commands: Any) -> None:
     made.add_argument("--trial", action="store_true", help=trial)
     words = f"with --trial: how to read it (default: {_TRIAL_EDGES})"
     made.add_argument("--edge-list", metavar="OPTION,...", help=words)
+    most = "with --trial: a public bound on its edges, from which follows what a program may take (default: 1000)"
+    made.add_argument("--records-at-most", type=int, metavar="N", help=most)
     made.add_argument("--port", type=int, metavar="N", help=f"with --trial: where to listen (default: {_TRIAL_PORT})")
     made.set_defaults(command=run)
 
@@ -47,7 +51,8 @@ def run(options: argparse.Namespace) -> None:
     check_stdout()
     path, *action = options.what
     budgets = pairs(options.budget, "--budget")
-    for given, name in ((options.edge_list, "--edge-list"), (options.port, "--port")):
+    most = options.records_at_most
+    for given, name in ((options.edge_list, "--edge-list"), (options.port, "--port"), (most, "--records-at-most")):
         if given is not None and not options.trial:
             raise UsageError(f"{name} goes with --trial; a service says it in its configuration")
     if options.trial:
@@ -117,7 +122,7 @@ def _try_out(path: str, options: argparse.Namespace, budgets: dict[str, str]) ->
     budget = budgets.get(_TRIAL_SOURCE, "10")
     with tempfile.TemporaryDirectory(prefix="wpinq-trial-") as folder:
         given = {
-            "declarations": f'source {_TRIAL_SOURCE}(src: int, dst: int) with unit = "one edge";',
+            "declarations": _TRIAL_DECLARATION.format(options.records_at_most or _TRIAL_RECORDS),
             "service": {"ledger": "ledger.db", "register": "register.db", "port": options.port or _TRIAL_PORT},
             "sources": {
                 _TRIAL_SOURCE: {

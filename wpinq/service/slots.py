@@ -57,9 +57,13 @@ class Keeper:
 
     def _protect(self) -> Session:
         told = self._configuration
-        session = Session(told.ledger, engine=told.engine, memory_limit=told.memory_limit)
+        session = Session(told.ledger, untrusted=told.untrusted, on_closed=_log_closed)
+        known = {each.account: each.budget for each in session.accounts()}
         for offered in told.sources.values():
-            session.protect(offered.query, offered.data, offered.budget, version=offered.version)
+            account = offered.query.plan.operator.account  # type: ignore[attr-defined]  # a source's
+            # the curator may have changed it since, on record: what is declared is where it began
+            budget = known.get(account, offered.budget)
+            session.protect(offered.query, offered.data, budget, version=offered.version)
         return session
 
     def _tell(self, what: object) -> None:
@@ -79,6 +83,10 @@ def told_by_keeper(ready: socket.socket) -> dict[str, Declared]:
         raise found
     declared: dict[str, Declared] = found
     return declared
+
+
+GRACE = 60.0
+"""Seconds that a slot may take beyond what it is held for, before it is given up."""
 
 
 class KeeperDied(WpinqError):
@@ -104,8 +112,9 @@ class Slot:
     def work(self) -> None:
         """Take one request and answer it."""
         with self._desk.take() as asked:
-            signal.setitimer(signal.ITIMER_REAL, self._configuration.limits.release_seconds)  # then the process ends
-            give_back(asked, answered(lambda: self._released(taken_request(asked))))
+            request = taken_request(asked)
+            signal.setitimer(signal.ITIMER_REAL, request["seconds"] + GRACE)  # then the process ends
+            give_back(asked, answered(lambda: self._released(request)))
 
     def _released(self, request: Mapping[str, Any]) -> dict[str, Any]:
         asked = releases_of(request["asked"], self._configuration.declared)
@@ -113,6 +122,10 @@ class Slot:
         results = analyst.release(asked, fresh=request["fresh"], label=request["label"])
         left = {each.account: format_epsilon(each.remaining) for each in analyst.balances()}
         return {"answers": released(results, request["confidence"]), "remaining": left}
+
+
+def _log_closed(accounts: tuple[str, ...]) -> None:
+    log("closed to analysts", accounts=" ".join(accounts))
 
 
 def _log_end(role: Role, status: int) -> None:

@@ -93,7 +93,8 @@ def _for_all(made: FastAPI, front: Front) -> None:
 
     @made.get(f"{GUARDED}sources", summary="The sources and their declarations")
     def sources(caller: AnyCaller) -> list[SourceBody]:
-        return [source_body(name, held) for name, held in front.declared.items()]
+        closed = front.ledger.closed_to_analysts()
+        return [source_body(name, held, closed) for name, held in front.declared.items()]
 
     @made.post(f"{GUARDED}explain", summary="What a program costs and gives; nothing is spent")
     async def explain(asked: AskedBody, caller: AnyCaller) -> ExplanationBody:
