@@ -21,8 +21,8 @@ export function put(id, ...content) {
 }
 
 export function table(caption, names, rows, numbers = new Set()) {
-  const cell = (tag, item, place, more = {}) =>
-    element(tag, { ...more, ...(numbers.has(place) ? { class: "number" } : {}) }, item ?? "");
+  const style = (place) => (numbers.has(place) ? { class: "number" } : names[place] === "kind" ? { class: "kind" } : {});
+  const cell = (tag, item, place, more = {}) => element(tag, { ...more, ...style(place) }, item ?? "");
   return element("table", {},
     caption ? element("caption", {}, caption) : null,
     element("thead", {}, element("tr", {}, names.map((name, place) => cell("th", name, place, { scope: "col" })))),

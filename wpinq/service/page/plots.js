@@ -2,7 +2,7 @@
 
 import { drawn, element, isNumber, shown } from "./elements.js";
 
-const WIDTH = 560, MOST_ROWS = 60, LONGEST = 22;
+const WIDTH = 460, MOST_ROWS = 60, LONGEST = 22;
 
 function ticks(least, most, wanted) {
   const span = most - least || 1;
@@ -27,11 +27,11 @@ export function plot(series, name) {
   const words = `${name}: ${rows.length} estimates with their intervals; the table beside it has the numbers`;
   whole.setAttribute("role", "img");
   whole.setAttribute("aria-label", words);
-  return element("figure", { style: undefined, class: "figure" }, whole);
+  return element("figure", {}, whole);
 }
 
 function alongAxis(rows, field) {
-  const height = 300, left = 58, right = 12, top = 12, bottom = 40;
+  const height = 280, left = 48, right = 12, top = 12, bottom = 40;
   const keys = rows.map((row) => Number(row.key[0]));
   const [least, most] = range(rows), [first, last] = [Math.min(...keys), Math.max(...keys)];
   const x = (key) => left + ((WIDTH - left - right) * (key - first + (first === last ? 0.5 : 0))) / (last - first || 1);
@@ -57,7 +57,7 @@ function alongAxis(rows, field) {
 }
 
 function rowByRow(rows) {
-  const kept = rows.slice(0, MOST_ROWS), step = 22, left = 170, right = 24, top = 8, bottom = 26;
+  const kept = rows.slice(0, MOST_ROWS), step = 22, left = 150, right = 24, top = 8, bottom = 26;
   const height = top + kept.length * step + bottom, [least, most] = range(kept);
   const x = (value) => left + ((WIDTH - left - right) * (value - least)) / (most - least || 1);
   const made = drawn("svg", { class: "plot", viewBox: `0 0 ${WIDTH} ${height}` });
