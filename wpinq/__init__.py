@@ -7,6 +7,8 @@ import importlib
 import types
 import typing
 
+from wpinq.client import Connection as Connection
+from wpinq.client import connect as connect
 from wpinq.dataset import WeightedDataset as WeightedDataset
 from wpinq.declaring import Schema as Schema
 from wpinq.declaring import schema as schema
@@ -77,21 +79,16 @@ if typing.TYPE_CHECKING:
     from wpinq import graphs as graphs
     from wpinq import histograms as histograms
     from wpinq import synthesis as synthesis
-    from wpinq.client import Connection as Connection
-    from wpinq.client import connect as connect
 
 __version__ = "0.1.0"
 
 _LATER = ("graphs", "histograms", "synthesis")
-_OF_CLIENT = ("Connection", "connect")
 _HERE = [name for name, value in globals().items() if name[0] != "_" and not isinstance(value, types.ModuleType)]
-globals()["__all__"] = sorted((*_HERE, *_LATER, *_OF_CLIENT))  # for run time: type checkers see from the imports what is public
+globals()["__all__"] = sorted((*_HERE, *_LATER))  # for run time: type checkers see from the imports what is public
 
 
-def __getattr__(name: str) -> typing.Any:
-    """`wp.graphs`, `wp.histograms`, `wp.synthesis` and `wp.connect` load when first used."""
-    if name in _OF_CLIENT:
-        return getattr(importlib.import_module("wpinq.client"), name)
+def __getattr__(name: str) -> types.ModuleType:
+    """`wp.graphs`, `wp.histograms` and `wp.synthesis` load when first used."""
     if name in _LATER:
         return importlib.import_module(f"wpinq.{name}")
     raise AttributeError(f"module 'wpinq' has no attribute {name!r}")
