@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 UNFIT = 3
 """What a child ends with that could not even begin: another would fare no better."""
 
@@ -97,7 +97,9 @@ def _live(role: Role, parent: int) -> NoReturn:
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of a terminal: the parent decides
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        system = ctypes.CDLL(None)
+        system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        system.prctl(_PR_SET_NAME, f"wpinq-{role.name}".encode(), 0, 0, 0)  # so that ps tells them apart
         if os.getppid() == parent:
             role.work()
             code = 0
