@@ -66,11 +66,18 @@ def test_analysts_and_curators_keep_to_what_is_theirs(peopled: Peopled) -> None:
         body: Any = {"POST": {}, "PUT": {}}.get(method)
         for_all = path in ("v1/me", "v1/sources", "v1/explain")
         for_analysts = path in ("v1/release", "v1/remaining", "v1/history")
-        for token, allowed in ((peopled.alice, for_all or for_analysts), (peopled.curator, for_all or not for_analysts)):
+        for token, allowed in (
+            (peopled.alice, for_all or for_analysts),
+            (peopled.curator, for_all or not for_analysts),
+        ):
             if not allowed:
                 valid = {"v1/release": {"program": "x"}, "v1/callers": {"name": "eve"}, "v1/open": {"account": "edges"}}
                 given = valid.get(path, {"budgets": {}}) if body is not None and method != "GET" else None
-                told(service.ask(method, path, token, given), 403, "NotCurator" if token == peopled.alice else "NotAnalyst")
+                told(
+                    service.ask(method, path, token, given),
+                    403,
+                    "NotCurator" if token == peopled.alice else "NotAnalyst",
+                )
 
 
 def test_what_there_is_not_is_said_in_the_same_shape(peopled: Peopled) -> None:
@@ -155,7 +162,9 @@ def test_slow_clients_do_not_stay(strict: Any) -> None:
     answer = exchanged(strict.address, head.encode() + b"{")  # never ends its body
     assert answer.startswith(b"HTTP/1.1 408")
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["kind"] == "TooSlow"
-    kept = exchanged(strict.address, f"GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+    kept = exchanged(
+        strict.address, f"GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
+    )
     assert kept.startswith(b"HTTP/1.1 200")  # and closes, when nothing follows
 
 

@@ -110,7 +110,12 @@ class RunningService:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         json_body = {} if body is None else {"json": body}
         return httpx.request(
-            method, f"{self.address}/{path}", headers=headers | more.pop("headers", {}), timeout=300, **json_body, **more
+            method,
+            f"{self.address}/{path}",
+            headers=headers | more.pop("headers", {}),
+            timeout=300,
+            **json_body,
+            **more,
         )
 
     def release(self, token: str, program: str, **more: Any) -> httpx.Response:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import socket
 import ssl
 from typing import Any
@@ -25,7 +24,6 @@ _GRACE = 3
 def listen(application: Application, configuration: Configuration, listener: socket.socket) -> None:
     """Answer clients until a signal asks to stop."""
     limits = configuration.limits
-    logging.disable(logging.CRITICAL)  # of libraries: they would quote paths and tracebacks; the service logs itself
     config = uvicorn.Config(
         application,
         http=_protocol(limits.slow_seconds, limits.connections),

@@ -7,6 +7,7 @@ request has touched. Children die with their parent.
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import signal
 from collections.abc import Callable
@@ -95,6 +96,7 @@ def _live(role: Role, parent: int) -> NoReturn:
     """A child's whole life: nothing that it raises gets back into the code of its parent."""
     code = UNFIT
     try:
+        logging.disable(logging.CRITICAL)  # of libraries: what is logged is ours to say, in one form
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of a terminal: the parent decides
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         system = ctypes.CDLL(None)

@@ -19,6 +19,7 @@ from wpinq.service.clerks import Clerk
 from wpinq.service.configuration import Configuration
 from wpinq.service.front import Front
 from wpinq.service.handing_over import Desk
+from wpinq.service.listening import check_certificate
 from wpinq.service.logs import log
 from wpinq.service.offspring import UNFIT, Offspring, Role, StopAsked, stop_on_signals
 from wpinq.service.slots import Keeper, KeeperDied, told_by_keeper
@@ -41,6 +42,7 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
     WpinqError
         When it cannot begin, or the keeper died.
     """
+    check_certificate(configuration)
     stop_on_signals()
     with ExitStack() as held:
         listener = held.enter_context(_listener(configuration))
