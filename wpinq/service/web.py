@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parent / "page"
 _MOST_FAULTS = 3
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorBody} for status in (400, 401, 403, 404, 408, 409, 413, 429, 500, 503)
+    status: {"model": ErrorBody}
+    for status in (400, 401, 403, 404, 408, 409, 413, 429, 500, 503, "default")  # the last instead of FastAPI's own 422
 }
 _WORDS = {404: "there is nothing at this address", 405: "this address does not take this method"}
 
