@@ -27,8 +27,8 @@ def add_parser(commands: Any) -> None:
     named = "a ledger; or backup LEDGER COPY, to copy it while it is used; or restore COPY LEDGER, with --expect-head"
     made.add_argument("ledger", type=Path, nargs="+", metavar="LEDGER", help=named)
     made.add_argument("--set", action="append", default=[], metavar="NAME=EPSILON", help="change a budget, on record")
-    of_analyst = "an analyst who is not trusted: --set then gives the analyst a budget within an account, and what is "
-    of_analyst += "printed is what the analyst sees"
+    of_analyst = "an analyst who is not trusted: --set gives the analyst a budget within that of an account, and "
+    of_analyst += "accounts and history are shown as the analyst sees them"
     made.add_argument("--analyst", metavar="ANALYST", help=of_analyst)
     add_expected_head(made)
     made.add_argument("--history", action="store_true", help="list every entry")
