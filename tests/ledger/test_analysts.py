@@ -23,10 +23,10 @@ import wpinq as wp
 from wpinq.errors import BudgetExceeded, LedgerError, SourceExhausted
 from wpinq.kernel import debits
 from wpinq.kernel.analysts import AnalystBudgets
-from wpinq.kernel.batches import Batch, prepared
+from wpinq.kernel.batches import OrderBatch, prepared
 from wpinq.kernel.ledger import Ledger, PartsOf, Price, Pricing
 from wpinq.kernel.ledger_backup import backup, restore
-from wpinq.kernel.orders import Declared
+from wpinq.kernel.orders import DeclaredSource
 from wpinq.measure.statement import Event
 from wpinq.plan.node import sources
 
@@ -167,7 +167,9 @@ def test_what_a_run_debited_is_told_for_both_sides() -> None:
 
 PEOPLE = wp.source("people", region=str, age=int)
 PETS = wp.source("pets", kind=str, age=int, unit_weight="3/2")
-DECLARED = {name: Declared(source, "declared 1", "u") for name, source in sources([PEOPLE.plan, PETS.plan]).items()}
+DECLARED = {
+    name: DeclaredSource(source, "declared 1", "u") for name, source in sources([PEOPLE.plan, PETS.plan]).items()
+}
 NORTH, SOUTH = PEOPLE.partition(lambda p: p.region, ["north", "south"]).values()
 YOUNG, OLD = NORTH.concat(NORTH).partition(lambda p: p.age > 50, [False, True]).values()
 CATS = PETS.partition(lambda p: p.kind, ["cat"])["cat"]
@@ -222,7 +224,7 @@ class Payer:
         self.asked |= batch
 
 
-def batch_of(asked: Iterable[Asked], ledger: Ledger, analyst: str | None) -> Batch:
+def batch_of(asked: Iterable[Asked], ledger: Ledger, analyst: str | None) -> OrderBatch:
     measurements = [PLACES[place].noisy_count(epsilon) for place, epsilon in sorted(asked)]
     return prepared(measurements, DECLARED, False, lambda digests: ledger.paid(digests, analyst))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy import stats
 
 import wpinq as wp
 from tests.session.former.releases import AGES, BUDGET, DATA, measurements
@@ -201,6 +202,27 @@ def test_a_listing_shows_each_the_rows_of_one_table_of_noise(session: wp.Session
     assert all(everything[key] == value for key, value in low.items())
     assert alice.spent("edges") == bob.spent("edges") == session.spent("edges") == 1
     assert isinstance(hers.measurement.listing, Listing)
+
+
+def test_what_others_asked_first_has_the_law_of_a_fresh_draw_for_one_who_has_not_seen_it() -> None:
+    """Kolmogorov-Smirnov at a false-alarm rate of 1e-6, over keys that others asked for, listed, and did neither of."""
+    keys = [0, 1, 5, 11, 20, 21, 300, 301, 302]
+    weights = [float(sum(src == key for src, _ in ROWS)) for key in keys]
+    noise: dict[int, list[float]] = {key: [] for key in keys}
+    with opened(budget=10_000, own=5_000) as session:
+        alice, bob = session.analyst("alice"), session.analyst("bob")
+        for trial in range(80):
+            session.protect(EDGES, ROWS, budget=10_000, version=f"trial {trial}")
+            bob.release(NODES.noisy_count(1, over=[0, 20, 300]))
+            bob.release(NODES.noisy_listing(1, wp.integers(0, 301), above=1))
+            bob.release(NODES.noisy_count(1, over=[1, 21]))
+            asked = alice.release(NODES.noisy_count(1, over=keys))
+            for key, weight in zip(keys, weights, strict=True):
+                noise[key].append(asked[key] - weight)
+    pooled = [number for drawn in noise.values() for number in drawn]
+    assert stats.kstest(pooled, stats.laplace(scale=asked.scale).cdf).pvalue > 1e-6
+    for drawn in noise.values():
+        assert stats.kstest(drawn, stats.laplace(scale=asked.scale).cdf).pvalue > 1e-7
 
 
 def test_an_analyst_has_no_former_scale_that_somebody_else_paid_for(tmp_path: Path) -> None:
