@@ -16,11 +16,9 @@ from scipy import stats
 
 import wpinq as wp
 from tests.session.former.releases import AGES, BUDGET, DATA, measurements
-from wpinq.cli import main
 from wpinq.kernel import looking
-from wpinq.kernel.analysts import Analyst, AnalystBudgets
+from wpinq.kernel.analysts import Analyst
 from wpinq.kernel.debits import EXHAUSTED
-from wpinq.kernel.ledger import Ledger
 from wpinq.measure.listing import Listing
 
 EDGES = wp.source("edges", src=int, dst=int, unit="one directed edge", facts=["unit_weights"])
@@ -274,67 +272,6 @@ def test_other_data_are_paid_for_anew_on_both_sides(session: wp.Session) -> None
     assert alice.quote(COUNT) == {"edges": Fraction(1, 4)}
     alice.release(COUNT)
     assert alice.spent("edges") == session.spent("edges") == Fraction(1, 2)
-
-
-def test_who_has_no_data_knows_balances_histories_and_quotes(tmp_path: Path) -> None:
-    path = tmp_path / "l.db"
-    with wp.Session(path) as session:
-        session.protect(EDGES, ROWS, budget=100)  # of no version: known to this session alone, and to whom it tells
-        session.set_budget("edges", 2, analyst="alice")
-        declared = pickle.loads(pickle.dumps(session.declared()))
-        assert not any(hasattr(each, "weights") for each in declared.values())
-        with Ledger(path) as ledger:
-            alice, front = session.analyst("alice"), AnalystBudgets(ledger, "alice", declared)
-            for name in ("counts", "part", "table", "listing", "counts"):
-                quoted, before = front.quote(SMALL[name]), alice.spent("edges")
-                try:
-                    alice.release(SMALL[name])
-                except wp.BudgetExceeded:
-                    assert quoted["edges"] > front.remaining("edges")
-                else:
-                    assert alice.spent("edges") - before == quoted.get("edges", 0)
-                assert front.balances() == alice.balances()
-                assert front.history() == alice.history()
-            assert not hasattr(front, "release")
-            assert [event.amount for event in front.history()] == [1, 1]
-            with pytest.raises(wp.SessionError, match="not protected in this session"):
-                AnalystBudgets(ledger, "alice", {}).quote(COUNT)
-
-
-def test_the_curator_gives_budgets_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(tmp_path / "l.db")
-    with wp.Session(path) as session:
-        session.protect(EDGES, ROWS, budget=2, version="1")
-
-    def said(*arguments: str, code: int = 0) -> str:
-        assert main(["budget", path, *arguments]) == code
-        output = capsys.readouterr()
-        return output.err if code else output.out.partition("Head of")[0]
-
-    assert said("--analyst", "alice") == "alice has no budget in this ledger: give one with --set\n"
-    assert said("--analyst", "alice", "--set", "edges=0.5") == (
-        "edges: spent 0 of 0.5, 0.5 remaining; protects one directed edge\n"
-    )
-    with wp.Session(path) as session:
-        session.protect(EDGES, ROWS, budget=2, version="1")
-        session.analyst("alice").release(COUNT, label="hers")
-        session.release(NODES.noisy_count(1, over=[1]))
-    assert said() == (
-        "edges: spent 1.25 of 2, 0.75 remaining; protects one directed edge\n"
-        "edges@alice: spent 0.25 of 0.5, 0.25 remaining; within the budget of edges\n"
-    )
-    hers = said("--analyst", "alice", "--history", "--delta", "1e-6", "--verify")
-    assert re.fullmatch(
-        r"edges: spent 0.25 of 0.5, 0.25 remaining; protects one directed edge\n"
-        r"  read at delta 0.000001: 0.2\d+\nWith a delta .*\n"
-        r'  1 \S+ debit edges 0.25 NoisyCount\(0.25\)  "hers"\n',
-        hers,
-    )
-    assert '"source": "edges@alice"' in said("--json")
-    assert "cannot be 0.2: 0.25 is spent" in said("--analyst", "alice", "--set", "edges=0.2", code=6)
-    assert "an analyst is named by" in said("--analyst", "", "--set", "edges=1", code=6)
-    assert "edges: spent 1.25 of 2" in said()
-    assert main(["budget", "backup", path, str(tmp_path / "copy"), "--analyst", "alice"]) == 2
 
 
 @pytest.mark.parametrize("release", [lambda s: s.analyst("alice").release(COUNT), lambda s: s.analyst("bob")])
