@@ -76,6 +76,10 @@ def test_the_curator_gives_budgets_on_the_command_line(tmp_path: Path, capsys: p
         "edges: spent 1.25 of 2, 0.75 remaining; protects one directed edge\n"
         "edges@alice: spent 0.25 of 0.5, 0.25 remaining; within the budget of edges\n"
     )
+    said("--analyst", "bob", "--set", "edges=0.6")
+    assert said().splitlines()[3:] == [
+        "the analysts of edges have 0.85 left together, and it has 0.75: one may find it exhausted by others"
+    ]
     hers = said("--analyst", "alice", "--history", "--delta", "1e-6", "--verify")
     assert re.fullmatch(
         r"edges: spent 0.25 of 0.5, 0.25 remaining; protects one directed edge\n"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,8 @@ def run(options: argparse.Namespace) -> None:
         print(each)
         if each.account in readings and delta is not None:
             print(f"  read at delta {format_epsilon(delta)}: {format_epsilon(readings[each.account])}")
+    for line in _promised(accounts):
+        print(line)
     if readings:
         print(NO_PROMISE)
     for name, times in more.items():
@@ -117,6 +120,19 @@ def _more(measurements: Mapping[str, Measurement | Compound], accounts: Sequence
     left = {each.account: each.remaining for each in accounts}
     more = {name: bill(measurement).times(left) for name, measurement in measurements.items()}
     return {**more, "all together": bill(measurements).times(left)} if len(more) > 1 else more
+
+
+def _promised(accounts: Sequence[Balance]) -> Iterator[str]:
+    """Where analysts may be told that a source is exhausted, which tells of one another: for the curator."""
+    for payer in accounts:
+        together = sum(
+            (each.remaining for each in accounts if each.account.startswith(f"{payer.account}@")), Fraction()
+        )
+        if together > payer.remaining:
+            yield (
+                f"the analysts of {payer.account} have {format_epsilon(together)} left together, and it has "
+                f"{format_epsilon(payer.remaining)}: one may find it exhausted by others"
+            )
 
 
 def _account(balance: Balance) -> dict[str, str]:
