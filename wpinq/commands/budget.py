@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,8 @@ def add_parser(commands: Any) -> None:
     named = "a ledger; or backup LEDGER COPY, to copy it while it is used; or restore COPY LEDGER, with --expect-head"
     made.add_argument("ledger", type=Path, nargs="+", metavar="LEDGER", help=named)
     made.add_argument("--set", action="append", default=[], metavar="NAME=EPSILON", help="change a budget, on record")
-    of_analyst = "an analyst who is not trusted: --set then gives the analyst a budget within an account, and what is "
-    of_analyst += "printed is what the analyst sees"
+    of_analyst = "an analyst who is not trusted: --set gives the analyst a budget within that of an account, and "
+    of_analyst += "accounts and history are shown as the analyst sees them"
     made.add_argument("--analyst", metavar="ANALYST", help=of_analyst)
     add_expected_head(made)
     made.add_argument("--history", action="store_true", help="list every entry")
@@ -79,6 +80,8 @@ def run(options: argparse.Namespace) -> None:
         print(each)
         if each.account in readings and delta is not None:
             print(f"  read at delta {format_epsilon(delta)}: {format_epsilon(readings[each.account])}")
+    for line in _promised(accounts):
+        print(line)
     if readings:
         print(NO_PROMISE)
     for name, times in more.items():
@@ -117,6 +120,19 @@ def _more(measurements: Mapping[str, Measurement | Compound], accounts: Sequence
     left = {each.account: each.remaining for each in accounts}
     more = {name: bill(measurement).times(left) for name, measurement in measurements.items()}
     return {**more, "all together": bill(measurements).times(left)} if len(more) > 1 else more
+
+
+def _promised(accounts: Sequence[Balance]) -> Iterator[str]:
+    """Where analysts may be told that a source is exhausted, which tells of one another: for the curator."""
+    for payer in accounts:
+        together = sum(
+            (each.remaining for each in accounts if each.account.startswith(f"{payer.account}@")), Fraction()
+        )
+        if together > payer.remaining:
+            yield (
+                f"the analysts of {payer.account} have {format_epsilon(together)} left together, and it has "
+                f"{format_epsilon(payer.remaining)}: one may find it exhausted by others"
+            )
 
 
 def _account(balance: Balance) -> dict[str, str]:

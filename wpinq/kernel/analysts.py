@@ -18,7 +18,7 @@ from wpinq.kernel.batches import bill_of, prepared
 from wpinq.kernel.charge import from_nano
 from wpinq.kernel.debits import check_analyst, no_budget
 from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.orders import Declared
+from wpinq.kernel.orders import DeclaredSource
 from wpinq.kernel.way_of_release import WayOfRelease
 from wpinq.measure.bill import Bill
 from wpinq.measure.compound import Together
@@ -57,7 +57,7 @@ class AnalystBudgets:
 
     __slots__ = ("_declared", "_ledger", "name")
 
-    def __init__(self, ledger: Ledger, analyst: str, declared: Mapping[str, Declared]) -> None:
+    def __init__(self, ledger: Ledger, analyst: str, declared: Mapping[str, DeclaredSource]) -> None:
         self._ledger, self.name, self._declared = ledger, check_analyst(analyst), declared
 
     def __repr__(self) -> str:
@@ -132,7 +132,7 @@ class Analyst(AnalystBudgets):
 
     __slots__ = ("_way",)
 
-    def __init__(self, ledger: Ledger, analyst: str, declared: Mapping[str, Declared], way: WayOfRelease) -> None:
+    def __init__(self, ledger: Ledger, analyst: str, declared: Mapping[str, DeclaredSource], way: WayOfRelease) -> None:
         super().__init__(ledger, analyst, declared)
         self._way = way
 

@@ -10,7 +10,7 @@ from wpinq.errors import SessionError
 from wpinq.kernel.charge import to_nano
 from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.ledger_tables import PartsOf, Pricing
-from wpinq.kernel.orders import NOT_MEASURED, Declared, Order, prepare
+from wpinq.kernel.orders import NOT_MEASURED, DeclaredSource, Order, prepare
 from wpinq.measure.bill import Bill
 from wpinq.measure.compound import Compound, Together, flattened
 from wpinq.measure.measurement import Measurement
@@ -20,7 +20,7 @@ from wpinq.plan.operators.source import Source
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Batch:
+class OrderBatch:
     """Orders that are paid for together.
 
     Attributes
@@ -70,10 +70,10 @@ class Batch:
 
 def prepared(
     measurements: Together,
-    declared: Mapping[str, Declared],
+    declared: Mapping[str, DeclaredSource],
     fresh: bool,
     paid: Callable[[Iterable[str]], Collection[str]],
-) -> Batch:
+) -> OrderBatch:
     """What is asked for, as a batch; refused here, before any debit, where it is unfit.
 
     Parameters
@@ -93,10 +93,10 @@ def prepared(
         raise SessionError("nothing to release: give one measurement or several")
     for order in orders:
         order.check_size()
-    return Batch(asked, orders)
+    return OrderBatch(asked, orders)
 
 
-def bill_of(measurements: Together, declared: Mapping[str, Declared], fresh: bool) -> Bill:
+def bill_of(measurements: Together, declared: Mapping[str, DeclaredSource], fresh: bool) -> Bill:
     """What measurements would cost, before replay and earlier releases of partitions lower it."""
     named = measurements if isinstance(measurements, Mapping) else each_of(measurements)
     return Bill(named, {name: held.unit for name, held in declared.items()}, fresh=fresh)

@@ -99,6 +99,49 @@ class Recorded:
     first: int
 
 
+def settled(
+    connection: sqlite3.Connection,
+    measurements: Mapping[str, str],
+    price: Price,
+    demands: PartsOf,
+    said: Mapping[str, str],
+    analyst: str | None,
+) -> tuple[frozenset[str], list[Recorded]]:
+    """What of a batch is new to the sources, and what is to be recorded so that all who pay for it have paid.
+
+    Parameters
+    ----------
+    connection : Connection
+        In the transaction of the debit.
+    measurements : Mapping
+        Digest -> public description.
+    price : callable
+        What new digests cost.
+    demands : callable
+        The demands on a partition, as they are stored.
+    said : Mapping
+        What the caller says beside the debit.
+    analyst : str or None
+        Who asks; None where that is nobody but the curator.
+
+    Raises
+    ------
+    BudgetExceeded, LedgerError
+        As `check_affordable`: of the analyst's side first.
+    """
+    recorded: list[Recorded] = []
+    new: frozenset[str] = frozenset()
+    for side in (Side(),) if analyst is None else (Side(analyst), Side()):
+        new = side.unpaid(connection, measurements)
+        if new:
+            pricing = side.priced(new, price, demands)
+            check_affordable(connection, side, pricing.charges, analyst)
+            bought = {digest: measurements[digest] for digest in new}
+            # the sources first, so that there is nothing that an analyst alone has paid for
+            recorded = [*entries(connection, side, pricing, bought, said), *recorded]
+    return new, recorded
+
+
 def entries(
     connection: sqlite3.Connection,
     side: Side,
@@ -106,21 +149,7 @@ def entries(
     descriptions: Mapping[str, str],
     said: Mapping[str, str],
 ) -> Iterator[Recorded]:
-    """What a side records of a debit that it affords: an entry for each account.
-
-    Parameters
-    ----------
-    connection : Connection
-        In the transaction of the debit.
-    side : Side
-        Who pays.
-    pricing : Pricing
-        What for, in names that both sides share.
-    descriptions : Mapping
-        New digest -> public description.
-    said : Mapping
-        What the caller says beside the debit.
-    """
+    """What a side records of what it affords: an entry for each account. `descriptions` are of what is new."""
     parts = {(side.named(partition), part): demand for (partition, part), demand in pricing.parts.items()}
     content = {
         "measurements": {side.named(digest): " ".join(text.split()) for digest, text in descriptions.items()},

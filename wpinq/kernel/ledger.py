@@ -290,21 +290,13 @@ class Ledger:
             if MARK in digest:
                 raise LedgerError(f"no {MARK} is in the digest of a measurement: it stands before an analyst's name")
         said = {key: word for key, word in (("label", label), ("run", run)) if word}
-        own = [] if analyst is None else [Side(analyst)]
 
         def debited(connection: sqlite3.Connection) -> frozenset[str]:
-            paying = []
-            for side in (*own, Side()):
-                new = side.unpaid(connection, measurements)
-                pricing = side.priced(new, price, partial(self._demands, connection))
-                if new:
-                    debits.check_affordable(connection, side, pricing.charges, analyst)
-                paying.append((side, new, pricing))
-            for side, new, pricing in reversed(paying):  # the sources first: there is nothing that only an analyst paid
-                bought = {digest: measurements[digest] for digest in new}
-                for entry in debits.entries(connection, side, pricing, bought, said) if new else ():
-                    self._append(connection, "debit", entry.account, entry.charge, entry.content, entry.first)
-            return paying[-1][1]
+            demands = partial(self._demands, connection)
+            new, entries = debits.settled(connection, measurements, price, demands, said, analyst)
+            for entry in entries:
+                self._append(connection, "debit", entry.account, entry.charge, entry.content, entry.first)
+            return new
 
         new = self._file.write(debited)
         self._sound |= new  # there were as many measurements as the totals say, so these have no answers yet

@@ -43,7 +43,7 @@ Data = Mapping[Value, float] | EngineDataset
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Declared:
+class DeclaredSource:
     """A source, the version that tells releases of its data from those of other data, and what is protected, in words.
 
     All of it is public: whoever has no data can price releases by it.
@@ -55,7 +55,7 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Protected(Declared):
+class Protected(DeclaredSource):
     """A source with its data."""
 
     weights: Data
@@ -133,7 +133,7 @@ class Order:
         return self
 
 
-def prepare(measurement: Measurement, protected: Mapping[str, Declared], fresh: bool) -> Order:
+def prepare(measurement: Measurement, protected: Mapping[str, DeclaredSource], fresh: bool) -> Order:
     """The order of a measurement over what is protected now; refused here, before any debit, where it is unfit."""
     if not isinstance(measurement, Measurement):
         raise SessionError(NOT_MEASURED)

@@ -28,7 +28,7 @@ from wpinq.kernel.confined_looking import ConfinedLooking
 from wpinq.kernel.ledger import Account, Ledger
 from wpinq.kernel.limits import Limits
 from wpinq.kernel.looking import Looking
-from wpinq.kernel.orders import Data, Declared, Protected
+from wpinq.kernel.orders import Data, DeclaredSource, Protected
 from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
 from wpinq.kernel.way_of_release import WayOfRelease
@@ -333,9 +333,9 @@ class Session:
         self._way.check_open()
         return Analyst(self._ledger, name, self._protected, self._way)
 
-    def declared(self) -> dict[str, Declared]:
+    def declared(self) -> dict[str, DeclaredSource]:
         """The sources that are protected, as they were declared, and no data: what prices are found by."""
-        return {name: Declared(held.source, held.version, held.unit) for name, held in self._protected.items()}
+        return {name: DeclaredSource(held.source, held.version, held.unit) for name, held in self._protected.items()}
 
     def remaining(self, source: str) -> Fraction:
         """The epsilon that is left of a source's budget, or of an account's that several tables share."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from wpinq.kernel.orders import Declared
+from wpinq.kernel.orders import DeclaredSource
 from wpinq.language.unparse import write_source
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.statement import Balance, Event
@@ -57,7 +57,7 @@ def event_body(event: Event) -> EventBody:
     )
 
 
-def source_body(name: str, held: Declared, closed: Collection[str]) -> SourceBody:
+def source_body(name: str, held: DeclaredSource, closed: Collection[str]) -> SourceBody:
     """A source as it was declared."""
     word, _, version = held.version.partition(" ")
     return SourceBody(

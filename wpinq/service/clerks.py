@@ -17,7 +17,7 @@ from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.kernel.batches import prepared
 from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.limits import Limits
-from wpinq.kernel.orders import Declared, Order
+from wpinq.kernel.orders import DeclaredSource, Order
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.query import Query
 from wpinq.service.asked_for import Releases, releases_of
@@ -50,7 +50,7 @@ class Clerk:
         self,
         desk: Desk,
         queries: Mapping[str, Query],
-        declared: Mapping[str, Declared],
+        declared: Mapping[str, DeclaredSource],
         ledger: Ledger,
         limits: Limits,
         seconds: float,

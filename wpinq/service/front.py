@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from wpinq.kernel.debits import no_budget
 from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.orders import Declared
+from wpinq.kernel.orders import DeclaredSource
 from wpinq.service.clerks import read_answer
 from wpinq.service.configuration import Configuration
 from wpinq.service.handing_over import Desk, NobodyAnswered, NobodyThere
@@ -46,7 +46,7 @@ class Front:
     """
 
     def __init__(
-        self, configuration: Configuration, declared: Mapping[str, Declared], ledger: Ledger, clerks: Desk, slots: Desk
+        self, configuration: Configuration, declared: Mapping[str, DeclaredSource], ledger: Ledger, clerks: Desk, slots: Desk
     ) -> None:
         self._configuration, self.declared, self.ledger = configuration, declared, ledger
         self._clerks, self._slots = clerks, slots

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 
 from wpinq.commands.exits import UsageError, reason
 from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.orders import Declared
+from wpinq.kernel.orders import DeclaredSource
 from wpinq.service.clerks import Clerk
 from wpinq.service.configuration import Configuration
 from wpinq.service.front import Front
@@ -62,7 +62,7 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
                 children.stop(name, number)
 
 
-def _keeper(children: Offspring, configuration: Configuration, desk: Desk) -> Mapping[str, Declared]:
+def _keeper(children: Offspring, configuration: Configuration, desk: Desk) -> Mapping[str, DeclaredSource]:
     mine, theirs = socket.socketpair()
     with mine:
         with theirs:
@@ -73,7 +73,7 @@ def _keeper(children: Offspring, configuration: Configuration, desk: Desk) -> Ma
 def _others(
     children: Offspring,
     configuration: Configuration,
-    declared: Mapping[str, Declared],
+    declared: Mapping[str, DeclaredSource],
     ledger: Ledger,
     desks: tuple[Desk, Desk],
     listener: socket.socket,

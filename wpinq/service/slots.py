@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wpinq.errors import WpinqError
-from wpinq.kernel.orders import Declared
+from wpinq.kernel.orders import DeclaredSource
 from wpinq.kernel.session import Session
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.service.asked_for import releases_of
@@ -71,7 +71,7 @@ class Keeper:
             ready.sendall(pickle.dumps(what))
 
 
-def told_by_keeper(ready: socket.socket) -> dict[str, Declared]:
+def told_by_keeper(ready: socket.socket) -> dict[str, DeclaredSource]:
     """What the sources are, once the keeper has protected their data; its error where it could not."""
     pieces = []
     while piece := ready.recv(1 << 16):
@@ -81,7 +81,7 @@ def told_by_keeper(ready: socket.socket) -> dict[str, Declared]:
     found = pickle.loads(b"".join(pieces))  # from our own child
     if isinstance(found, WpinqError):
         raise found
-    declared: dict[str, Declared] = found
+    declared: dict[str, DeclaredSource] = found
     return declared
 
 
