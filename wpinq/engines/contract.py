@@ -71,7 +71,7 @@ class Engine(ABC):
         return None
 
     @staticmethod
-    def rest() -> None:  # noqa: B027  # most have no threads
+    def rest() -> None:  # most have no threads
         """Let go of all threads that engines of this kind have in the process, until they are used again."""
 
     def open(self) -> object:

@@ -12,8 +12,14 @@ from wpinq.expr.types import TupleOf
 from wpinq.kernel.limits import Limits
 from wpinq.kernel.orders import Order
 from wpinq.kernel.plan_cost import Cost, cost_of
-from wpinq.measure.measurement import Choose, GeometricCount, ListedMeasurement, Measurement, NoisyCount, Sink
-from wpinq.measure.measurement import NoisyAverage, NoisySum
+from wpinq.measure.measurement import (
+    Choose,
+    GeometricCount,
+    NoisyAverage,
+    NoisyCount,
+    NoisySum,
+    Sink,
+)
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
