@@ -2,10 +2,10 @@
 
     python benchmarks/confinement.py [--records 100000] [--group 50] [--texts 2000] [--record 1000] [NAME ...]
 
-For each operator and each function of texts and lists: data as many and as large as its sources declare, evaluated step by
-step in a child as untrusted mode has it, once for a key and once for the whole output. Processor time and peak memory
-of the child, over what `kernel/plan_cost.py` says of the plan: 1 is the bound without a margin. The margin of `Limits`
-comes on top, so what is printed has to stay below 1. Its rates were set by these figures.
+For each operator and each function of texts and lists: data as many and as large as its sources declare, evaluated
+step by step in a child as untrusted mode has it, once for a key and once for the whole output. Processor time and peak
+memory of the child, over what `kernel/plan_cost.py` says of the plan: 1 is the bound without a margin. The margin of
+`Limits` comes on top, so what is printed has to stay below 1. Its rates were set by these figures.
 """
 
 from __future__ import annotations

@@ -89,14 +89,18 @@ class WayOfRelease:
             self._looking.check(order, max(1, order.keys_at_once))
         self._looking.get_ready(orders)
         new = set(self._debit(orders, written))  # of which there can be no answers yet
-        released = []
-        try:
+
+        def answered() -> Any:
             together = [o.measurement.plan for o in orders if o.digest in new and o.looks_at_once]
-            with self._looking.asking(looks), self._engine.together(together):
+            released = []
+            with self._engine.together(together):
                 for order in orders:
                     released.append(self._release(order, order.digest in new))
                     new.discard(order.digest)
             return regrouped(measurements, asked, released)  # a table asks at the keys that it listed
+
+        try:
+            return self._looking.asking(looks, answered)
         finally:
             self._steps.done()
 
@@ -137,8 +141,7 @@ class WayOfRelease:
         self.check_open()
         self._looking.check(order, len(keys))
         self._looking.get_ready([order])
-        with self._looking.asking([(order, len(keys))]):
-            return self._answer(order, keys)
+        return self._looking.asking([(order, len(keys))], lambda: self._answer(order, keys))
 
     def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
         self.check_open()
