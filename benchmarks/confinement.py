@@ -15,14 +15,22 @@ import math
 import os
 import resource
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import wpinq as wp
 from wpinq.engines.relational.duckdb.stepwise import StepwiseDatabase
 from wpinq.expr.types import ListOf, TupleOf, Type, physical
 from wpinq.kernel import confinement
+from wpinq.kernel.admission import admitted
+from wpinq.kernel.looking import Looking
+from wpinq.kernel.orders import Order, prepare
 from wpinq.kernel.plan_cost import Cost, cost_of
+from wpinq.measure.measurement import Choose, Measurement
+from wpinq.plan.node import Node, topological
+from wpinq.plan.operators import Source
 from wpinq.plan.plan_work import plan_work
+from wpinq.progress import StepDisplay
 from wpinq.query import Query
 
 LISTS: dict[str, Callable[[Any], Any]] = {
@@ -120,26 +128,75 @@ def main() -> None:
         if options.names and name not in options.names:
             continue
         with wp.Session(threads=1) as session:
-            for source in {id(node): node for node in sources_of(plan)}.values():
+            for source in {id(node): node for node in sources_of(plan.plan)}.values():
                 session.protect(source, data[source.plan.operator.source], budget=1)  # type: ignore[attr-defined]
             held = {each: session._protected[each].weights for each in data if each in session._protected}
             for whole in (False, True):
-                cost = cost_of(plan.plan, 1, whole, record)
-                assert isinstance(cost, Cost), name
-                seconds, size, ended = taken(plan, held, whole)
-                ratios = seconds / cost.seconds, size / cost.bytes
-                worst = [max(*pair) for pair in zip(worst, ratios, strict=True)]
-                said = "" if ended else "  FAILED"
-                print(
-                    f"{name + (', whole' if whole else ''):28} {plan_work(plan.plan).rows or 0:12,} {seconds:8.2f} "
-                    f"{ratios[0]:8.2f} {size / 1e6:7.0f} {ratios[1]:8.2f}{said}",
-                    flush=True,
-                )
+                work = partial(evaluated, plan, held, whole)
+                show(name + ", whole" * whole, plan, cost_of(plan.plan, 1, whole, record), taken(work, held), worst)
+    for name, measurement, rows in sinks(options):
+        if options.names and name not in options.names:
+            continue
+        with wp.Session(threads=1) as session:
+            session.protect(next(sources_of(measurement.plan)), rows, budget=1000)
+            order = prepare(measurement, session._protected, False)
+            cost = admitted(order, order.keys_at_once, wp.Limits(seconds=10**9, memory="9999GB"))
+            held = {each: protected.weights for each, protected in session._protected.items()}
+            work = partial(drawn, order, session._protected)
+            show(name, Query(measurement.plan), cost, taken(work, held), worst)
     print(f"worst: {worst[0]:.2f} of the time and {worst[1]:.2f} of the memory that the bound says, without a margin")
 
 
-def taken(plan: Query, held: Any, whole: bool) -> tuple[float, int, bool]:
-    """Processor time and memory of a child that evaluates a plan, and whether it got there."""
+def show(name: str, plan: Query, cost: Any, found: tuple[float, int, bool], worst: list[float]) -> None:
+    """Print a line, and keep the worst ratios."""
+    assert isinstance(cost, Cost), name
+    seconds, size, ended = found
+    ratios = seconds / cost.seconds, size / cost.bytes
+    worst[:] = [max(*pair) for pair in zip(worst, ratios, strict=True)]
+    print(
+        f"{name:28} {plan_work(plan.plan).rows or 0:12,} {seconds:8.2f} {ratios[0]:8.2f} {size / 1e6:7.0f} "
+        f"{ratios[1]:8.2f}{'' if ended else '  FAILED'}",
+        flush=True,
+    )
+
+
+def evaluated(plan: Query, held: Any, whole: bool) -> bytes:
+    """Evaluate a plan, in a child."""
+    with StepwiseDatabase("20GB") as database:
+        database.evaluate(plan.plan, held, keys=None if whole else [some_value(plan.plan.type)])
+    return b"done"
+
+
+def drawn(order: Order, protected: Any) -> bytes:
+    """Evaluate and draw noise, in a child."""
+    looking = Looking(StepwiseDatabase("20GB"), protected, StepDisplay(None))
+    if isinstance(order.measurement.sink, Choose):
+        looking.pick(order)
+    elif order.measurement.listing is not None:
+        looking.draw_listing(order, order.measurement.listing, {}, ())
+    else:
+        looking.draw(order, order.measurement.domain or (), ())
+    return b"done"
+
+
+def sinks(options: argparse.Namespace) -> Iterator[tuple[str, Measurement, Any]]:
+    """Name, measurement and worst data of one source."""
+    many = options.records
+    numbers = wp.source("numbers", int, records_at_most=many, cap=many, facts=["nonnegative"])
+    wide = {i: 2.0 ** -(i % 1000) for i in range(many)}
+    yield "NoisyCount, many keys", numbers.noisy_count(1, over=range(many)), wide
+    yield "most_common", numbers.most_common(1, range(many)), wide
+    yield "quantile", numbers.quantile(epsilon=1, q=0.3, candidates=range(0, many, 10)), wide
+    yield "listing", numbers.noisy_listing(1, range(10 * many), above=0), wide
+    yield "listing, high", numbers.noisy_listing(1, range(10**9), above=20), wide
+    yield "NoisySum", numbers.noisy_sum(1, lambda x: x, 0, 5), wide
+    yield "NoisyAverage", numbers.noisy_average(1, lambda x: x, 0, 5), wide
+    whole = wp.source("whole", int, records_at_most=many, cap=many, facts=["unit_weights"])
+    yield "GeometricCount, many keys", whole.geometric_count(1, over=range(many)), list(range(many))
+
+
+def taken(work: Callable[[], bytes], held: Any) -> tuple[float, int, bool]:
+    """Processor time and memory of a child, and whether it got there."""
     StepwiseDatabase.rest()
     usage: list[Any] = []
 
@@ -147,11 +204,6 @@ def taken(plan: Query, held: Any, whole: bool) -> tuple[float, int, bool]:
         found, status, used = os.wait4(child, options)
         usage.append(used)
         return found, status
-
-    def work() -> bytes:
-        with StepwiseDatabase("20GB") as database:
-            database.evaluate(plan.plan, held, keys=None if whole else [some_value(plan.plan.type)])
-        return b"done"
 
     before = resident()
     real, confinement.os.waitpid = os.waitpid, waited  # type: ignore[assignment]
@@ -212,12 +264,9 @@ def texts_of(count: int, record: int) -> dict[Any, float]:
     }
 
 
-def sources_of(query: Query) -> Iterator[Query]:
-    """The sources of a query, as queries."""
-    from wpinq.plan.node import topological
-    from wpinq.plan.operators import Source
-
-    for node in topological([query.plan]):
+def sources_of(root: Node) -> Iterator[Query]:
+    """The sources of a plan, as queries."""
+    for node in topological([root]):
         if isinstance(node.operator, Source):
             yield Query(node)
 

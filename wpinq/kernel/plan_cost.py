@@ -7,12 +7,14 @@ asked for, and the most that one record holds. docs/untrusted.md has the measure
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from wpinq.expr.types import STR, ListOf, TupleOf, Type, Weighted
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, upward
-from wpinq.plan.operators import GroupBy, Join, Source
+from wpinq.plan.operators import GroupBy, Source
 from wpinq.plan.plan_work import PlanWork, plan_work
 
 START_SECONDS, START_BYTES = 0.3, 150_000_000
@@ -33,7 +35,7 @@ FETCHED_SECONDS, FETCHED_BYTES = 0.6e-6, 100
 AT_ONCE, FUNCTION_BYTES = 4096, 2
 """How many rows a function is computed of at a time, and what it takes for each value that it handles of one."""
 
-DRAWN_SECONDS, DRAWN_BYTES = 4e-5, 1000
+DRAWN_SECONDS, DRAWN_BYTES = 3e-5, 1000
 """For each noisy number, each candidate, and each record that a listing or a quantile goes over."""
 
 
@@ -105,8 +107,8 @@ def contents(root: Node, record: int) -> dict[bytes, int | None]:
             content = None
         else:
             known = [amount for amount in inputs if amount is not None]
-            content = sum(known) if isinstance(node.operator, Join) else max(known)
-            content *= max(1, node.reach.text // max(1, *(below.reach.text for below in node.inputs)))
+            text = max(1, *(below.reach.text for below in node.inputs))  # reach: in multiples of the source's longest
+            content = max(known) * math.ceil(Fraction(max(text, node.reach.text), text))
             if isinstance(node.operator, GroupBy):
                 group = node.operator.group(rows[node.inputs[0].digest])
                 content = None if group is None else content * group
