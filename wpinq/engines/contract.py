@@ -71,8 +71,9 @@ class Engine(ABC):
         return None
 
     @staticmethod
-    def rest() -> None:  # noqa: B027  # most have no threads
+    def rest() -> None:
         """Let go of all threads that engines of this kind have in the process, until they are used again."""
+        return  # most have none
 
     def open(self) -> object:
         """Get ready before the first evaluation, so that what is wrong with the options shows."""

@@ -67,8 +67,8 @@ def enforce_content(connection: Any, most: int, held: HeldColumns) -> None:
     with held.shown(connection, "checking") as table:
         if connection.execute(f"SELECT 1 FROM {table} WHERE {' OR '.join(columns)} LIMIT 1").fetchall():
             raise SourceRejected(
-                f"Refused as a whole, the data: a text or a list is larger than the {most:,} code points that the limits "
-                "of untrusted mode take (a list counts as it is written). Raise Limits(record=...), or cut the data"
+                f"Refused as a whole, the data: a text or a list is larger than the {most:,} code points that the "
+                "limits of untrusted mode take, a list as it is written. Raise Limits(record=...), or cut the data"
             )
 
 

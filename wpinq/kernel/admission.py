@@ -12,8 +12,14 @@ from wpinq.expr.types import TupleOf
 from wpinq.kernel.limits import Limits
 from wpinq.kernel.orders import Order
 from wpinq.kernel.plan_cost import Cost, cost_of
-from wpinq.measure.measurement import Choose, GeometricCount, ListedMeasurement, Measurement, NoisyCount, Sink
-from wpinq.measure.measurement import NoisyAverage, NoisySum
+from wpinq.measure.measurement import (
+    Choose,
+    GeometricCount,
+    NoisyAverage,
+    NoisyCount,
+    NoisySum,
+    Sink,
+)
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
@@ -46,15 +52,16 @@ def admitted(order: Order, keys: int, limits: Limits) -> Cost:
             else _help(plan, order, keys, limits)
         )
         raise PlanError(
-            f"untrusted mode takes plans whose rows the declarations bound, and nothing bounds those of {step}: {missing}"
+            f"untrusted mode takes plans whose rows are bounded by declarations, and nothing bounds those of {step}: "
+            f"{missing}"
         )
     seconds, size = granted_seconds(cost, limits), granted_bytes(cost, limits)
     if seconds + limits.settling > limits.seconds or size > limits.bytes:
         work = plan_work(plan)
         dominant = work.dominant
         raise PlanError(
-            f"untrusted mode: this plan may take {seconds:,.4g} seconds and {size / 10**6:,.4g} MB, and the limits grant "
-            f"{limits.seconds - limits.settling:,.4g} seconds and {limits.bytes / 10**6:,.4g} MB; most of it is "
+            f"untrusted mode: this plan may take {seconds:,.4g} seconds and {size / 10**6:,.4g} MB, and the limits "
+            f"grant {limits.seconds - limits.settling:,.4g} seconds and {limits.bytes / 10**6:,.4g} MB; most of it is "
             f"{dominant.node.operator.name}, with up to {dominant.rows:,} rows: {_help(plan, order, keys, limits)}"
         )
     return cost

@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import math
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from wpinq.columns.held import HeldColumns
 from wpinq.engines.contract import Engine
@@ -35,6 +35,8 @@ _END = b"."
 
 _SHARE_OF_DATABASE = 0.6
 """Of the memory of a child: what is left is Python's."""
+
+T = TypeVar("T")
 
 _log = logging.getLogger("wpinq")
 
@@ -82,28 +84,29 @@ class ConfinedLooking(Looking):
         """Refuse where the process cannot fork."""
         confinement.check_alone(self._engine.rest)
 
-    @contextmanager
-    def asking(self, looks: Sequence[tuple[Order, int]]) -> Iterator[None]:
-        """Hold an asking until the moment that was fixed for it, whatever becomes of it."""
-        began = self.clock.now()
-        seconds = sum(self._seconds(order, keys) + self._limits.settling for order, keys in looks)
+    def asking(self, looks: Sequence[tuple[Order, int]], work: Callable[[], T]) -> T:
+        """Hold an asking until the moment that was fixed for it, whatever becomes of it.
+
+        Errors are raised anew, outside of what handles the first ones, which so do not hang on to them.
+        """
+        until = self.clock.now() + sum(self._seconds(order, keys) + self._limits.settling for order, keys in looks)
+        done: list[T] = []
         failed = closed = False
         try:
-            yield
+            done.append(work())
         except EvaluationFailed:
             failed = True
         except SourceClosed:
             closed = True
         except LedgerError:
-            self.clock.sleep_until(began + seconds)
+            self.clock.sleep_until(until)
             raise
-        self.clock.sleep_until(began + seconds)
+        self.clock.sleep_until(until)
         if failed:
             raise EvaluationFailed(FAILED)
-        if closed or self._closed(
-            [order for order, _ in looks]
-        ):  # by another asking, whose bit this one is not to repeat
+        if closed or self._closed([order for order, _ in looks]):  # by another asking, whose bit is not to be repeated
             raise SourceClosed(IS_CLOSED)
+        return done[0]
 
     def close_to_analysts(self, orders: Sequence[Order]) -> bool:
         """Close the accounts of some orders' sources, on record; whether one of them was open."""

@@ -171,7 +171,7 @@ def _python_threads() -> bool:
 
 
 def _let_libraries_rest() -> None:
-    """Fork once for nothing: numpy's algebra ends its threads before a fork, and starts them when it next needs them."""
+    """Fork once for nothing: numpy's algebra ends its threads before a fork, and starts them when it needs them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads: this child does nothing
         child = os.fork()

@@ -29,7 +29,7 @@ class Limits:
         How many times the time is granted that the worst data took, within a plan's bound, on the machine of the
         measurements: more for a slower machine, or one whose cores are not the service's own.
     settling : float
-        Seconds after a child's time is up, in which answers are stored or a source is closed; they are part of `seconds`.
+        Seconds after a child's time is up, in which answers are stored or a source is closed; a part of `seconds`.
 
     Examples
     --------

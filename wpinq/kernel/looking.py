@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from wpinq.engines.contract import Engine, WantedRanges
@@ -65,10 +64,9 @@ class Looking:
         for order in orders:
             self._engine.rehearse(order.measurement.plan)
 
-    @contextmanager
-    def asking(self, looks: Sequence[tuple[Order, int]]) -> Iterator[None]:
-        """Around all that is done for an asking once it is paid: these orders, for so many keys each."""
-        yield
+    def asking(self, looks: Sequence[tuple[Order, int]], work: Callable[[], T]) -> T:
+        """What is done for an asking once it is paid, which looks at the data for these orders, so many keys each."""
+        return work()
 
     # --- what sees protected data: called through _guarded only -------------------------------------------------------
 

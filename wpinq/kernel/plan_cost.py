@@ -1,36 +1,41 @@
-"""What evaluating a plan may cost on the worst data that its bounds allow: seconds and bytes, measured and not assumed.
+"""What evaluating a plan may cost on the worst data that its bounds allow: seconds and bytes, measured, not assumed.
 
-`benchmarks/confinement.py` measures the rates on the worst data of each operator and each family of functions, evaluated
+`benchmarks/confinement.py` measures the rates on the worst data of each operator and each function of lists, evaluated
 step by step in a confined child. What is priced is public: the plan, the declarations of its sources, how many keys are
 asked for, and the most that one record holds. docs/untrusted.md has the measurements.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from wpinq.expr.types import STR, ListOf, TupleOf, Type, Weighted
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, upward
-from wpinq.plan.operators import GroupBy, Join, Source
+from wpinq.plan.operators import GroupBy, Source
 from wpinq.plan.plan_work import PlanWork, plan_work
 
-START_SECONDS, START_BYTES = 0.5, 150_000_000
+START_SECONDS, START_BYTES = 0.3, 150_000_000
 """For a child with a database, before it has seen a row."""
 
 STEP_SECONDS, STEP_BYTES = 2e-3, 1_000_000
 """For each step of a plan, whatever it does."""
 
-ROW_SECONDS, ROW_BYTES = 0.8e-6, 220
+ROW_SECONDS, ROW_BYTES = 0.3e-6, 80
 """For each row that a step makes or looks at."""
 
-VALUE_SECONDS, VALUE_BYTES = 0.15e-6, 24
+VALUE_SECONDS, VALUE_BYTES = 0.04e-6, 8
 """For each value or code point that a function handles, and for each value of a row."""
 
-FETCHED_SECONDS, FETCHED_BYTES = 2e-6, 200
+FETCHED_SECONDS, FETCHED_BYTES = 0.6e-6, 100
 """For each value of an output that is given up whole, as a quantile and a listing ask."""
 
-DRAWN_SECONDS, DRAWN_BYTES = 1e-4, 1000
+AT_ONCE, FUNCTION_BYTES = 4096, 2
+"""How many rows a function is computed of at a time, and what it takes for each value that it handles of one."""
+
+DRAWN_SECONDS, DRAWN_BYTES = 3e-5, 1000
 """For each noisy number, each candidate, and each record that a listing or a quantile goes over."""
 
 
@@ -73,8 +78,10 @@ def cost_of(root: Node, keys: int, whole: bool, record: int) -> Cost | PlanWork:
         rows, steps = step.rows or 0, step.steps or 0
         held = max([holds[below.digest] or 1 for below in (step.node, *step.node.inputs)])
         values = rows * step.node.type.values * held
-        seconds += STEP_SECONDS + ROW_SECONDS * rows + VALUE_SECONDS * (values + max(0, steps - rows) * held)
-        size += STEP_BYTES + ROW_BYTES * rows + VALUE_BYTES * values
+        inside = max(0, steps - rows) * held
+        at_once = inside if rows <= AT_ONCE else inside * AT_ONCE // rows
+        seconds += STEP_SECONDS + ROW_SECONDS * rows + VALUE_SECONDS * (values + inside)
+        size += STEP_BYTES + ROW_BYTES * rows + VALUE_BYTES * values + FUNCTION_BYTES * at_once
     drawn = keys
     if whole:
         records = certify(root).rows[root.digest].records
@@ -100,8 +107,8 @@ def contents(root: Node, record: int) -> dict[bytes, int | None]:
             content = None
         else:
             known = [amount for amount in inputs if amount is not None]
-            content = sum(known) if isinstance(node.operator, Join) else max(known)
-            content *= max(1, node.reach.text // max(1, *(below.reach.text for below in node.inputs)))
+            text = max(1, *(below.reach.text for below in node.inputs))  # reach: in multiples of the source's longest
+            content = max(known) * math.ceil(Fraction(max(text, node.reach.text), text))
             if isinstance(node.operator, GroupBy):
                 group = node.operator.group(rows[node.inputs[0].digest])
                 content = None if group is None else content * group

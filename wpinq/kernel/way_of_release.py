@@ -6,7 +6,7 @@ are looked at, and never given back. Once it stands, whatever goes wrong is one 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -87,14 +87,18 @@ class WayOfRelease:
         self._looking.get_ready(orders)
         # of which there can be no answers yet
         new = set(self._ledger.debit(batch.descriptions, batch.price, written, self._run, analyst))
-        released = []
-        try:
+
+        def answered() -> Any:
             together = [o.measurement.plan for o in orders if o.digest in new and o.looks_at_once]
-            with self._looking.asking(looks), self._engine.together(together):
+            released = []
+            with self._engine.together(together):
                 for order in orders:
                     released.append(self._release(order, order.digest in new, analyst))
                     new.discard(order.digest)
             return regrouped(measurements, batch.asked, released)  # a table asks at the keys that it listed
+
+        try:
+            return self._looking.asking(looks, answered)
         finally:
             self._steps.done()
 
@@ -125,8 +129,7 @@ class WayOfRelease:
         self.check_open()
         self._looking.check(order, len(keys))
         self._looking.get_ready([order])
-        with self._looking.asking([(order, len(keys))]):
-            return self._answer(order, keys)
+        return self._looking.asking([(order, len(keys))], lambda: self._answer(order, keys))
 
     def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
         self.check_open()
