@@ -46,7 +46,12 @@ class Front:
     """
 
     def __init__(
-        self, configuration: Configuration, declared: Mapping[str, DeclaredSource], ledger: Ledger, clerks: Desk, slots: Desk
+        self,
+        configuration: Configuration,
+        declared: Mapping[str, DeclaredSource],
+        ledger: Ledger,
+        clerks: Desk,
+        slots: Desk,
     ) -> None:
         self._configuration, self.declared, self.ledger = configuration, declared, ledger
         self._clerks, self._slots = clerks, slots
