@@ -16,7 +16,7 @@ from wpinq.errors import WpinqError
 from wpinq.expr.values import Value
 from wpinq.language import parse, unparse
 from wpinq.measure.answers import Answers
-from wpinq.measure.bill import Bill
+from wpinq.measure.bill import Bill, bill, several
 from wpinq.measure.compound import Compound, Together
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import Measurement, check_domain
@@ -30,7 +30,7 @@ from wpinq.tables.released_table import Table
 from wpinq.tables.tabulation import Tabulation
 
 _NAMED = "release{}"
-"""What measurements without a name are called on the way."""
+"""What measurements are called on the way: their own names may be any."""
 
 
 class ServiceError(WpinqError):
@@ -107,16 +107,17 @@ class Connection:
         named, asked = self._named(measurements, parameters)
         told = self._ask("POST", "release", {**asked, "fresh": fresh, **({} if label is None else {"label": label})})
         found = {name: _read(one, told["answers"][name]) for name, one in named.items()}
-        if isinstance(measurements, (Mapping, str)):
+        if isinstance(measurements, str):
             return found
-        if isinstance(measurements, (Measurement, Compound)):
-            return next(iter(found.values()))
-        return list(found.values())
+        if isinstance(measurements, Mapping):
+            return dict(zip(measurements, found.values(), strict=True))
+        return next(iter(found.values())) if isinstance(measurements, (Measurement, Compound)) else list(found.values())
 
     def bill(self, measurements: Together | str, *, parameters: Mapping[str, object] | None = None) -> Bill:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
-        named, _ = self._named(measurements, parameters)
-        return Bill(named)
+        if isinstance(measurements, str):
+            return Bill(self._named(measurements, parameters)[0])
+        return bill(measurements)  # type: ignore[arg-type]  # several may come by any iterable
 
     def quote(
         self, measurements: Together | str, *, fresh: bool = False, parameters: Mapping[str, object] | None = None
@@ -163,21 +164,17 @@ class Connection:
     ) -> tuple[Mapping[str, Measurement | Compound], dict[str, Any]]:
         """What is asked for by name, and how it is said to the service."""
         if isinstance(measurements, str):
-            given = {
-                name: value if isinstance(value, (bool, int)) else str(value)
-                for name, value in (parameters or {}).items()
-            }
-            program = parse(measurements, given, sources=self.sources)
-            return dict(program.releases), {"program": measurements, "parameters": given}
-        if isinstance(measurements, Mapping):
-            named = dict(measurements)
-        elif isinstance(measurements, (Measurement, Compound)):
-            named = {_NAMED.format(""): measurements}
-        else:
-            named = {_NAMED.format(number): each for number, each in enumerate(measurements)}
-        if all(isinstance(each, Measurement) for each in named.values()):
-            return named, {"measurements": {name: measurement_to_json(each) for name, each in named.items()}}
-        return named, {"program": unparse(named)}  # what is neither says so there
+            told = parameters or {}
+            values = {name: value if isinstance(value, (bool, int)) else str(value) for name, value in told.items()}
+            program = parse(measurements, values, sources=self.sources)
+            return dict(program.releases), {"program": measurements, "parameters": values}
+        given = [measurements] if isinstance(measurements, (Measurement, Compound)) else measurements
+        listed = given.values() if isinstance(given, Mapping) else given
+        named = {_NAMED.format(number): each for number, each in enumerate(several(listed))}
+        plans = {name: measurement_to_json(each) for name, each in named.items() if isinstance(each, Measurement)}
+        if len(plans) == len(named):
+            return named, {"measurements": plans}
+        return named, {"program": unparse(named)}  # type: ignore[arg-type]  # compounds are of the two kinds it takes
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}

@@ -35,16 +35,16 @@ def service(tmp_path: Path) -> Iterator[RunningService]:
 class Asked:
     """A release that is under way."""
 
-    def __init__(self, service: RunningService, token: str, epsilon: str) -> None:
+    def __init__(self, service: RunningService, token: str, epsilon: str, program: str = COUNT) -> None:
         self.answer: Any = None
-        self._given = service, token, epsilon
+        self._given = service, token, program.format(name="x", epsilon=epsilon)
         self._thread = threading.Thread(target=self._ask)
         self._thread.start()
 
     def _ask(self) -> None:
-        service, token, epsilon = self._given
+        service, token, program = self._given
         try:
-            self.answer = service.release(token, COUNT.format(name="x", epsilon=epsilon))
+            self.answer = service.release(token, program)
         except httpx.HTTPError as error:
             self.answer = error
 
@@ -62,11 +62,21 @@ def looking(service: RunningService) -> tuple[int, int]:
     """The slot that holds a release, and its child that looks at data."""
 
     def found() -> tuple[int, int] | None:
-        pairs = [(slot, child) for slot in service.processes("slot") for child in below(slot)]
+        pairs = [(slot, child) for slot in service.processes("slot") for child in below(slot) if looks(child)]
         return pairs[0] if pairs else None
 
     pair: tuple[int, int] = until(found)
     return pair
+
+
+def looks(child: int) -> bool:
+    """Whether a process is one that looks at data: it has the file without a name that takes what comes of it."""
+    try:
+        return any(
+            "memfd:wpinq" in os.readlink(f"/proc/{child}/fd/{number}") for number in os.listdir(f"/proc/{child}/fd")
+        )
+    except OSError:
+        return False
 
 
 def kill(pid: int) -> None:
@@ -100,7 +110,8 @@ def test_a_slot_that_dies_over_a_release_closes_its_source_and_another_takes_its
 
 def test_a_look_that_dies_is_the_same_failure_and_closes_its_source(service: RunningService) -> None:
     alice, curator = service.admit("alice", "edges=1"), service.admit("curator", curator=True)
-    asked = Asked(service, alice, "0.25")
+    many = "var {name} = edges.Select(e => e.src).NoisyCount({epsilon}, over: range(0, 5000));"  # which takes a while
+    asked = Asked(service, alice, "0.25", many)
     _, child = looking(service)
     os.kill(child, signal.SIGKILL)
     assert told(asked.end(), 500, "Failed") == FAILED

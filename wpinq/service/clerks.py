@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import resource
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from wpinq.errors import PlanError, WpinqError
+from wpinq.errors import PlanError
 from wpinq.kernel.admission import admitted, granted_seconds
 from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.kernel.batches import prepared
@@ -21,8 +21,7 @@ from wpinq.kernel.orders import DeclaredSource, Order
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.query import Query
 from wpinq.service.asked_for import Releases, releases_of
-from wpinq.service.handing_over import Desk, give_back, taken_request
-from wpinq.service.refusals import Refusal, failure, refusal_of
+from wpinq.service.handing_over import Desk, serve_one
 from wpinq.service.told import explained
 
 _MEMORY = 4 << 30
@@ -60,12 +59,12 @@ class Clerk:
 
     def work(self) -> None:
         """Take one request and answer it."""
-        with self._desk.take() as asked:
-            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-            signal.setitimer(
-                signal.ITIMER_PROF, self._processor_seconds
-            )  # ends the process: nothing in it has to be asked
-            give_back(asked, answered(lambda: self._told(taken_request(asked))))
+        serve_one(self._desk, self._answered)
+
+    def _answered(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        signal.setitimer(signal.ITIMER_PROF, self._processor_seconds)  # which ends the process
+        return self._told(request)
 
     def _told(self, request: Mapping[str, Any]) -> dict[str, Any]:
         asked = releases_of(request["asked"], self._queries)
@@ -96,22 +95,3 @@ class Clerk:
             "affords": own.affords(asked),
             "unbudgeted": sorted(account for account in quoted if account not in known),
         }
-
-
-def answered(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What some work gives, or why it is refused, as plain data: whatever is raised becomes words that may be told."""
-    try:
-        return {"told": work()}
-    except WpinqError as error:
-        refusal = refusal_of(error)
-    except Exception:
-        refusal = failure()
-    return {"refused": [refusal.status, refusal.kind, refusal.message, refusal.line, refusal.column]}
-
-
-def read_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """What was told; Refusal where it was refused."""
-    if "refused" in answer:
-        raise Refusal(*answer["refused"])
-    told: dict[str, Any] = answer["told"]
-    return told

@@ -12,9 +12,8 @@ from starlette.concurrency import run_in_threadpool
 from wpinq.kernel.debits import no_budget
 from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.orders import DeclaredSource
-from wpinq.service.clerks import read_answer
 from wpinq.service.configuration import Configuration
-from wpinq.service.handing_over import Desk, NobodyAnswered, NobodyThere
+from wpinq.service.handing_over import Desk, NobodyAnswered, NobodyThere, read_answer
 from wpinq.service.logs import log
 from wpinq.service.rates import Rates
 from wpinq.service.refusals import Refusal, busy, failure, too_often

@@ -9,9 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+
+from wpinq.errors import WpinqError
+from wpinq.service.refusals import Refusal, failure, refusal_of
 
 _PIECE = 1 << 16
 
@@ -72,17 +76,39 @@ class Desk:
         return socket.socket(fileno=descriptor)
 
 
-def taken_request(asked: socket.socket) -> Any:
-    """What is asked for at a socket that was taken."""
+def serve_one(desk: Desk, work: Callable[[Any], Mapping[str, Any]]) -> None:
+    """Take one request, and answer it with what some work makes of it.
+
+    What fails from when it was taken on, such as a front that died over it, is no reason to fork no other worker: the
+    front finds its end closed.
+    """
+    with desk.take() as asked, suppress(Exception):
+        request = _taken(asked)
+        asked.sendall(_answered(lambda: work(request)))
+
+
+def read_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """What a worker gave; Refusal where it refused."""
+    if "refused" in answer:
+        raise Refusal(*answer["refused"])
+    told: dict[str, Any] = answer["told"]
+    return told
+
+
+def _taken(asked: socket.socket) -> Any:
     pieces = []
     while piece := asked.recv(_PIECE):
         pieces.append(piece)
     return json.loads(b"".join(pieces))
 
 
-def give_back(asked: socket.socket, answer: Mapping[str, Any]) -> None:
-    """Answer it; where nobody waits any more, what was paid for stands in the ledger."""
+def _answered(work: Callable[[], Mapping[str, Any]]) -> bytes:
+    """What some work gives, or why it is refused: whatever is raised becomes words that may be told."""
     try:
-        asked.sendall(json.dumps(answer, allow_nan=False).encode())
-    except OSError:
-        return
+        return json.dumps({"told": work()}, allow_nan=False).encode()
+    except WpinqError as error:
+        refusal = refusal_of(error)
+    except Exception:
+        refusal = failure()
+    told = [refusal.status, refusal.kind, refusal.message, refusal.line, refusal.column]
+    return json.dumps({"refused": told}).encode()

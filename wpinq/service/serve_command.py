@@ -120,10 +120,15 @@ def _try_out(path: str, options: argparse.Namespace, budgets: dict[str, str]) ->
     if budgets.keys() - {_TRIAL_SOURCE}:
         raise UsageError(f"--trial has one account: --budget {_TRIAL_SOURCE}=EPSILON")
     budget = budgets.get(_TRIAL_SOURCE, "10")
+    records = _TRIAL_RECORDS if options.records_at_most is None else options.records_at_most
     with tempfile.TemporaryDirectory(prefix="wpinq-trial-") as folder:
         given = {
-            "declarations": _TRIAL_DECLARATION.format(options.records_at_most or _TRIAL_RECORDS),
-            "service": {"ledger": "ledger.db", "register": "register.db", "port": options.port or _TRIAL_PORT},
+            "declarations": _TRIAL_DECLARATION.format(records),
+            "service": {
+                "ledger": "ledger.db",
+                "register": "register.db",
+                "port": _TRIAL_PORT if options.port is None else options.port,
+            },
             "sources": {
                 _TRIAL_SOURCE: {
                     "file": os.path.abspath(path),

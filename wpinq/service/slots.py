@@ -17,9 +17,8 @@ from wpinq.kernel.orders import DeclaredSource
 from wpinq.kernel.session import Session
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.service.asked_for import releases_of
-from wpinq.service.clerks import answered
 from wpinq.service.configuration import Configuration
-from wpinq.service.handing_over import Desk, give_back, taken_request
+from wpinq.service.handing_over import Desk, serve_one
 from wpinq.service.logs import log
 from wpinq.service.offspring import UNFIT, Offspring, Role
 from wpinq.service.told import released
@@ -111,12 +110,10 @@ class Slot:
 
     def work(self) -> None:
         """Take one request and answer it."""
-        with self._desk.take() as asked:
-            request = taken_request(asked)
-            signal.setitimer(signal.ITIMER_REAL, request["seconds"] + GRACE)  # then the process ends
-            give_back(asked, answered(lambda: self._released(request)))
+        serve_one(self._desk, self._released)
 
     def _released(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        signal.setitimer(signal.ITIMER_REAL, request["seconds"] + GRACE)  # then the process ends
         asked = releases_of(request["asked"], self._configuration.declared)
         analyst = self._session.analyst(request["analyst"])
         results = analyst.release(asked, fresh=request["fresh"], label=request["label"])

@@ -51,6 +51,7 @@ def web_application(front: Front) -> FastAPI:
         description="Differentially private releases, under budgets of each analyst within those of the sources.",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # it would answer with an address that the client made up
         responses=_ERRORS,
         dependencies=[Depends(HTTPBearer(auto_error=False, description="the token that the curator gave you"))],
     )
