@@ -58,11 +58,14 @@ def spent(service: RunningService, analyst: str | None = None) -> Fraction:
         return sum((each.spent for each in ledger.balances(analyst) if each.account == "edges"), Fraction(0))
 
 
-def looking(service: RunningService) -> tuple[int, int]:
-    """The slot that holds a release, and its child that looks at data."""
+def looking(service: RunningService, alive: bool = False) -> tuple[int, int]:
+    """The slot that holds a release which is paid for, and its child, which has ended unless it is to be alive."""
 
     def found() -> tuple[int, int] | None:
-        pairs = [(slot, child) for slot in service.processes("slot") for child in below(slot) if looks(child)]
+        if not spent(service):
+            return None
+        slots = service.processes("slot")
+        pairs = [(slot, child) for slot in slots for child in below(slot) if looks(child) or not alive]
         return pairs[0] if pairs else None
 
     pair: tuple[int, int] = until(found)
@@ -112,7 +115,7 @@ def test_a_look_that_dies_is_the_same_failure_and_closes_its_source(service: Run
     alice, curator = service.admit("alice", "edges=1"), service.admit("curator", curator=True)
     many = "var {name} = edges.Select(e => e.src).NoisyCount({epsilon}, over: range(0, 5000));"  # which takes a while
     asked = Asked(service, alice, "0.25", many)
-    _, child = looking(service)
+    _, child = looking(service, alive=True)
     os.kill(child, signal.SIGKILL)
     assert told(asked.end(), 500, "Failed") == FAILED
     assert spent(service) == Fraction(1, 4)
