@@ -172,8 +172,7 @@ class LedgerFile:
             version = _data_version(connection)
             if version != self._seen:  # somebody else has written
                 ledger_audit.check(connection, self.name, last=0)
-                self._seen, self.last = version, None
-                self.rivals += 1
+                self._seen, self.last, self.rivals = version, None, self.rivals + 1
             return work(connection)
 
         return checked
