@@ -115,6 +115,10 @@ class Looking:
         # Outside of the handler, so that neither the error nor the frames that hold data hang on to this one.
         raise EvaluationFailed(FAILED)
 
+    def check_held(self, order: Order) -> None:
+        """Refuse an order whose data are no longer those that it was paid for."""
+        self._held(order)
+
     def _held(self, order: Order) -> list[Protected]:
         found = [self._protected.get(name) for name, _ in order.versions]
         held = [protected for protected in found if protected is not None]

@@ -22,12 +22,13 @@ from wpinq.ingest import read_source
 from wpinq.ingest.promises import enforce_content
 from wpinq.interrupts import interruptible
 from wpinq.kernel.accounts import accounts_of, check_single
+from wpinq.kernel.analysts import Analyst
 from wpinq.kernel.asking_limits import Limits
 from wpinq.kernel.charge import budget_to_nano, from_nano
 from wpinq.kernel.confined_looking import ConfinedLooking
 from wpinq.kernel.ledger import Account, Ledger
 from wpinq.kernel.looking import Looking
-from wpinq.kernel.orders import Data, Protected
+from wpinq.kernel.orders import Data, DeclaredSource, Protected
 from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
 from wpinq.kernel.way_of_release import WayOfRelease
@@ -217,7 +218,7 @@ class Session:
         if held is not None and held.version != label:
             self._replaced.add((name, held.version))
         self._origins.keep(name, origin)
-        self._protected[name] = Protected(declared, label, weights, words)
+        self._protected[name] = Protected(declared, label, words, weights)
         self._engine.forget(name)
         if self._untrusted is not None:
             self._engine.rest()
@@ -287,10 +288,54 @@ class Session:
 
         return interruptible(compared)
 
-    def set_budget(self, source: str, budget: object) -> None:
-        """Change a source's budget: a recorded act of the curator, never below what is spent."""
+    def set_budget(self, source: str, budget: object, *, analyst: str | None = None) -> None:
+        """Change a source's budget: a recorded act of the curator, never below what is spent.
+
+        Parameters
+        ----------
+        source : str
+            Its name, or that of an account.
+        budget : number
+            Epsilon.
+        analyst : str, optional
+            Give the budget to this analyst instead, within the source's: see `analyst`.
+        """
         self._way.check_open()
-        self._ledger.set_budget(self._paying(source), budget_to_nano(parse_epsilon(budget)))
+        self._ledger.set_budget(self._paying(source), budget_to_nano(parse_epsilon(budget)), analyst)
+
+    def analyst(self, name: str) -> Analyst:
+        """A view of this session for an analyst who is not trusted, with budgets within those of the sources.
+
+        Parameters
+        ----------
+        name : str
+            Up to 64 ASCII letters, digits and "_", with a letter first.
+
+        Notes
+        -----
+        What the analyst releases costs the own budgets what it would cost if nobody else had asked for anything, and
+        the sources what nobody asked for before. So the analyst learns no more than the own budget says, and all of
+        them together no more than the source's. The view shows nothing of others, but that a source is exhausted.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> words = wp.source("words", str)
+        >>> with wp.Session() as session:
+        ...     session.protect(words, ["to", "be"], budget=1)
+        ...     alice, bob = (session.analyst(name) for name in ("alice", "bob"))
+        ...     for analyst in (alice, bob):
+        ...         session.set_budget("words", 1, analyst=analyst.name)
+        ...     hers, his = (each.release(words.noisy_count(0.25, over=["to"])) for each in (alice, bob))
+        ...     hers["to"] == his["to"], session.spent("words"), bob.spent("words")
+        (True, Fraction(1, 4), Fraction(1, 4))
+        """
+        self._way.check_open()
+        return Analyst(self._ledger, name, self._protected, self._way)
+
+    def declared(self) -> dict[str, DeclaredSource]:
+        """The sources that are protected, as they were declared, and no data: what prices are found by."""
+        return {name: DeclaredSource(held.source, held.version, held.unit) for name, held in self._protected.items()}
 
     def remaining(self, source: str) -> Fraction:
         """The epsilon that is left of a source's budget, or of an account's that several tables share."""

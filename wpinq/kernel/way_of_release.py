@@ -6,9 +6,9 @@ are looked at, and never given back. Once it stands, whatever goes wrong is one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,19 +16,17 @@ import numpy as np
 from wpinq.engines.contract import Engine
 from wpinq.errors import SessionError
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes, order_key
-from wpinq.kernel.charge import to_nano
-from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.batches import bill_of, prepared
+from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.looking import Looking
-from wpinq.kernel.orders import NOT_MEASURED, Order, Protected, prepare
+from wpinq.kernel.orders import Order, Protected
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.compound import Compound, Together, flattened, regrouped
+from wpinq.measure.compound import Together, regrouped
 from wpinq.measure.labels import check_label
 from wpinq.measure.listing import Listing
-from wpinq.measure.measurement import Measurement, NoisyChoice
-from wpinq.plan.demand import charges, demand
-from wpinq.plan.node import Node, Planned, sources
+from wpinq.measure.measurement import NoisyChoice
 from wpinq.progress import StepDisplay
 
 _CHOICE = b"choice"
@@ -73,31 +71,31 @@ class WayOfRelease:
                 "this session is closed: open another with wp.Session(ledger), and protect the data again"
             )
 
-    def release(self, measurements: Together, fresh: bool, label: str | None) -> Any:
-        """Debit the ledger, evaluate, and answer; several measurements together are one atomic debit."""
+    def release(self, measurements: Together, fresh: bool, label: str | None, analyst: str | None = None) -> Any:
+        """Debit the ledger, evaluate, and answer; several measurements together are one atomic debit.
+
+        An analyst's name is that of who pays beside the sources, and is shown nothing of what others asked.
+        """
         self.check_open()
-        written, asked = check_label(label), _batch(measurements)
-        protected = dict(self._protected)  # one state of things for the whole batch, whatever other threads protect
-        prepared = [prepare(measurement, protected, fresh) for measurement in flattened(asked)]
-        orders = [order.as_paid(self._ledger.paid) for order in prepared]
-        if not orders:
-            raise SessionError("nothing to release: give one measurement or several")
-        for order in orders:
-            order.check_size()
+        written = check_label(label)
+        # one state of things for the whole batch, whatever other threads protect
+        batch = prepared(measurements, dict(self._protected), fresh, partial(self._ledger.paid, analyst=analyst))
+        orders = batch.orders
         looks = [(order, order.keys_at_once) for order in orders if order.looks_at_once]
         for order in orders:
             self._looking.check(order, max(1, order.keys_at_once))
         self._looking.get_ready(orders)
-        new = set(self._debit(orders, written))  # of which there can be no answers yet
+        # of which there can be no answers yet
+        new = set(self._ledger.debit(batch.descriptions, batch.price, written, self._run, analyst))
 
         def answered() -> Any:
             together = [o.measurement.plan for o in orders if o.digest in new and o.looks_at_once]
             released = []
             with self._engine.together(together):
                 for order in orders:
-                    released.append(self._release(order, order.digest in new))
+                    released.append(self._release(order, order.digest in new, analyst))
                     new.discard(order.digest)
-            return regrouped(measurements, asked, released)  # a table asks at the keys that it listed
+            return regrouped(measurements, batch.asked, released)  # a table asks at the keys that it listed
 
         try:
             return self._looking.asking(looks, answered)
@@ -106,42 +104,34 @@ class WayOfRelease:
 
     def bill(self, measurements: Together, fresh: bool) -> Bill:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
-        named = measurements if isinstance(measurements, Mapping) else _batch(measurements)
-        return Bill(named, {name: held.unit for name, held in self._protected.items()}, fresh=fresh)
+        return bill_of(measurements, dict(self._protected), fresh)
 
-    def _debit(self, orders: Sequence[Order], label: str) -> frozenset[str]:
-        by_digest = {order.digest: order for order in orders}
-        versions = dict(pair for order in orders for pair in order.versions)
-        declared = sources(order.measurement.plan for order in orders)
-
-        def scope(split: Node) -> str:
-            return repr(sorted((name, versions[name]) for name in sources([split])))
-
-        def price(new: frozenset[str], parts_of: Callable[[str], Mapping[str, Fraction]]) -> Pricing:
-            bought = [by_digest[digest].measurement for digest in by_digest if digest in new]
-            asked = demand([m.asked for m in bought], parts_of, scope)
-            owed = charges(asked.sources, declared)
-            recorded = {digest: by_digest[digest].terms(scope) for digest in by_digest if digest in new}
-            return Pricing({account: to_nano(epsilon) for account, epsilon in owed.items()}, asked.parts, recorded)
-
-        descriptions = {digest: order.measurement.description for digest, order in by_digest.items()}
-        return self._ledger.debit(descriptions, price, label, self._run)
-
-    def _release(self, order: Order, new: bool) -> Answers | Release:
+    def _release(self, order: Order, new: bool, analyst: str | None) -> Answers | Release:
         measurement = order.measurement
         if isinstance(measurement.sink, NoisyChoice):
-            return self._choose(order)
+            return self._shown(order, self._choose(order), analyst)
         if measurement.listing is not None:
-            return self._list(order, measurement.listing)
+            return self._shown(order, self._list(order, measurement.listing), analyst)
         if measurement.domain is None:
-            return Release(measurement, lambda keys: self._ask(order, keys))
-        return self._answer(order, measurement.domain, new)
+            return Release(measurement, lambda keys: self._ask(order, keys, analyst))
+        return self._shown(order, self._answer(order, measurement.domain, new), analyst)
 
-    def _ask(self, order: Order, keys: tuple[Value, ...]) -> Answers:
+    def _shown(self, order: Order, answers: Answers, analyst: str | None) -> Answers:
+        """Answers as they are shown; to an analyst only while the data are those that were paid for.
+
+        Later on, keys that somebody asked for have answers and others cannot be drawn: it would show what others asked.
+        """
+        if analyst is not None:
+            self._looking.check_held(order)
+        return answers
+
+    def _ask(self, order: Order, keys: tuple[Value, ...], analyst: str | None) -> Answers:
         self.check_open()
         self._looking.check(order, len(keys))
         self._looking.get_ready([order])
-        return self._looking.asking([(order, len(keys))], lambda: self._answer(order, keys))
+        return self._looking.asking(
+            [(order, len(keys))], lambda: self._shown(order, self._answer(order, keys), analyst)
+        )
 
     def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
         self.check_open()
@@ -194,11 +184,3 @@ class WayOfRelease:
         values = np.zeros(len(domain))
         values[int(stored[_CHOICE])] = 1.0
         return Answers(order.measurement, 0.0, values)
-
-
-def _batch(measurements: Together) -> list[Measurement | Compound]:
-    if isinstance(measurements, (Measurement, Compound)):
-        return [measurements]
-    if isinstance(measurements, Planned) or not isinstance(measurements, Iterable):
-        raise SessionError(NOT_MEASURED)
-    return list(measurements.values() if isinstance(measurements, Mapping) else measurements)
