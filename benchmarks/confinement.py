@@ -243,11 +243,24 @@ def cases(options: argparse.Namespace) -> Iterator[tuple[str, Query, dict[str, A
     }
     for name, of_pairs in PAIRS.items():
         yield name, of_pairs(rows, few), data, 1
+    keyed = wp.source("keyed", s=str, k=int, records_at_most=texts, keys_at_most={"k": 40}, cap=texts)
+    long = {(f"{i:08}" + "," * (record - 8), i // 40): 0.5 + i / 10 / texts for i in range(texts)}
+    for name, of_groups in GROUPS.items():
+        yield name, of_groups(keyed), {"keyed": long}, record
     wide = wp.source("wide", text=str, items=list[str], numbers=list[int], number=int, records_at_most=texts, cap=texts)
     for name, function in LISTS.items():
         yield name, wide.select_many(function, limit=10), {"wide": texts_of(texts, record)}, record
     for name, function in VALUES.items():
         yield name, wide.select(function), {"wide": texts_of(texts, record)}, record
+
+
+GROUPS: dict[str, Callable[[Query], Query]] = {
+    "groups of texts": lambda rows: rows.group_by(lambda r: r.k),
+    "parts of groups of texts": lambda rows: rows.group_by(
+        lambda r: r.k, lambda g: wp.count(wp.flatten(wp.map(g, lambda r: wp.split(r.s, ","))))
+    ),
+    "joined texts": lambda rows: rows.join(rows, lambda x: x.k, lambda y: y.k, lambda x, y: x.s + y.s),
+}
 
 
 def texts_of(count: int, record: int) -> dict[Any, float]:

@@ -32,7 +32,7 @@ from wpinq.expr.library import *  # noqa: F403 - the functions of lambdas
 from wpinq.expr.types import category as category
 from wpinq.expr.types import decimal as decimal
 from wpinq.ingest import EdgeList as EdgeList
-from wpinq.kernel.limits import Limits as Limits
+from wpinq.kernel.asking_limits import Limits as Limits
 from wpinq.kernel.release import Release as Release
 from wpinq.kernel.session import Session as Session
 from wpinq.language import Program as Program

@@ -28,11 +28,11 @@ def add_parser(commands: Any) -> None:
     named = "a ledger; or backup LEDGER COPY, to copy it while it is used; or restore COPY LEDGER, with --expect-head"
     made.add_argument("ledger", type=Path, nargs="+", metavar="LEDGER", help=named)
     made.add_argument("--set", action="append", default=[], metavar="NAME=EPSILON", help="change a budget, on record")
+    opened = "answer analysts again over an account that a failed evaluation closed to them, on record"
+    made.add_argument("--reopen", action="append", default=[], metavar="NAME", help=opened)
     of_analyst = "an analyst who is not trusted: --set gives the analyst a budget within that of an account, and "
     of_analyst += "accounts and history are shown as the analyst sees them"
     made.add_argument("--analyst", metavar="ANALYST", help=of_analyst)
-    opened = "answer analysts again over an account that a failed evaluation closed to them, on record"
-    made.add_argument("--reopen", action="append", default=[], metavar="NAME", help=opened)
     add_expected_head(made)
     made.add_argument("--history", action="store_true", help="list every entry")
     made.add_argument("--verify", action="store_true", help="check the ledger's hash chain and sums first")
@@ -106,16 +106,8 @@ def run(options: argparse.Namespace) -> None:
 def _copy(options: argparse.Namespace) -> None:
     """`wpinq budget backup LEDGER COPY` and `wpinq budget restore COPY LEDGER`."""
     what, *paths = options.ledger
-    changing = (
-        options.set
-        or options.reopen
-        or options.history
-        or options.verify
-        or options.delta
-        or options.program
-        or options.json
-        or options.analyst is not None
-    )
+    changing = options.set or options.history or options.verify or options.delta or options.program or options.json
+    changing = changing or options.reopen or options.analyst is not None
     if str(what) not in ("backup", "restore") or len(paths) != 2 or changing:
         raise UsageError("give one ledger; or backup LEDGER COPY; or restore COPY LEDGER --expect-head HEAD")
     if str(what) == "backup":

@@ -9,7 +9,7 @@ from fractions import Fraction
 from wpinq.errors import PlanError
 from wpinq.expr.sizes import Sizes
 from wpinq.expr.types import TupleOf
-from wpinq.kernel.limits import Limits
+from wpinq.kernel.asking_limits import Limits
 from wpinq.kernel.orders import Order
 from wpinq.kernel.plan_cost import Cost, cost_of
 from wpinq.measure.measurement import (

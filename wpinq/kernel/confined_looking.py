@@ -14,13 +14,13 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from wpinq.columns.held import HeldColumns
-from wpinq.engines.contract import Engine
+from wpinq.engines.contract import Engine, find_stepwise
 from wpinq.errors import EvaluationFailed, LedgerError, PlanError, SourceClosed
 from wpinq.expr.values import canonical_bytes_of, from_canonical_bytes
 from wpinq.kernel import confinement
 from wpinq.kernel.admission import admitted, granted_bytes, granted_seconds
+from wpinq.kernel.asking_limits import Limits
 from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.limits import Limits
 from wpinq.kernel.looking import FAILED, Looking
 from wpinq.kernel.orders import Order, Protected
 from wpinq.progress import StepDisplay
@@ -66,7 +66,7 @@ class ConfinedLooking(Looking):
         on_closed: Callable[[tuple[str, ...]], object] | None,
     ) -> None:
         super().__init__(engine, protected, steps)
-        stepwise = engine.stepwise()
+        stepwise = find_stepwise(engine.name)
         if stepwise is None:
             raise PlanError(f'untrusted mode needs engine="duckdb": of {engine.name!r} no bounds were measured')
         confinement.check_platform()

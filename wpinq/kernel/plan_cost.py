@@ -20,8 +20,11 @@ from wpinq.plan.plan_work import PlanWork, plan_work
 START_SECONDS, START_BYTES = 0.3, 150_000_000
 """For a child with a database, before it has seen a row."""
 
-STEP_SECONDS, STEP_BYTES = 2e-3, 1_000_000
-"""For each step of a plan, whatever it does."""
+STEP_SECONDS, STEP_BYTES = 1e-2, 1_000_000
+"""For each step of a plan, whatever it does: to plan its statements, above all."""
+
+CALL_SECONDS, CALL_BYTES = 2e-3, 100_000
+"""For each call that functions are written of, to compile it and to plan it."""
 
 ROW_SECONDS, ROW_BYTES = 0.3e-6, 80
 """For each row that a step makes or looks at."""
@@ -73,18 +76,24 @@ def cost_of(root: Node, keys: int, whole: bool, record: int) -> Cost | PlanWork:
     holds = contents(root, record)
     if work.rows is None or any(held is None for held in holds.values()):
         return work
+    bounds = certify(root).rows
     seconds, size = START_SECONDS, START_BYTES
     for step in work.each:
         rows, steps = step.rows or 0, step.steps or 0
-        held = max([holds[below.digest] or 1 for below in (step.node, *step.node.inputs)])
+        # The rows that a GroupBy handles are those in all prefixes of its groups: what these hold is counted by rows.
+        grouped = isinstance(step.node.operator, GroupBy)
+        held = max(holds[below.digest] or 1 for below in (*(() if grouped else (step.node,)), *step.node.inputs))
         values = rows * step.node.type.values * held
         inside = max(0, steps - rows) * held
-        at_once = inside if rows <= AT_ONCE else inside * AT_ONCE // rows
-        seconds += STEP_SECONDS + ROW_SECONDS * rows + VALUE_SECONDS * (values + inside)
-        size += STEP_BYTES + ROW_BYTES * rows + VALUE_BYTES * values + FUNCTION_BYTES * at_once
+        computed = bounds[step.node.digest].records if grouped else rows
+        at_once = inside * AT_ONCE // max(AT_ONCE, computed or 0)
+        seconds += STEP_SECONDS + CALL_SECONDS * step.calls + ROW_SECONDS * rows + VALUE_SECONDS * (values + inside)
+        size += (
+            STEP_BYTES + CALL_BYTES * step.calls + ROW_BYTES * rows + VALUE_BYTES * values + FUNCTION_BYTES * at_once
+        )
     drawn = keys
     if whole:
-        records = certify(root).rows[root.digest].records
+        records = bounds[root.digest].records
         assert records is not None  # for each of its rows is handled
         values = records * (1 + root.type.values) * (holds[root.digest] or 1)
         seconds, size = seconds + FETCHED_SECONDS * values, size + FETCHED_BYTES * values

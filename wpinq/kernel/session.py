@@ -23,10 +23,10 @@ from wpinq.ingest.promises import enforce_content
 from wpinq.interrupts import interruptible
 from wpinq.kernel.accounts import accounts_of, check_single
 from wpinq.kernel.analysts import Analyst
+from wpinq.kernel.asking_limits import Limits
 from wpinq.kernel.charge import budget_to_nano, from_nano
 from wpinq.kernel.confined_looking import ConfinedLooking
 from wpinq.kernel.ledger import Account, Ledger
-from wpinq.kernel.limits import Limits
 from wpinq.kernel.looking import Looking
 from wpinq.kernel.orders import Data, DeclaredSource, Protected
 from wpinq.kernel.origins import Origins

@@ -113,7 +113,7 @@ class WayOfRelease:
         if measurement.listing is not None:
             return self._shown(order, self._list(order, measurement.listing), analyst)
         if measurement.domain is None:
-            return Release(measurement, lambda keys: self._shown(order, self._ask(order, keys), analyst))
+            return Release(measurement, lambda keys: self._ask(order, keys, analyst))
         return self._shown(order, self._answer(order, measurement.domain, new), analyst)
 
     def _shown(self, order: Order, answers: Answers, analyst: str | None) -> Answers:
@@ -125,11 +125,13 @@ class WayOfRelease:
             self._looking.check_held(order)
         return answers
 
-    def _ask(self, order: Order, keys: tuple[Value, ...]) -> Answers:
+    def _ask(self, order: Order, keys: tuple[Value, ...], analyst: str | None) -> Answers:
         self.check_open()
         self._looking.check(order, len(keys))
         self._looking.get_ready([order])
-        return self._looking.asking([(order, len(keys))], lambda: self._answer(order, keys))
+        return self._looking.asking(
+            [(order, len(keys))], lambda: self._shown(order, self._answer(order, keys), analyst)
+        )
 
     def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
         self.check_open()

@@ -30,11 +30,14 @@ class StepWork:
     steps : int or None
         The values and code points that its functions handle, in multiples of what a record holds, and a step for each
         row.
+    calls : int
+        The calls that its functions are written of.
     """
 
     node: Node
     rows: int | None
     steps: int | None
+    calls: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +104,13 @@ def plan_work(root: Node) -> PlanWork:
 
 def _of_step(node: Node, rows: Mapping[bytes, RowBounds]) -> StepWork:
     handled = rows[node.digest].handled
-    steps = handled
+    steps, calls = handled, 0
     for parameter in node.operator.parameters:
         function = getattr(node.operator, parameter.name, None)
         if parameter.kind in ("function", "widths") and isinstance(function, Lambda):
             texts = tuple(node.inputs[i].reach.text for i in parameter.of)
             once = len(parameter.of) == 1 and not parameter.group  # of each record of an input, else of each row made
             often = rows[node.inputs[parameter.of[0]].digest].records if once else handled
-            steps = both(steps, times(often, work(node.operator.as_run(function), texts).steps))
-    return StepWork(node, handled, steps)
+            taken = work(node.operator.as_run(function), texts)
+            steps, calls = both(steps, times(often, taken.steps)), calls + taken.calls
+    return StepWork(node, handled, steps, calls)

@@ -14,7 +14,7 @@ from wpinq.commands.exits import UsageError
 from wpinq.commands.source_files import as_key, source_data
 from wpinq.errors import LanguageError, SessionError, WpinqError
 from wpinq.ingest import EdgeList
-from wpinq.kernel.limits import Limits
+from wpinq.kernel.asking_limits import Limits
 from wpinq.language import parse
 from wpinq.measure.epsilon import parse_epsilon
 from wpinq.query import Query

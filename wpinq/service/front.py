@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 
+from wpinq.errors import SourceClosed
+from wpinq.kernel.confined_looking import IS_CLOSED
 from wpinq.kernel.debits import no_budget
 from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.orders import DeclaredSource
@@ -16,7 +18,7 @@ from wpinq.service.configuration import Configuration
 from wpinq.service.handing_over import Desk, NobodyAnswered, NobodyThere, read_answer
 from wpinq.service.logs import log
 from wpinq.service.rates import Rates
-from wpinq.service.refusals import Refusal, busy, failure, too_often
+from wpinq.service.refusals import Refusal, busy, failure, refusal_of, too_often
 from wpinq.service.slots import GRACE
 from wpinq.service.token_register import Register
 
@@ -113,12 +115,15 @@ class Front:
             except NobodyThere:
                 raise busy() from None
             except NobodyAnswered:
-                await run_in_threadpool(self._close, list(told["bill"]))
+                first = await run_in_threadpool(self._close, list(told["bill"]))
                 await asyncio.sleep(began + told["seconds"] - asyncio.get_running_loop().time())
-                raise failure() from None
+                # where another release closed them, its bit is not to be repeated
+                raise failure() if first else refusal_of(SourceClosed(IS_CLOSED)) from None
         return read_answer(answer)
 
-    def _close(self, accounts: list[str]) -> None:
-        """A slot died over a release, so that nobody in it could: close to analysts what it was over."""
-        if closed := self.ledger.close_to_analysts(accounts):
+    def _close(self, accounts: list[str]) -> bool:
+        """A slot died over a release, so that nobody in it could: close to analysts what it was over, if it is open."""
+        closed = self.ledger.close_to_analysts(accounts)
+        if closed:
             log("closed to analysts", accounts=" ".join(sorted(closed)))
+        return bool(closed)

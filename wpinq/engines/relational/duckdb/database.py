@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from wpinq.columns.python_rows import fetch
-from wpinq.engines.contract import Engine, WantedRanges
+from wpinq.engines.contract import WantedRanges
 from wpinq.engines.relational.compiler import in_ranges, source_tables
 from wpinq.engines.relational.duckdb.asking import ask
 from wpinq.engines.relational.duckdb.instance import Instance, check_options
@@ -96,13 +96,6 @@ class Database(RelationalEngine):
         wpinq.errors.PlanError: the engine "duckdb" cannot run this plan: Join: the caps of its sides differ by ...
         """
         check_with(root, REWRITES)
-
-    @classmethod
-    def stepwise(cls) -> type[Engine]:
-        """One without rewrites."""
-        from wpinq.engines.relational.duckdb.stepwise import StepwiseDatabase
-
-        return StepwiseDatabase
 
     @staticmethod
     def rest() -> None:
