@@ -7,7 +7,7 @@ import importlib
 import types
 import typing
 
-from wpinq.client import Connection as Connection
+from wpinq.client import ServiceConnection as ServiceConnection
 from wpinq.client import connect as connect
 from wpinq.dataset import WeightedDataset as WeightedDataset
 from wpinq.declaring import Schema as Schema

@@ -49,7 +49,7 @@ class ServiceError(WpinqError):
         self.status, self.kind = status, kind
 
 
-class Connection:
+class ServiceConnection:
     """An analyst's access to a service; made by `connect`. It holds a token, which no repr shows.
 
     Attributes
@@ -68,7 +68,7 @@ class Connection:
         self.sources: dict[str, Query] = program.sources
 
     def __repr__(self) -> str:
-        return f"<Connection to {self._url}>"
+        return f"<ServiceConnection to {self._url}>"
 
     def __reduce__(self) -> NoReturn:
         raise ServiceError("a connection holds a token and cannot be pickled or copied: connect again")
@@ -201,7 +201,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def connect(url: str, token: str, *, timeout: float = 900.0, cafile: str | None = None) -> Connection:
+def connect(url: str, token: str, *, timeout: float = 900.0, cafile: str | None = None) -> ServiceConnection:
     """Connect to a service, as an analyst with a token.
 
     Parameters
@@ -217,7 +217,7 @@ def connect(url: str, token: str, *, timeout: float = 900.0, cafile: str | None 
 
     Returns
     -------
-    Connection
+    ServiceConnection
         With `release`, `bill`, `quote`, `remaining`, `history` and `sources`.
 
     Raises
@@ -238,7 +238,7 @@ def connect(url: str, token: str, *, timeout: float = 900.0, cafile: str | None 
             context.load_verify_locations(cafile)
     except (OSError, ssl.SSLError):
         raise ServiceError(f"{cafile} holds no certificates in PEM") from None
-    return Connection(url, token, timeout, context)
+    return ServiceConnection(url, token, timeout, context)
 
 
 def _error_of(status: int, body: bytes) -> WpinqError:

@@ -21,11 +21,11 @@ from wpinq.errors import BudgetExceeded, EvaluationFailed, LanguageError, PlanEr
 
 
 @pytest.fixture(scope="module")
-def alice(peopled: Peopled) -> wp.Connection:
+def alice(peopled: Peopled) -> wp.ServiceConnection:
     return wp.connect(peopled.service.address, peopled.alice)
 
 
-def test_releases_come_as_they_were_asked_for(alice: wp.Connection) -> None:
+def test_releases_come_as_they_were_asked_for(alice: wp.ServiceConnection) -> None:
     edges = alice.sources["edges"]
     counted = edges.select(lambda e: e.src).noisy_count("0.015", over=[1, 2])
     total = edges.noisy_sum("0.015", lambda e: e.dst, 0, 10)
@@ -49,7 +49,7 @@ def test_releases_come_as_they_were_asked_for(alice: wp.Connection) -> None:
     assert list(by_text) == ["x"]
 
 
-def test_tables_and_marginals_are_read_back(alice: wp.Connection) -> None:
+def test_tables_and_marginals_are_read_back(alice: wp.ServiceConnection) -> None:
     edges = alice.sources["edges"]
     tabulation = edges.by("src", keys=[1, 2]).agg(n=wp.count(), far=wp.mean("dst", 0, 10), epsilon="0.02")
     listed = edges.by("src", keys=wp.integers(1, 8), above=3).agg(n=wp.count(), epsilon="1/2")
@@ -59,7 +59,7 @@ def test_tables_and_marginals_are_read_back(alice: wp.Connection) -> None:
     assert all(tables["listed"][key]["n"].estimate > 3 for key in tables["listed"].keys)
 
 
-def test_errors_are_the_library_s(alice: wp.Connection) -> None:
+def test_errors_are_the_library_s(alice: wp.ServiceConnection) -> None:
     edges = alice.sources["edges"]
     with pytest.raises(BudgetExceeded, match="alice"):
         alice.release(edges.select(lambda e: e.src).noisy_count(100, over=[1]))
@@ -74,7 +74,7 @@ def test_errors_are_the_library_s(alice: wp.Connection) -> None:
         alice.remaining("people")
 
 
-def test_a_token_is_in_no_repr_and_no_copy(alice: wp.Connection, peopled: Peopled) -> None:
+def test_a_token_is_in_no_repr_and_no_copy(alice: wp.ServiceConnection, peopled: Peopled) -> None:
     assert peopled.alice not in repr(alice)
     with pytest.raises(ServiceError, match="holds a token"):
         pickle.dumps(alice)

@@ -14,9 +14,9 @@ from typing import Any
 from wpinq.errors import PlanError
 from wpinq.kernel.admission import admitted, granted_seconds
 from wpinq.kernel.analysts import AnalystBudgets
+from wpinq.kernel.asking_limits import Limits
 from wpinq.kernel.batches import prepared
 from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.asking_limits import Limits
 from wpinq.kernel.orders import DeclaredSource, Order
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.query import Query

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from fastapi import FastAPI
 
@@ -11,12 +11,10 @@ from wpinq.errors import LedgerError
 from wpinq.service.admitting import admit, check_accounts, set_budgets
 from wpinq.service.bodies import AdmittedBody, BalanceBody, BudgetsBody, EventBody, NewCallerBody, OpenBody, TokenBody
 from wpinq.service.callers import CuratorCaller, balance_body, event_body
+from wpinq.service.front import Front
 from wpinq.service.guard import GUARDED
 from wpinq.service.refusals import Refusal
 from wpinq.service.token_register import Caller, RegisterError
-
-if TYPE_CHECKING:
-    from wpinq.service.front import Front
 
 T = TypeVar("T")
 

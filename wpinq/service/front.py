@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
@@ -16,15 +15,12 @@ from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.orders import DeclaredSource
 from wpinq.service.configuration import Configuration
 from wpinq.service.handing_over import Desk, NobodyAnswered, NobodyThere, read_answer
+from wpinq.service.lines import WaitingLine
 from wpinq.service.logs import log
 from wpinq.service.rates import Rates
 from wpinq.service.refusals import Refusal, busy, failure, refusal_of, too_often
 from wpinq.service.slots import GRACE
 from wpinq.service.token_register import Register
-
-if TYPE_CHECKING:
-    from wpinq.service.guard import Application
-
 
 _CLERK_GRACE = 20.0
 """Seconds that a clerk may take beyond its processor time, on a busy machine."""
@@ -32,7 +28,7 @@ _SLOT_GRACE = 5.0
 
 
 class Front:
-    """The process that clients talk to.
+    """What the process has that clients talk to.
 
     Parameters
     ----------
@@ -54,34 +50,22 @@ class Front:
         clerks: Desk,
         slots: Desk,
     ) -> None:
-        self._configuration, self.declared, self.ledger = configuration, declared, ledger
+        self.configuration, self.declared, self.ledger = configuration, declared, ledger
         self._clerks, self._slots = clerks, slots
         self._releases = Rates(configuration.limits.releases_a_minute)
 
-    def work(self, listener: socket.socket) -> None:
-        """Answer clients until a signal asks to stop."""
-        from wpinq.service.listening import listen
-
-        self.register = Register(self._configuration.register)
-        listen(self.application(), self._configuration, listener)
-
-    def application(self) -> Application:
-        """The guarded web application."""
-        from wpinq.service.guard import Guard
-        from wpinq.service.lines import WaitingLine
-        from wpinq.service.web import web_application
-
-        limits = self._configuration.limits
+    def begin(self) -> None:
+        """Get ready, in the process that is the front."""
+        limits = self.configuration.limits
         waiting = limits.queue, limits.queue_seconds
-        self._clerk_line = WaitingLine(self._configuration.clerks, *waiting)
-        self._slot_line = WaitingLine(self._configuration.slots, *waiting)
-        encrypted = self._configuration.certificate is not None
-        return Guard(web_application(self), self.register.whose, limits, encrypted)
+        self.register = Register(self.configuration.register)
+        self._clerk_line = WaitingLine(self.configuration.clerks, *waiting)
+        self._slot_line = WaitingLine(self.configuration.slots, *waiting)
 
     async def explained(self, asked: Mapping[str, Any], analyst: str | None) -> dict[str, Any]:
         """What a clerk tells of a program; what it costs an analyst, where one asks."""
         request = {"asked": asked, "analyst": analyst, "confidence": asked["confidence"], "fresh": asked["fresh"]}
-        seconds = self._configuration.limits.explain_seconds
+        seconds = self.configuration.limits.explain_seconds
         async with self._clerk_line.place():
             try:
                 answer = await self._clerks.ask(request, seconds + _CLERK_GRACE)
@@ -104,7 +88,7 @@ class Front:
             raise Refusal(409, "NoBudget", no_budget(analyst, told["unbudgeted"][0]))
         if told["not_admitted"]:
             raise Refusal(400, "PlanError", told["not_admitted"])
-        if told["seconds"] > self._configuration.limits.release_seconds:
+        if told["seconds"] > self.configuration.limits.release_seconds:
             raise Refusal(400, "TooMuch", "this would hold a slot for longer than one request may: split it")
         request = {"asked": asked, "analyst": analyst, "label": label, "seconds": told["seconds"]}
         request |= {"confidence": asked["confidence"], "fresh": asked["fresh"]}

@@ -44,7 +44,7 @@ _STRICT_TRANSPORT = "max-age=31536000"
 _NOBODY = "this needs a token: Authorization: Bearer TOKEN, as the curator gave it to you"
 
 
-class Guard:
+class RequestGuard:
     """An application, guarded.
 
     Parameters

@@ -14,16 +14,21 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from wpinq.commands.exits import UsageError
 from wpinq.service.configuration import Configuration
-from wpinq.service.guard import Application
+from wpinq.service.front import Front
+from wpinq.service.guard import RequestGuard
 from wpinq.service.refusals import Refusal
+from wpinq.service.web import web_application
 
 _GRACE = 3
 """Seconds for requests to end when the service is asked to."""
 
 
-def listen(application: Application, configuration: Configuration, listener: socket.socket) -> None:
+def listen(front: Front, listener: socket.socket) -> None:
     """Answer clients until a signal asks to stop."""
-    limits = configuration.limits
+    front.begin()
+    configuration = front.configuration
+    limits, encrypted = configuration.limits, configuration.certificate is not None
+    application = RequestGuard(web_application(front), front.register.whose, limits, encrypted)
     config = uvicorn.Config(
         application,
         http=_protocol(limits.slow_seconds, limits.connections),

@@ -84,7 +84,7 @@ def _serve(configuration: Configuration) -> None:
 def _runner() -> Any:
     if any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn")):
         raise UsageError(f"wpinq serve needs fastapi and uvicorn: {install('serve')}")
-    from wpinq.service.running import serve
+    from wpinq.service.process_tree import serve
 
     return serve
 

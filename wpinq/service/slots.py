@@ -49,7 +49,7 @@ class Keeper:
             return
         self._tell(dict(session.declared()))
         slots = Offspring(_log_end)
-        slot = Role("slot", Slot(self._configuration, self._desk, session).work, again=True)
+        slot = Role("slot", ReleaseSlot(self._configuration, self._desk, session).work, again=True)
         for _ in range(self._configuration.slots):
             slots.fork(slot)
         slots.tend()
@@ -92,7 +92,7 @@ class KeeperDied(WpinqError):
     """The process that holds the data is gone."""
 
 
-class Slot:
+class ReleaseSlot:
     """A child of the keeper: one release.
 
     Parameters

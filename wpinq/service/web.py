@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -27,12 +27,10 @@ from wpinq.service.bodies import (
 )
 from wpinq.service.callers import AnalystCaller, AnyCaller, balance_body, event_body, source_body
 from wpinq.service.curating import curate
+from wpinq.service.front import Front
 from wpinq.service.guard import GUARDED
 from wpinq.service.refusals import Refusal, refusal_of, response_parts
 from wpinq.service.token_register import ANALYST, Caller
-
-if TYPE_CHECKING:
-    from wpinq.service.front import Front
 
 PAGE = Path(__file__).parent / "page"
 _MOST_FAULTS = 3

@@ -19,7 +19,7 @@ from wpinq.service.clerks import Clerk
 from wpinq.service.configuration import Configuration
 from wpinq.service.front import Front
 from wpinq.service.handing_over import Desk
-from wpinq.service.listening import check_certificate
+from wpinq.service.listening import check_certificate, listen
 from wpinq.service.logs import log
 from wpinq.service.offspring import UNFIT, Offspring, Role, StopAsked, stop_on_signals
 from wpinq.service.slots import Keeper, KeeperDied, told_by_keeper
@@ -83,7 +83,7 @@ def _others(
     for _ in range(configuration.clerks):
         children.fork(Role("clerk", clerk.work, again=True))
     front = Front(configuration, declared, ledger, *desks)
-    children.fork(Role("front", lambda: front.work(listener), again=True))
+    children.fork(Role("front", lambda: listen(front, listener), again=True))
 
 
 def _listener(configuration: Configuration) -> socket.socket:
