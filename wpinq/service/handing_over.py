@@ -38,7 +38,9 @@ class Desk:
     @staticmethod
     def made() -> Desk:
         """A new one, to be shared by forking."""
-        return Desk(*socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        made = Desk(*socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        made.front.setblocking(False)  # a full desk must not hold up all that the front does
+        return made
 
     async def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
         """What a worker makes of a request.
@@ -53,7 +55,7 @@ class Desk:
         mine, theirs = socket.socketpair()
         with theirs:
             try:
-                socket.send_fds(self.front, [b"."], [theirs.fileno()], socket.MSG_DONTWAIT)
+                socket.send_fds(self.front, [b"."], [theirs.fileno()])
             except OSError:
                 mine.close()
                 raise NobodyThere from None

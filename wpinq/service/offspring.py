@@ -75,10 +75,6 @@ class Offspring:
             os.waitpid(pid, 0)
             del self._roles[pid]
 
-    def names(self) -> set[str]:
-        """The names of the roles of those that live."""
-        return {role.name for role in self._roles.values()}
-
 
 def stop_on_signals() -> None:
     """Let SIGTERM and Ctrl-C raise StopAsked in this process."""

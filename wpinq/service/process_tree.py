@@ -93,7 +93,7 @@ def _listener(configuration: Configuration) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address, family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise UsageError(f"cannot listen on {host}, port {port} ({reason(error)}): name another in [service]") from None
+        raise UsageError(f"cannot listen on {host}, port {port} ({reason(error)}): name another port") from None
 
 
 def address_of(configuration: Configuration, listener: socket.socket) -> str:
