@@ -24,7 +24,7 @@ PATHS = EDGES.join(EDGES, lambda a: a.dst, lambda b: b.src, lambda a, b: (a.src,
 QUERIES = {
     "one sum": EDGES.select(lambda e: 0),
     "groups": EDGES.group_by(lambda e: e.src, lambda g: wp.count(g)),
-    "pieces": EDGES.select(lambda e: e.src).shave(0.37).select(lambda p: p.index),
+    "pieces": EDGES.select(lambda e: e.src).shave(2e7).select(lambda p: p.index),
     "paths": PATHS.select(lambda a, b, c: (a, c)),
     "both": EDGES.concat(EDGES.select(lambda e: wp.record(src=e.dst, dst=e.src))).select(lambda e: e.src),
 }
@@ -50,15 +50,15 @@ SAID = """
 import hashlib, sys, tempfile
 import wpinq as wp
 from tests.attacks.test_order import QUERIES, weights
-from tests.support.relational import compiled
+from wpinq.engines.relational.compiler import compile_plan
 from wpinq.engines import reference
 from wpinq.language import parse
 told = []
 for name, query in sorted(QUERIES.items()):
-    told.append([s.text for s in compiled(query.plan).statements])
+    told.append([statement.sql for statement in compile_plan(query.plan).statements])
     told.append(sorted((r, w.hex()) for r, w in wp.evaluate(query, {"edges": {}}, "duckdb").items()))
     told.append(list((r, w.hex()) for r, w in reference.evaluate(query.plan, {"edges": dict(weights())}).items()))
-    told.append([query.plan.digest.hex(), query.explain(0.5), str(query.bill(0.5)) if hasattr(query, "bill") else ""])
+    told.append([query.plan.digest.hex(), query.explain(0.5)])
     told.append(str(parse("source numbers: int; var x = numbers.NoisyCount(1, over: range(0, 9));")))
 with wp.Session() as session:
     for name in ("b", "a", "c"):
@@ -77,7 +77,7 @@ def test_nothing_that_is_said_depends_on_the_seed_of_hashes() -> None:
     for seed in ("0", "1", "4711"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
         command = [sys.executable, "-W", "ignore", "-c", SAID]
-        said.add(subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout)
+        said.add(subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout)
     assert len(said) == 1
     assert len(said.pop()) == 65
 
