@@ -44,7 +44,8 @@ def child(size, path):
 
 with wp.Session(f"{folder}/whole.db", engine="reference") as session:
     session.protect(numbers, [918273645], budget=3, version="1")
-for size in range(0, 200_000, 4096 if when == "opening" else 3000):
+sizes = [*range(0, 120_000, 12_288), 1 << 23] if when == "opening" else range(0, 150_000, 6000)
+for size in sizes:
     path = f"{folder}/{size}.db"
     if when == "release":
         shutil.copy(f"{folder}/whole.db", path)

@@ -1,0 +1,36 @@
+"""One unit more, as bad as its type allows, on Spark: no more processor time than the plan's bound says, and an answer.
+
+As in `test_one_unit.py`, for every function and operator; memory is that of the shared local Spark, a gigabyte.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.attacks.test_one_unit import A_STEP, PLAIN, QUERIES, WORST, allowed
+from wpinq.engines.contract import gap
+
+SECONDS = 20.0
+"""Of all cores, for what any plan may take: Spark compiles each anew."""
+
+
+def processor_seconds(spark: Any) -> float:
+    """What the JVM took so far."""
+    pid = spark._jvm.java.lang.ProcessHandle.current().pid()
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processor time of another process is read from /proc")
+@pytest.mark.parametrize("name", QUERIES)
+def test_spark_takes_no_more_time_for_a_bad_unit_than_its_plan_allows(spark: Any, database: Any, name: str) -> None:
+    plan = QUERIES[name]().plan
+    if gap(plan, "spark"):
+        pytest.skip("refused before anything is spent")
+    began = processor_seconds(spark)
+    database.evaluate(plan, {"rows": {**PLAIN, WORST: 1.0}})
+    assert processor_seconds(spark) - began <= SECONDS + A_STEP * allowed(plan)
