@@ -21,10 +21,13 @@ from wpinq.measure.measurement import Measurement, NoisyCount
 NUMBERS = wp.source("numbers", int)
 
 NO_EPSILON: list[Any] = [
-    0, -1, -0.0, 0.0, math.nan, math.inf, -math.inf, True, False, None, "", " ", "nan", "inf", "-1", "0", "0.0", "1/0", "1/-2",
+    0, -1, -0.0, 0.0, math.nan, math.inf, -math.inf, True, False, None, "", " ", "nan", "inf", "-1", "0", "0.0",
+    "1/0", "1/-2",
     "1e-9999999999", "1e9999999999", "0x1", "1_0", "١", "1,5", "1 2", b"1", 1j, [1], (1,), {1: 1}, object(), lambda: 1,
-    decimal.Decimal("NaN"), decimal.Decimal("sNaN"), decimal.Decimal("Infinity"), decimal.Decimal("-0"), fractions.Fraction(0),
-    numpy.float64("nan"), numpy.bool_(True), numpy.array([1.0]), numpy.array(["1"]), "9" * 10_000, 10**5000, 1e300, 1e400, 5e-324, 2**31 + 1,
+    decimal.Decimal("NaN"), decimal.Decimal("sNaN"), decimal.Decimal("Infinity"), decimal.Decimal("-0"),
+    fractions.Fraction(0),
+    numpy.float64("nan"), numpy.bool_(True), numpy.array([1.0]), numpy.array(["1"]), "9" * 10_000, 10**5000, 1e300,
+    1e400, 5e-324, 2**31 + 1,
 ]  # fmt: skip
 
 

@@ -1,8 +1,8 @@
-"""Equality tricks: records that are equal in one place and not in another, so that one unit counts twice, or answers twice.
+"""Equality tricks: records that are equal in one place and not in another, so that one unit counts twice.
 
-The attack: `True == 1 == 1.0` in Python, `0.0 == -0.0` and `nan != nan` in floats, "a" = "A" or "a " = "a" in databases,
-one letter in two encodings. Where steps, engines or the ledger disagree on what is one record, a key has two noises, or
-a Join meets what a GroupBy holds apart. Equality is that of canonical bytes, everywhere.
+The attack: `True == 1 == 1.0` in Python, `0.0 == -0.0` and `nan != nan` in floats, "a" = "A" or "a " = "a" in
+databases, one letter in two encodings. Where steps, engines or the ledger disagree on what is one record, a key has two
+noises, or a Join meets what a GroupBy holds apart. Equality is that of canonical bytes, everywhere.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ def test_nulls_are_one_record_and_meet_in_joins(engine: OnEngine) -> None:
     assert set(engine(met, maybe=data)) == {(1, 1), (1, 2), (2, 1), (2, 2), (3, 3)}
     both = source.where(lambda r: r.key == None).concat(source.where(lambda r: ~(r.key == None)))  # noqa: E711
     assert engine(both, maybe=data) == data
-    assert engine(source.partition(lambda r: r.key, [None, 3])[None].select(lambda r: r.n), maybe=data) == {1: 1.0, 2: 1.0}
+    assert engine(source.partition(lambda r: r.key, [None, 3])[None].select(lambda r: r.n), maybe=data) == {
+        1: 1.0,
+        2: 1.0,
+    }
 
 
 def test_numbers_of_other_types_are_other_records(engine: OnEngine) -> None:
@@ -76,7 +79,16 @@ def test_one_record_in_several_forms_has_one_answer(type_: Any, forms: list[Any]
 
 @pytest.mark.parametrize(
     ("type_", "other"),
-    [(int, 1.0), (int, True), (bool, 1), (str, b"a"), (float, fractions.Fraction(1)), (str, 1), (float, True), (int, "1")],
+    [
+        (int, 1.0),
+        (int, True),
+        (bool, 1),
+        (str, b"a"),
+        (float, fractions.Fraction(1)),
+        (str, 1),
+        (float, True),
+        (int, "1"),
+    ],
 )
 def test_a_key_that_is_only_equal_to_python_is_refused(type_: type, other: Any) -> None:
     """It would be found where Python compares, and not where a database does."""
@@ -89,7 +101,7 @@ def test_a_key_that_is_only_equal_to_python_is_refused(type_: type, other: Any) 
 
 
 def test_rows_in_several_forms_add_up_to_one_unit_and_no_more() -> None:
-    """A row in two forms is the same record twice: its weights add up, and a unit of weight 1 is not exceeded unseen."""
+    """A row in two forms is the same record twice: its weights add up, and no unit is exceeded unseen."""
     source = wp.source("rows", float, facts=["unit_weights"])
     for rows in ([0.0, -0.0], [1, 1.0], [numpy.float32(0.5), 0.5]):
         with wp.Session() as session, pytest.raises(wp.SourceRejected):

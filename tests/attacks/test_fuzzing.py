@@ -22,7 +22,16 @@ from wpinq.plan import certify as certificates
 from wpinq.plan.operators import GroupBy
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = {"programs": 60, "plans": 150, "answers": 150, "tables": 60, "rows": 80, "notes": 80, "bytes": 150, "ledgers": 40}
+EXAMPLES = {
+    "programs": 60,
+    "plans": 150,
+    "answers": 150,
+    "tables": 60,
+    "rows": 80,
+    "notes": 80,
+    "bytes": 150,
+    "ledgers": 40,
+}
 """About five seconds of each."""
 
 
@@ -139,6 +148,6 @@ def test_a_ledger_that_cannot_be_made_says_so(tmp_path: Path, monkeypatch: pytes
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr("wpinq.kernel.ledger_place.ledger_schema.create", full)
-    with pytest.raises(wp.LedgerError, match="cannot be made .*make room"):
+    with pytest.raises(wp.LedgerError, match=r"cannot be made .*make room"):
         Ledger(tmp_path / "ledger.db")
     assert list(tmp_path.glob("ledger.db")) == []

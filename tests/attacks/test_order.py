@@ -72,12 +72,14 @@ print(hashlib.sha256(repr(told).encode()).hexdigest())
 
 
 def test_nothing_that_is_said_depends_on_the_seed_of_hashes() -> None:
-    """Programs in SQL, bills, explanations, digests, printed programs and entries of the ledger: one in all processes."""
+    """Programs in SQL, bills, explanations, digests, printed programs, entries of the ledger: one in all."""
     said = set()
     for seed in ("0", "1", "4711"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
         command = [sys.executable, "-W", "ignore", "-c", SAID]
-        said.add(subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout)
+        said.add(
+            subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+        )
     assert len(said) == 1
     assert len(said.pop()) == 65
 

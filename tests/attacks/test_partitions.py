@@ -37,10 +37,14 @@ BATCHES: dict[str, Callable[[], list[Query]]] = {
         ROWS.partition(lambda r: r.a, [1, 2])[1],
     ],
     "parts of what one row becomes": lambda: list(
-        ROWS.select_many(lambda r: [wp.weighted(r.a, 1.0), wp.weighted(r.b, 1.0)]).partition(lambda x: x, [0, 1]).values()
+        ROWS.select_many(lambda r: [wp.weighted(r.a, 1.0), wp.weighted(r.b, 1.0)])
+        .partition(lambda x: x, [0, 1])
+        .values()
     ),
     "parts of pairs": lambda: list(
-        ROWS.join(ROWS, lambda r: r.a, lambda s: s.a, lambda r, s: (r.b, s.b)).partition(lambda p: p[0], [0, 1]).values()
+        ROWS.join(ROWS, lambda r: r.a, lambda s: s.a, lambda r, s: (r.b, s.b))
+        .partition(lambda p: p[0], [0, 1])
+        .values()
     ),
     "parts of parts": lambda: [
         inner
@@ -49,9 +53,9 @@ BATCHES: dict[str, Callable[[], list[Query]]] = {
     ],
     "a part and the whole": lambda: [ROWS.partition(lambda r: r.a, [0, 1])[0], ROWS],
     "parts that meet again": lambda: [
-        ROWS.partition(lambda r: r.a, [0, 1])[0].select(lambda r: 0).concat(
-            ROWS.partition(lambda r: r.a, [0, 1])[1].select(lambda r: 0)
-        ),
+        ROWS.partition(lambda r: r.a, [0, 1])[0]
+        .select(lambda r: 0)
+        .concat(ROWS.partition(lambda r: r.a, [0, 1])[1].select(lambda r: 0)),
         ROWS.partition(lambda r: r.a, [0, 1])[0],
     ],
 }

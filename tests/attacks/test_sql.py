@@ -16,9 +16,12 @@ from tests.attacks.conftest import OnEngine
 from wpinq.engines import reference
 
 HOSTILE = [
-    "'", "''", '"', '""', "`", "\\", "\\'", "' OR '1'='1", "'; DROP TABLE words; --", '"; DROP TABLE words; --', "--", "/*", "*/",
-    "$1", "?", ":x", "%", "_", "%%", "{0}", "${x}", "$$", "E'\\n'", "\\x41", "\n", "\r\n", "\t", "\0", "a\0b", "a", "A", "a ", " a",
-    "", " ", "é", "e\u0301", "ß", "SS", "ss", "ı", "I", "i", "İ", "ﬁ", "fi", "\u202e", "\ufeff", "\u200b", "🂡", "\U0010ffff",
+    "'", "''", '"', '""', "`", "\\", "\\'", "' OR '1'='1", "'; DROP TABLE words; --", '"; DROP TABLE words; --',
+    "--", "/*", "*/",
+    "$1", "?", ":x", "%", "_", "%%", "{0}", "${x}", "$$", "E'\\n'", "\\x41", "\n", "\r\n", "\t", "\0", "a\0b", "a",
+    "A", "a ", " a",
+    "", " ", "é", "e\u0301", "ß", "SS", "ss", "ı", "I", "i", "İ", "ﬁ", "fi", "\u202e", "\ufeff", "\u200b", "🂡",
+    "\U0010ffff",
     "NULL", "null", "true", "NaN", "select", "f0", "c0", "w", "a" * 3000,
 ]  # fmt: skip
 """No two are equal, whatever a database thinks of case, accents, blanks or wildcards."""
@@ -85,7 +88,9 @@ def test_no_name_of_a_source_or_field_is_more_than_a_name(name: str) -> None:
         wp.source("rows", {"other": wp.source(name, int), name: str})
 
 
-@pytest.mark.parametrize("name", ["main", "temp", "select", "table", "c0", "f0", "w", "sqlite_master", "information_schema"])
+@pytest.mark.parametrize(
+    "name", ["main", "temp", "select", "table", "c0", "f0", "w", "sqlite_master", "information_schema"]
+)
 def test_words_of_sql_are_names_like_others(engine: OnEngine, name: str) -> None:
     """A source and a field under a word of SQL, or under a name that the engine gives to columns of its own."""
     source = wp.source(name, {name: int, "other": int})
@@ -94,7 +99,9 @@ def test_words_of_sql_are_names_like_others(engine: OnEngine, name: str) -> None
     assert engine(query, **{name: data}) == {(1, 2): 0.5, (2, 1): 0.5}
 
 
-@pytest.mark.parametrize("name", ["it's", 'a"b', "a; DROP TABLE x; --", "*", "?", "[1]", "{1}", "$x", "%s", "\\", "é", "-x", " "])
+@pytest.mark.parametrize(
+    "name", ["it's", 'a"b', "a; DROP TABLE x; --", "*", "?", "[1]", "{1}", "$x", "%s", "\\", "é", "-x", " "]
+)
 def test_no_name_of_a_file_or_column_is_more_than_a_name(tmp_path: Path, name: str) -> None:
     """The path of a file, and the columns of a table that are not declared."""
     folder = tmp_path / name

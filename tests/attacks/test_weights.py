@@ -74,7 +74,20 @@ def test_a_unit_beside_any_weights_moves_no_more_than_is_billed(engine: OnEngine
 
 @pytest.mark.parametrize(
     "weight",
-    [math.nan, math.inf, -math.inf, 1.0000000000000002, -1.5, 1e308, 10**400, "1", None, 1j, numpy.float64("nan"), [1.0]],
+    [
+        math.nan,
+        math.inf,
+        -math.inf,
+        1.0000000000000002,
+        -1.5,
+        1e308,
+        10**400,
+        "1",
+        None,
+        1j,
+        numpy.float64("nan"),
+        [1.0],
+    ],
 )
 def test_a_weight_that_no_unit_has_is_refused_and_not_told(weight: Any) -> None:
     """More than the unit, or no number: refused as a whole, by position."""

@@ -29,7 +29,6 @@ def main() -> int:
         try:
             import atheris
         except ImportError:
-            print("--minutes needs atheris, which this Python does not have: pip install atheris", file=sys.stderr)
             return 2
         with atheris.instrument_imports(include=["wpinq"]):
             import wpinq  # noqa: F401
@@ -42,7 +41,6 @@ def main() -> int:
     seconds = 120 + options.examples * 2
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     _tested(TARGETS[options.target], options.examples, options.seed)()
-    print(f"{options.target}: {options.examples} examples, nothing but what they mean or an error that explains")
     return 0
 
 
@@ -93,10 +91,11 @@ def _led_by_branches(atheris: Any, target: Any, options: argparse.Namespace) -> 
             if not options.go_on:
                 raise
             frames = traceback.extract_tb(error.__traceback__)
-            place = f"{type(error).__name__} {[f'{f.filename}:{f.lineno}' for f in frames if '/wpinq/' in f.filename][-2:]}"
+            place = (
+                f"{type(error).__name__} {[f'{f.filename}:{f.lineno}' for f in frames if '/wpinq/' in f.filename][-2:]}"
+            )
             if place not in known:
                 known.add(place)
-                print("\n=== FAULT", place, flush=True)
                 traceback.print_exc()
                 sys.stderr.flush()
 
@@ -106,9 +105,16 @@ def _led_by_branches(atheris: Any, target: Any, options: argparse.Namespace) -> 
         chance = random.Random(options.seed)
         for number in range(SEEDS):
             (corpus / f"seed-{number}").write_bytes(chance.randbytes(chance.choice([200, 600, LONGEST])))
-        limits = [f"-timeout={PROCESSOR_SECONDS}", f"-rss_limit_mb={MEGABYTES}", f"-max_len={LONGEST}", "-len_control=0"]
+        limits = [
+            f"-timeout={PROCESSOR_SECONDS}",
+            f"-rss_limit_mb={MEGABYTES}",
+            f"-max_len={LONGEST}",
+            "-len_control=0",
+        ]
         seconds = int(options.minutes * 60)
-        atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", *limits, f"-artifact_prefix={corpus}/fault-", str(corpus)], one)
+        atheris.Setup(
+            [sys.argv[0], f"-max_total_time={seconds}", *limits, f"-artifact_prefix={corpus}/fault-", str(corpus)], one
+        )
         atheris.Fuzz()
 
 

@@ -1,4 +1,4 @@
-"""JSON documents to try: sound ones of every kind, with parts removed, doubled, exchanged or replaced by what is odd."""
+"""JSON documents to try: sound ones of every kind, with parts removed, doubled, exchanged or made odd."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ Place = tuple[Any, Any]
 
 ODD: list[Json] = [
     None, True, False, 0, 1, -1, 2, 2**31, 2**63 - 1, 2**63, -(2**63), 10**30, 10**400, 0.0, -0.0, 0.5, 1e308, 5e-324,
-    float("nan"), float("inf"), "", "0", "1/3", "-1", "1/0", "1e999999999", "a", "x", "\0", "\ud800", "\u202e", "é" * 50,
+    float("nan"), float("inf"), "", "0", "1/3", "-1", "1/0", "1e999999999", "a", "x", "\0", "\ud800", "\u202e",
+    "é" * 50,
     "0" * 5000, "__class__", "int", "str", "Select", "__import__", [], [[]], {}, [None], [0], ["a"], {"scalar": "int"},
     {"list": {"scalar": "int"}, "bound": None}, {"list": {"scalar": "str"}, "bound": 10**9}, {"fields": []},
-    {"expression": []}, {"value": 10**9}, {"value": None}, {"value": 1e308}, {"texts": ["symmetric"]}, {"fraction": "1/7"},
+    {"expression": []}, {"value": 10**9}, {"value": None}, {"value": 1e308}, {"texts": ["symmetric"]},
+    {"fraction": "1/7"},
     {"constant": None, "type": {"scalar": "null"}}, {"call": "range", "arguments": [0, 0], "attributes": [1000000]},
 ]  # fmt: skip
 

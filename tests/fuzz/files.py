@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 CSV = [
     b"who,amount,x,ok,day\na,1,0.5,true,2020-02-29\nb,-2,1e3,FALSE,1999-12-31\n",
-    b'\xef\xbb\xbfwho,amount,x,ok,day\r\n"a ""b"", c",9223372036854775807,,true,\r\n"two\nlines",0,-0.0,false,0001-01-01\r\n',
+    b'\xef\xbb\xbfwho,amount,x,ok,day\r\n"a ""b"", c",9223372036854775807,,true,\r\n'
+    b'"two\nlines",0,-0.0,false,0001-01-01\r\n',
     b"day,ok,x,amount,who,more\n2020-01-01,true,1,2,\xc3\xa9,3\n\n2020-01-02,false,2,3,,4\n",
 ]
 EDGES = [
@@ -19,9 +20,12 @@ EDGES = [
     b"src,dst\n1,2\n2,1\n",
 ]
 PIECES = [
-    b"", b"\0", b"\xff", b"\xfe\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\r", b"\n", b"\r\n", b"\x1a", b"\x85", b"\xe2\x80\xa8",
-    b'"', b'""', b"'", b",", b",,,,", b"\t", b" ", b"\\", b"nan", b"inf", b"-inf", b"1e999", b"0x1f", b"1_000", b"+1", b"-0",
-    b"9223372036854775808", b"1" * 400, b"a" * 70_000, b"\n" * 3000, b",\n" * 3000, b"2020-02-30", b"99999-01-01", b"null",
+    b"", b"\0", b"\xff", b"\xfe\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\r", b"\n", b"\r\n", b"\x1a", b"\x85",
+    b"\xe2\x80\xa8",
+    b'"', b'""', b"'", b",", b",,,,", b"\t", b" ", b"\\", b"nan", b"inf", b"-inf", b"1e999", b"0x1f", b"1_000",
+    b"+1", b"-0",
+    b"9223372036854775808", b"1" * 400, b"a" * 70_000, b"\n" * 3000, b",\n" * 3000, b"2020-02-30", b"99999-01-01",
+    b"null",
     b"\xd9\xa3", b"\x1f\x8b", b"PAR1", b"#", b"%", b"//", b"=1+1", b"\x01", b"true", b"1 2 3 4", b"\"a\" b",
 ]  # fmt: skip
 SUFFIXES = [".csv", ".csv.gz", ".txt", ".tsv", ".edges", ".edges.gz", ".parquet"]

@@ -42,7 +42,7 @@ def answers() -> list[Any]:
         numbers.noisy_average(1, lambda x: x, 0, 5),
         numbers.median(1, [1, 2, 3]),
         words.most_common(1, ["a", "b"]),
-        edges.select(lambda e: e).read_as('edges').noisy_count(0.5, over=[(1, 2), (2, 2)]),
+        edges.select(lambda e: e).read_as("edges").noisy_count(0.5, over=[(1, 2), (2, 2)]),
     ]
     found = [wp.simulate(measurement, data, seed=1).to_json() for measurement in asked]
     cells = [wp.attribute("age", bins=[0, 1, 3]), wp.attribute("city", categories=["a", "b"]), "member"]

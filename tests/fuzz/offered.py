@@ -73,7 +73,9 @@ _CELLS: st.SearchStrategy[Any] = st.one_of(
     st.decimals(),
     st.fractions(),
     st.complex_numbers(),
-    st.sampled_from(["\ud800", "\0", decimal.Decimal("1e999999"), Fraction(1, 3), object(), Odd, ..., (), [], {}, range(3)]),
+    st.sampled_from(
+        ["\ud800", "\0", decimal.Decimal("1e999999"), Fraction(1, 3), object(), Odd, ..., (), [], {}, range(3)]
+    ),
     st.builds(Odd),
 )
 _NAMES = ["who", "amount", "x", "ok", "day"]

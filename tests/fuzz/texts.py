@@ -29,7 +29,8 @@ function f(x, y) => new { a = x.src, b = y.dst };
 BODY = """var p = edges.Join(edges, x => x.dst, y => y.src, (x, y) => new f(x, y)).Where(p => p.a != p.b && p.a > -1);
 var m = p.Select(x => x.a > 3 ? "big" : "small").NoisyCount(e, over: ["big", "small"]);
 var s = numbers.NoisySum(e / 2, x => absolute(x), lower: 0, upper: 10);
-var g = rows.GroupBy(r => r.kind, g => count(g)).Shave(0.5, limit: 3).Select(p => p.index).NoisyCount(e, over: range(0, 9));
+var g = rows.GroupBy(r => r.kind, g => count(g)).Shave(0.5, limit: 3).Select(p => p.index)
+    .NoisyCount(e, over: range(0, 9));
 var h = rows.SelectMany(r => map(split(r.text, ","), w => weighted(lower(w), 0.5)), limit: 7);
 var t = h.Partition(w => w, part: "a").NoisyCount(1);
 var d = rows.Where(r => r.day > date("2020-02-29") || r.price < decimal("1.50")).Select(r => year(r.day));
@@ -38,7 +39,9 @@ var u = edges.Union(edges.Select(x => { src = x.dst, dst = x.src })).Intersect(e
 """
 
 SEEDS = [HEAD + BODY, *(path.read_text(encoding="utf-8") for path in sorted(EXAMPLES.glob("*.wpq")))]
-_TOKEN = re.compile(r'\s+|//[^\n]*|"(?:[^"\\\n]|\\.)*"|[A-Za-z_]\w*|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|=>|&&|\|\||[=!<>]=|.', re.S)
+_TOKEN = re.compile(
+    r'\s+|//[^\n]*|"(?:[^"\\\n]|\\.)*"|[A-Za-z_]\w*|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|=>|&&|\|\||[=!<>]=|.', re.S
+)
 _TOKENIZED = [_TOKEN.findall(text) for text in SEEDS]
 
 NAMES = sorted(
@@ -46,8 +49,38 @@ NAMES = sorted(
     | {"numbers", "edges", "rows", "visits", "src", "dst", "text", "items", "x", "p", "q", "over", "limit", "part", "g"}
     | {"int", "str", "float", "bool", "list", "date", "decimal", "category", "lower", "upper", "width", "above"}
 )
-NUMBERS = ["0", "1", "-1", "2", "3", "0.5", "1e-9", "1e308", "1e-320", "9223372036854775807", "9223372036854775808", "1e9"]
-ODD = ["", "\0", "\ud800", "\u202e", "\U0001f600", "é", "e\u0301", "\\u0000", '"', "'", ";", "--", "\n", "\u2029", "%s", "{}"]
+NUMBERS = [
+    "0",
+    "1",
+    "-1",
+    "2",
+    "3",
+    "0.5",
+    "1e-9",
+    "1e308",
+    "1e-320",
+    "9223372036854775807",
+    "9223372036854775808",
+    "1e9",
+]
+ODD = [
+    "",
+    "\0",
+    "\ud800",
+    "\u202e",
+    "\U0001f600",
+    "é",
+    "e\u0301",
+    "\\u0000",
+    '"',
+    "'",
+    ";",
+    "--",
+    "\n",
+    "\u2029",
+    "%s",
+    "{}",
+]
 TOKENS = sorted({token for tokens in _TOKENIZED for token in tokens} | {*NAMES, *NUMBERS, *ODD, "null", "true", "var"})
 
 
@@ -73,8 +106,33 @@ def mutated(draw: st.DrawFn) -> str:
 
 
 _ATOMS = st.sampled_from(
-    ["x", "x.src", "x.dst", "x.text", "x.items", "x.numbers", "x.x", "x.day", "x.inner.a", "x.key", "x.val", "x.index"]
-    + ["x[0]", "x[1]", "null", "true", '""', '"a,b"', '"\\u0000"', "1", *NUMBERS, "[]", "[1, 2]", '["a", "b"]', "e"]
+    [
+        "x",
+        "x.src",
+        "x.dst",
+        "x.text",
+        "x.items",
+        "x.numbers",
+        "x.x",
+        "x.day",
+        "x.inner.a",
+        "x.key",
+        "x.val",
+        "x.index",
+        "x[0]",
+        "x[1]",
+        "null",
+        "true",
+        '""',
+        '"a,b"',
+        '"\\u0000"',
+        "1",
+        *NUMBERS,
+        "[]",
+        "[1, 2]",
+        '["a", "b"]',
+        "e",
+    ]
 )
 _CALLS = st.sampled_from(sorted(FUNCTIONS))
 _INFIX = st.sampled_from(["+", "-", "*", "/", "%", "==", "!=", "<", "<=", "&&", "||"])
@@ -110,7 +168,14 @@ def chains(draw: st.DrawFn) -> str:
                 value = draw(st.sampled_from(NUMBERS))
                 return value if draw(st.booleans()) else f"{name}: {value}"
             case _:
-                given = ["[1, 2]", '["a"]', "range(0, 9)", "product(range(0, 3), range(1, 2))", "digits(3)", draw(_ATOMS)]
+                given = [
+                    "[1, 2]",
+                    '["a"]',
+                    "range(0, 9)",
+                    "product(range(0, 3), range(1, 2))",
+                    "digits(3)",
+                    draw(_ATOMS),
+                ]
                 return f"{name}: {draw(st.sampled_from(given))}"
 
     for number in range(draw(st.integers(1, 4))):

@@ -1,4 +1,4 @@
-"""One Spark in local mode for all tests that need one, started by the first of them: fixtures for `tests/conftest.py`."""
+"""One Spark in local mode for all tests that need one, started by the first: fixtures for `tests/conftest.py`."""
 
 from __future__ import annotations
 
