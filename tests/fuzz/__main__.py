@@ -29,6 +29,7 @@ def main() -> int:
         try:
             import atheris
         except ImportError:
+            print("--minutes needs atheris, which this Python does not have: pip install atheris", file=sys.stderr)
             return 2
         with atheris.instrument_imports(include=["wpinq"]):
             import wpinq  # noqa: F401
@@ -41,6 +42,7 @@ def main() -> int:
     seconds = 120 + options.examples * 2
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     _tested(TARGETS[options.target], options.examples, options.seed)()
+    print(f"{options.target}: {options.examples} examples, nothing but what they mean or an error that explains")
     return 0
 
 
@@ -96,6 +98,7 @@ def _led_by_branches(atheris: Any, target: Any, options: argparse.Namespace) -> 
             )
             if place not in known:
                 known.add(place)
+                print("\n=== FAULT", place, flush=True)
                 traceback.print_exc()
                 sys.stderr.flush()
 
