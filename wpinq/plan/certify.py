@@ -247,12 +247,12 @@ facts=["unit_weights"], or use Laplace noise
     def rows(self) -> Mapping[bytes, RowBounds]:
         """Digest to bounds on the records of a step and on the rows that it handles, from what the sources declare."""
 
-        def of_step(node: Node, inputs: list[_Rows]) -> _Rows:
+        def of_step(node: Node, inputs: list[_RowsAndMass]) -> _RowsAndMass:
             return _remembered(_ROWS, node, lambda: self._rows_of(node, inputs))
 
         return MappingProxyType({digest: rows for digest, (rows, _) in upward(self.root, of_step).items()})
 
-    def _rows_of(self, node: Node, inputs: list[_Rows]) -> _Rows:
+    def _rows_of(self, node: Node, inputs: list[_RowsAndMass]) -> _RowsAndMass:
         below = zip(node.inputs, inputs, strict=True)
         rows = node.operator.rows(*(self._sized(child, *found) for child, found in below))
         if isinstance(node.operator, Source):  # at most so many records of weight 1
@@ -318,11 +318,11 @@ def _step(node: Node, inputs: list[CertifiedStep], paths: int) -> CertifiedStep:
 _Counts = tuple[Counted | NoCount, bool, Ceiling]
 """What a step counts, whether no weight is negative, and what none exceeds."""
 
-_Rows = tuple[RowBounds, Fraction]
+_RowsAndMass = tuple[RowBounds, Fraction]
 """Bounds on the rows of a step, and its mass as far as the number of records of its sources bounds it."""
 
 _COUNTS: dict[bytes, _Counts] = {}
-_ROWS: dict[bytes, _Rows] = {}
+_ROWS: dict[bytes, _RowsAndMass] = {}
 """Of steps by digest: plans of a batch share most of them."""
 
 _REMEMBERED = 8192
