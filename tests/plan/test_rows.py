@@ -187,7 +187,7 @@ OVER = {
 @pytest.mark.parametrize("case", OVER)
 def test_data_beyond_a_bound_are_refused_and_nothing_more_is_said(case: str) -> None:
     declared, rows = OVER[case]
-    source = wp.source("edges", src=int, dst=int, **declared)  # type: ignore[arg-type]
+    source = wp.source("edges", src=int, dst=int, **declared)
     messages = set()
     for data in (rows, [*rows, (9, 5), (1, 8), (1, 9), (2, 9)], rows[::-1], dict.fromkeys(rows, 0.5)):
         with wp.Session() as session:

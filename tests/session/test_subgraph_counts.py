@@ -148,15 +148,15 @@ def test_what_is_asked_for_must_make_sense() -> None:
             graphs.triangle_count(ONCE, 1, interval_share=share)
     for k in (1, 0, 21, True, 2.0, "3"):
         with pytest.raises(wp.PlanError, match="edges"):
-            graphs.star_count(ONCE, k, 1)  # type: ignore[arg-type]
+            graphs.star_count(ONCE, k, 1)
     for epsilon in (0, -1, float("nan"), True):
         with pytest.raises(EpsilonError):
             graphs.triangle_count(ONCE, epsilon)
     for share in (0.5, 1, Fraction(1), Fraction(0)):
         with pytest.raises(wp.PlanError, match="share"):
-            TriangleCount(share)  # type: ignore[arg-type]
+            TriangleCount(share)
     with pytest.raises(wp.PlanError, match="expected the query of"):
-        graphs.triangle_count([(1, 2)], 1)  # type: ignore[arg-type]
+        graphs.triangle_count([(1, 2)], 1)
 
 
 def test_what_was_made_by_hand_is_refused_before_the_debit() -> None:

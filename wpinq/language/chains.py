@@ -193,7 +193,7 @@ class Chains:
 
     def _check(self, node: Node, step: Invocation) -> None:
         """Refuse what could not be printed and read back: everything that is read can be."""
-        held = (getattr(node.operator, item.name) for item in fields(node.operator))  # type: ignore[arg-type]
+        held = (getattr(node.operator, item.name) for item in fields(node.operator))  # type: ignore[arg-type]  # every operator is a dataclass
         self._check_functions([value for value in held if isinstance(value, Lambda)], step)
 
     def _check_functions(self, functions: Iterable[Lambda], step: Invocation) -> None:
