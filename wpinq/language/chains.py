@@ -23,8 +23,9 @@ from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import REGISTRY
 from wpinq.query import Query
+from wpinq.tables.grouping import Grouping
 from wpinq.tables.marginal_tabulation import MarginalTabulation
-from wpinq.tables.tabulation import Grouping, Tabulation
+from wpinq.tables.tabulation import Tabulation
 
 OPERATOR_LIMIT = 5_000
 """The most operators of a program."""

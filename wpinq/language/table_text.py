@@ -23,8 +23,9 @@ from wpinq.query import Query
 from wpinq.tables.aggregate_functions import AGGREGATES
 from wpinq.tables.aggregates import Aggregate, OfColumn, column_name
 from wpinq.tables.choosing import Choosing
+from wpinq.tables.grouping import Grouping
 from wpinq.tables.record_groups import NO_OTHER
-from wpinq.tables.tabulation import Grouping, Tabulation
+from wpinq.tables.tabulation import Tabulation
 
 BY, AGG = "By", "Agg"
 """The steps that group records, and that ask for aggregates of the groups."""
