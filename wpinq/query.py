@@ -40,9 +40,9 @@ from wpinq.plan.operators import (
 )
 from wpinq.releasing import Releasable
 from wpinq.tables.aggregates import Aggregate
+from wpinq.tables.aggregating import Grouping, Split, grouping
 from wpinq.tables.attribute_codes import Attribute
 from wpinq.tables.by_name import joined, selected, with_columns
-from wpinq.tables.grouping import Grouping, Split, grouping
 from wpinq.tables.marginal_tabulation import MarginalTabulation, Views, tabulate_marginals
 from wpinq.tables.record_groups import NO_OTHER, GroupKeys
 from wpinq.tables.tabulation import Tabulation

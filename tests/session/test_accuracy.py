@@ -14,7 +14,7 @@ import wpinq as wp
 from wpinq import graphs
 from wpinq.measure.laws import half_width
 from wpinq.measure.measurement import NoisyAverage
-from wpinq.public import simulate_select
+from wpinq.simulating import simulate_select
 
 NANO = Fraction(1, 10**9)
 ROWS = wp.source("rows", a=int, b=int, facts=["unit_weights"])

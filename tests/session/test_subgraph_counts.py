@@ -30,7 +30,7 @@ from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, SubgraphCount, TriangleCount
 from wpinq.plan.arithmetic import FLOAT
-from wpinq.public import _weights
+from wpinq.public import weights_by_record
 
 ONCE = wp.source("edges", src=int, dst=int, unit="one edge", facts=["unit_weights"])
 BOTH = wp.source("edges", src=int, dst=int, unit_weight=2, facts=["unit_weights", "symmetric"])
@@ -48,7 +48,7 @@ COUNTS: dict[str, tuple[Callable[..., Measurement], int]] = {
 
 def pairs(query: wp.Query, data: Any, engine: str) -> set[frozenset[int]]:
     """The graph that a count would see."""
-    return {frozenset(e) for e in edges_of(_weights(query.plan, data, engine, FLOAT)) if e[0] != e[1]}
+    return {frozenset(e) for e in edges_of(weights_by_record(query.plan, data, engine, FLOAT)) if e[0] != e[1]}
 
 
 PLANS: dict[str, Callable[[wp.Query], wp.Query]] = {

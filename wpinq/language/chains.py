@@ -23,7 +23,7 @@ from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import REGISTRY
 from wpinq.query import Query
-from wpinq.tables.grouping import Grouping
+from wpinq.tables.aggregating import Grouping
 from wpinq.tables.marginal_tabulation import MarginalTabulation
 from wpinq.tables.tabulation import Tabulation
 

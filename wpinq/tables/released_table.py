@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -84,6 +84,8 @@ class Table(Saved):
     """
 
     saved_as: ClassVar[str] = "a table"
+    read_asked: ClassVar[Callable[[Any], Any]]
+    """How what was asked is read again: put here by `saved_table`, which knows the steps that make a table."""
     tabulation: TableAsked
     canonical: tuple[Value, ...]
     answers: Mapping[str, Sequence[Answers]]
@@ -235,11 +237,9 @@ class Table(Saved):
 
     @classmethod
     def _read(cls, data: Any) -> Self:
-        from wpinq.tables.saved_table import tabulation_from_json
-
         if (data["format"], data["version"]) != (FORMAT, FORMAT_VERSION):
             raise AnswersError("this is not a file of a table that this version can read")
-        asked = tabulation_from_json(data["asked"])
+        asked = cls.read_asked(data["asked"])
         keys = [value_from_json(key, asked.key_type) for key in data["keys"]] if asked.columns else asked.keys
         held = {name: tuple(map(Answers.from_json, answers)) for name, answers in data["answers"].items()}
         asked.check_answers(canonical := tuple(keys or ()), held)

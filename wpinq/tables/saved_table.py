@@ -14,8 +14,9 @@ from wpinq.measure.listing import listing_from_json
 from wpinq.plan.format import expression_from_json, plan_from_json, ratio_from_json, value_from_json
 from wpinq.tables.aggregate_functions import AGGREGATES
 from wpinq.tables.aggregates import Aggregate
-from wpinq.tables.grouping import Grouping
+from wpinq.tables.aggregating import Grouping
 from wpinq.tables.record_groups import NO_OTHER, find_groups
+from wpinq.tables.released_table import Table as Table
 from wpinq.tables.tabulation import Tabulation
 
 
@@ -79,3 +80,6 @@ def _applied(function: Lambda) -> UserFunction:
 
 def _presented(values: Any, type_: Type) -> list[Any]:
     return [presenter(type_)(value_from_json(value, type_)) for value in values]
+
+
+Table.read_asked = staticmethod(tabulation_from_json)
