@@ -25,6 +25,20 @@ def rows(counts: list[float]) -> list[int]:
     return [bin for bin, count in enumerate(counts) for _ in range(int(count))]
 
 
+def test_a_second_stage_that_costs_more_than_was_billed_is_not_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    measure = h.Bucketed.measure
+    monkeypatch.setattr(h.Bucketed, "measure", lambda self, source, epsilon, *more: measure(self, source, 1, *more))
+    asked: list[wp.Measurement] = []
+
+    def release(measurement: wp.Measurement) -> Any:
+        asked.append(measurement)
+        return wp.simulate(measurement, {"ages": rows(STEPS)}, seed=1)
+
+    with pytest.raises(wp.PlanError, match="would cost more than was billed"):
+        h.TwoStage(32).run(release, AGES, 1)
+    assert [type(measurement.sink) for measurement in asked] == [Buckets]
+
+
 # --- workloads and strategies over buckets ----------------------------------------------------------------------------
 
 
