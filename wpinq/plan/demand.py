@@ -3,7 +3,8 @@
 Cost is linear: a demand of epsilon at a root is asked of every cut below it, a source or a part of a partition, as
 often as one unit of weight there can move the root (`plan/stability.py`). Demands on the parts of one Partition do not
 add up: the dataset that was split owes the largest of them, for one unit of change is spread over its parts. It is a
-root in turn. Numbers are exact rationals.
+root in turn. Where a plan adds other data to a part, what it rounds does not shrink with the part, and its demands do
+add up to those of other plans (`plan/beside.py`). Numbers are exact rationals.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from fractions import Fraction
 from operator import attrgetter
 
 from wpinq.expr.nodes import digest_of
+from wpinq.plan.beside import partition_of, unshared
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Partition, Source
 from wpinq.plan.stability import Stability, stability
@@ -60,7 +62,7 @@ def demand(
     """
     reaching: dict[bytes, Fraction] = {}
     waiting: dict[bytes, dict[str, dict[str, Fraction]]] = {}
-    asked_of: dict[bytes, Fraction] = {}
+    asked_of: dict[bytes, dict[bytes, Fraction]] = {}
     by_source: dict[str, Fraction] = {}
     parts: dict[PartKey, Fraction] = {}
     parted: list[Node] = []
@@ -86,17 +88,18 @@ def demand(
                 parts[partition, part] = held[part]
             owed += max(held.values()) - largest
         if is_root:
+            in_full = unshared(node)
             for cut, found in stability(node).items():
-                asked_of[cut.digest] = asked_of.get(cut.digest, Fraction(0)) + owed * rate(found)
-        asked_here = asked_of.pop(node.digest, None)
-        if asked_here is None:
-            continue
+                alone = node.digest if isinstance(cut.operator, Partition) and partition_of(cut) in in_full else b""
+                asked_cut = asked_of.setdefault(cut.digest, {})
+                asked_cut[alone] = asked_cut.get(alone, Fraction(0)) + owed * rate(found)
         operator = node.operator
-        if isinstance(operator, Source):
-            by_source[operator.source] = by_source.get(operator.source, Fraction(0)) + asked_here
-        else:
+        for alone, asked_here in asked_of.pop(node.digest, {}).items():
+            if isinstance(operator, Source):
+                by_source[operator.source] = by_source.get(operator.source, Fraction(0)) + asked_here
+                continue
             assert isinstance(operator, Partition)
-            partition, part = _part_key(node, operator, scope)
+            partition, part = _part_key(node, operator, scope, alone)
             asked = waiting.setdefault(node.inputs[0].digest, {}).setdefault(partition, {})
             asked[part] = asked.get(part, Fraction(0)) + asked_here
     return Demand(by_source, parts)
@@ -131,9 +134,11 @@ def chain_of_parts(root: Node, scope: Callable[[Node], str] = lambda split: "") 
         (root,) = cut.inputs
 
 
-def _part_key(node: Node, operator: Partition, scope: Callable[[Node], str]) -> PartKey:
+def _part_key(node: Node, operator: Partition, scope: Callable[[Node], str], alone: bytes = b"") -> PartKey:
+    """The part as the ledger knows it; of a plan that pays in full, as a part of a partition of that plan's own."""
     (split,) = node.inputs
-    partition = digest_of("partition", scope(split), split.digest, operator.key.digest)
+    own = (alone,) if alone else ()
+    partition = digest_of("partition", scope(split), split.digest, operator.key.digest, *own)
     return partition.hex(), operator.part.digest.hex()
 
 
