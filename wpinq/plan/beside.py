@@ -2,9 +2,9 @@
 
 Releases over the parts of one partition pay for the largest of them, and one unit may change a little of many parts. So
 what an engine rounds over a part must be in proportion to the part: then all parts together round no more than one
-dataset. A step is *bounded* by a partition where it weighs no more, but for a factor that the plan tells, than the parts of it
-that the plan reads. A partition that some step reads and is not bounded by has no share in its maximum from this plan:
-each such release pays in full (`plan/demand.py`). The proof is in docs/proofs/partition.md.
+dataset. A step is *bounded* by a partition where it weighs no more than the parts of it that the plan reads, times the
+paths to them. A partition that some step reads and is not bounded by has no share in its maximum from this plan: each
+such release pays in full (`plan/demand.py`). The proof is in docs/proofs/partition.md.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ class Certificate:
         Releases over parts of one partition pay for the largest of them only, and one part may round more than another.
         So where a plan has up to n > 0 Partitions on a path, η' takes the place of η, with H = 2⁻¹² and
         `1 + η' = (1 + H) · max(1, 2ⁿ⁺¹ η / H)`: rounding then takes no more than a share H of what is paid, whatever
-        the parts. The least way from a source to the root takes the place of S. `docs/proofs/partition.md` has the proof.
+        the parts. The least way from a source to the root takes the place of S: docs/proofs/partition.md has the proof.
         """
         known = self._slacks.get((readouts, exact, by_uses))
         if known is None:

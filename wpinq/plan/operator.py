@@ -140,7 +140,7 @@ class Operator(ABC):
         )
 
     def bounding(self, *inputs: PartsRead) -> frozenset[bytes]:
-        """The partitions whose parts the output does not outweigh: those of all inputs, for they outweigh it together."""
+        """The partitions whose parts the output does not outweigh: those of all inputs, which outweigh it together."""
         first, *others = (below.bounding for below in inputs) if inputs else (frozenset[bytes](),)
         return first.intersection(*others)
 
