@@ -13,8 +13,8 @@ from tests.support.plans import OPERATORS, distance, norm, random_case
 from wpinq.engines import reference
 from wpinq.engines.relational.duckdb.database import Database
 from wpinq.measure.scales import laplace_scale
-from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.beside import least_on_a_way, partition_of, unshared
+from wpinq.plan.arithmetic import EXACT, SUM_ROUNDOFFS, UNIT_ROUNDOFF
+from wpinq.plan.beside import least_on_a_way, masses_over_parts, partition_of, unshared
 from wpinq.plan.certify import PARTITION_SLACK, certify
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Node, sources, topological
@@ -137,8 +137,23 @@ def test_the_least_way_is_what_rounding_is_measured_by() -> None:
     assert dict(least_on_a_way(beside)) == {"heavy": Fraction(1, 2**20)}
     assert dict(least_on_a_way(plain)) == {"heavy": 1}
     assert certify(plain).slack() == PARTITION_SLACK
-    widening = 2 * certify(beside).rounding_error * 2**20
+    rounded = (7 + SUM_ROUNDOFFS) + (2 + SUM_ROUNDOFFS)  # of a whole side, for the join shrinks no faster than the part
+    widening = 2 * UNIT_ROUNDOFF * rounded * 2**30 * 2**20
     assert certify(beside).slack() == (1 + PARTITION_SLACK) * 4 * widening / PARTITION_SLACK - 1
+
+
+def test_a_join_with_other_data_rounds_over_all_parts_up_to_the_mass_of_the_parts() -> None:
+    """Many parts of little weight, each joined with a record of weight 1, weigh more in all than the whole, joined."""
+    single = wp.source("single", int, cap=1)
+    wide = wp.source("wide", int, cap=2**20)
+    parts = list(wide.partition(lambda x: x, range(400)).values())
+    data = {"wide": dict.fromkeys(range(400), Fraction(1, 2)), "single": {0: Fraction(1)}}
+    joined = [part.join(single, lambda x: 0, lambda y: 0) for part in parts]
+    weight = sum((norm(reference.evaluate(query.plan, data, EXACT)) for query in joined), Fraction(0))
+    assert weight == 400 * Fraction(1, 3) > joined[0].plan.operator.mass(Fraction(2**20), Fraction(1))
+    assert masses_over_parts(joined[0].plan)[joined[0].plan.digest] == 2**20 > weight
+    itself = parts[0].join(parts[0], lambda x: 0, lambda y: 0).plan
+    assert masses_over_parts(itself)[itself.digest] == 2**19
 
 
 def test_a_ledger_adds_them_up_over_sessions(tmp_path: Path) -> None:

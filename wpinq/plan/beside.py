@@ -1,4 +1,4 @@
-"""What a plan reads beside the parts of partitions: where its rounding does not shrink with the part.
+"""What a plan reads beside the parts of partitions: where its rounding shrinks with the part, and where it does not.
 
 Releases over the parts of one partition pay for the largest of them, and one unit may change a little of many parts. So
 what an engine rounds over a part must be in proportion to the part: then all parts together round no more than one
@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
 
-from wpinq.expr.nodes import below_first, digest_of
-from wpinq.plan.node import Node
+from wpinq.expr.nodes import digest_of
+from wpinq.plan.node import Node, upward
 from wpinq.plan.operator import PartsRead
 from wpinq.plan.operators import Partition, Source
 from wpinq.plan.stability import stability
@@ -27,6 +27,20 @@ def partition_of(node: Node) -> bytes:
 
 
 @lru_cache(maxsize=1024)
+def _reads(root: Node) -> Mapping[bytes, PartsRead]:
+    return upward(root, _read_by)
+
+
+def _read_by(node: Node, inputs: list[PartsRead]) -> PartsRead:
+    nonnegative = node.operator.nonnegative(*(below.nonnegative for below in inputs))
+    if isinstance(node.operator, Partition):  # what is below it is read by the dataset that is split
+        own = frozenset((partition_of(node),))
+        return PartsRead(own, own, frozenset(), nonnegative)
+    read, missed = (frozenset[bytes]().union(*sets) for sets in ([b.read for b in inputs], [b.missed for b in inputs]))
+    bounding = node.operator.bounding(*inputs)
+    return PartsRead(read, bounding, missed | (read - bounding), nonnegative)
+
+
 def unshared(root: Node) -> frozenset[bytes]:
     """The partitions right below a plan that do not bound all steps which read their parts.
 
@@ -39,25 +53,25 @@ def unshared(root: Node) -> frozenset[bytes]:
     >>> [len(unshared(query.plan)) for query in (north, by_region, north.concat(other))]
     [0, 0, 1]
     """
-    found: dict[bytes, PartsRead] = {}
-    missed: set[bytes] = set()
-    for node in below_first([root], lambda node: () if _is_cut(node) else node.inputs):
-        operator = node.operator
-        if isinstance(operator, Partition):
-            own = frozenset((partition_of(node),))
-            found[node.digest] = PartsRead(own, own, False)
-            continue
-        inputs = [found[child.digest] for child in node.inputs]
-        read = frozenset[bytes]().union(*(below.read for below in inputs))
-        bounding = operator.bounding(*inputs)
-        missed |= read - bounding
-        nonnegative = operator.nonnegative(*(below.nonnegative for below in inputs))
-        found[node.digest] = PartsRead(read, bounding, nonnegative)
-    return frozenset(missed)
+    return _reads(root)[root.digest].missed
 
 
-def _is_cut(node: Node) -> bool:
-    return isinstance(node.operator, (Source, Partition))
+def masses_over_parts(root: Node) -> Mapping[bytes, Fraction]:
+    """Bounds on the norms of the steps of a plan over parts, of which a step over a share of a part takes that share.
+
+    They are the masses of the steps, but where a Join has sides over different partitions, or over none. It weighs up
+    to `ab/(a + b)`, and with a share of a alone more than that share of it; but no more than that share of a.
+    """
+    reads = _reads(root)
+
+    def of_step(node: Node, inputs: list[Fraction]) -> Fraction:
+        mass = node.operator.mass(*inputs)
+        sides = [(reads[child.digest].bounding, below) for child, below in zip(node.inputs, inputs, strict=True)]
+        if len({bounding for bounding, _ in sides}) < 2:
+            return mass
+        return max(mass, *(below for bounding, below in sides if bounding))
+
+    return upward(root, of_step)
 
 
 def least_on_a_way(root: Node) -> Mapping[str, Fraction]:

@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from wpinq.errors import PlanError
 from wpinq.plan.arithmetic import SUM_ROUNDOFFS, UNIT_ROUNDOFF
-from wpinq.plan.beside import least_on_a_way
+from wpinq.plan.beside import least_on_a_way, masses_over_parts
 from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.demand import demand
 from wpinq.plan.domain import Domain, Inference
@@ -165,12 +165,16 @@ class Certificate:
         return {}
 
     def _slack(self, readouts: int, exact: bool, by_uses: bool) -> Fraction:
-        moved = self.uses if by_uses else self.stability
-        if self.output.splits and not by_uses:
-            moved = least_on_a_way(self.root)
+        over_parts = bool(self.output.splits) and not by_uses
+        moved = least_on_a_way(self.root) if over_parts else self.uses if by_uses else self.stability
         least = min(source.unit_weight * min(1, moved[name]) for name, source in self.sources.items())
-        readout_error = readouts * SUM_ROUNDOFFS * UNIT_ROUNDOFF * self.output.mass
-        widening = Fraction(0) if exact else 2 * (self.rounding_error + readout_error) / least
+        masses = (
+            masses_over_parts(self.root) if over_parts else {digest: step.mass for digest, step in self.steps.items()}
+        )
+        rounded = readouts * SUM_ROUNDOFFS * masses[self.root.digest]
+        for digest, step in self.steps.items():
+            rounded += step.paths * step.node.operator.roundoffs() * masses[digest]
+        widening = Fraction(0) if exact else 2 * UNIT_ROUNDOFF * rounded / least
         if self.output.splits:
             shares = (2 << self.output.splits) * widening / PARTITION_SLACK
             return (1 + PARTITION_SLACK) * max(Fraction(1), shares) - 1

@@ -57,13 +57,16 @@ class PartsRead:
     read : frozenset of bytes
         The partitions of which it reads parts.
     bounding : frozenset of bytes
-        Those of them whose parts, as far as they are read, it does not outweigh but by a factor that the plan tells.
+        Those of them whose parts, as far as they are read, it does not outweigh.
+    missed : frozenset of bytes
+        Those that it, or a step below it, reads and is not bounded by.
     nonnegative : bool
         Whether none of its weights is negative.
     """
 
     read: frozenset[bytes]
     bounding: frozenset[bytes]
+    missed: frozenset[bytes]
     nonnegative: bool
 
 
