@@ -30,7 +30,7 @@ DERIVED = {
     "SelectMany": (3, 2 + 2**-6 + 2**-18),
     "SelectMany, weighted": (3, 3 + 2**-6 + 2**-18),
     "GroupBy": (2, 2 + 2**-6 + 2**-18),
-    "Shave, many widths": (1, 3),
+    "Shave, many widths": (1, 2 + 3 / 16),
     "Join": (4, 6.25 + 2**-6 + 2**-18),
     "Join, the least caps": (4, 6.25 + 2**-6 + 2**-18),
     "Join, one side far heavier": (4, 7.25 + 2**-6 + 2**-18),
