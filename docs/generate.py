@@ -182,8 +182,8 @@ def _index(operators: list[type[Operator]]) -> str:
 
 Every operator maps weighted datasets to a weighted dataset and is *stable*: where its inputs change by some total
 weight, its output changes by no more. So plans compose, and a plan's cost is counted along its paths
-([budgets](../budgets.md)). The formulas are those of the paper; each page has an example that is run as a test, and a proof of
-its stability and of [what floats round](../proofs/rounding.md).
+([budgets](../budgets.md)). The formulas are those of the paper; each page has an example that is run as a test, and
+a proof of its stability and of [what floats round](../proofs/rounding.md).
 
 | in text | as a method of `Query` | takes | stable because |
 | --- | --- | --- | --- |

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from random import Random
 
+import duckdb
 import pytest
 
 from tests.support.roundings import ATTACKS, ratios, worst
 from wpinq.engines import reference
 from wpinq.engines.relational.duckdb.database import Database
+from wpinq.plan.arithmetic import UNIT_ROUNDOFF
 from wpinq.plan.operator import REGISTRY
 
 TRIALS = 8
@@ -66,3 +69,20 @@ def test_a_constant_that_is_too_small_would_be_found(database: Database) -> None
     found = dict(database.evaluate(attack.query.plan, data))
     found[7] += 2 * math.ulp(found[7])
     assert max(ratios(attack.query.plan, data, found)) > attack.query.plan.operator.roundoffs()
+
+
+def test_duckdb_turns_integers_into_floats_in_two_halves() -> None:
+    """What the derivations take of it: less than 2u of a number, and below 2^117 one roundoff and 2^11 steps."""
+    rng = Random(4)
+    drawn = [rng.getrandbits(rng.randint(1, 126)) | 1 for _ in range(4000)]
+    drawn += [(rng.getrandbits(rng.randint(1, 62)) << 64) | (2**64 - 1 - rng.getrandbits(12)) for _ in range(4000)]
+    numbers = [number * sign for number in drawn for sign in (1, -1)]
+    there, back_again = "CAST(CAST(x AS HUGEINT) AS DOUBLE)", "CAST(CAST(x AS DOUBLE) / 1024 AS HUGEINT)"
+    query = f"SELECT {there}, {back_again} FROM (SELECT unnest(?) AS x)"
+    with duckdb.connect() as connection:
+        found = connection.execute(query, [[str(number) for number in numbers]]).fetchall()
+    for number, (turned, back) in zip(numbers, found, strict=True):
+        off = abs(Fraction(turned) - number)
+        assert off <= 2 * UNIT_ROUNDOFF * abs(number)
+        assert abs(number) >= 2**117 or off <= UNIT_ROUNDOFF * abs(Fraction(turned)) + 2**11
+        assert abs(back - Fraction(float(number)) / 1024) < 1  # a float becomes one of the integers next to it
