@@ -106,13 +106,17 @@ def test_steps_weigh_no_more_than_the_parts_that_bound_them(seed: int) -> None:
             if isinstance(node.operator, (Source, Partition)):
                 continue
             of_partition: dict[bytes, Fraction] = {}
+            shares: dict[bytes, Fraction] = {}
+            masses = masses_over_parts(node)
             for cut, paths in _cuts(node).items():
-                weight = norm(reference.evaluate(cut, case.data, EXACT))
-                of_partition[partition_of(cut)] = of_partition.get(partition_of(cut), Fraction(0)) + paths * weight
+                partition, weight = partition_of(cut), norm(reference.evaluate(cut, case.data, EXACT))
+                of_partition[partition] = of_partition.get(partition, Fraction(0)) + paths * weight
+                shares[partition] = shares.get(partition, Fraction(0)) + weight / masses[cut.digest]
             for partition, bound in of_partition.items():
-                within = norm(reference.evaluate(node, case.data, EXACT)) <= bound
-                assert within or partition in unshared(node)
-                held, heavier = held + (partition not in unshared(node)), heavier + (not within)
+                weight = norm(reference.evaluate(node, case.data, EXACT))
+                assert weight <= bound or partition in unshared(node)
+                assert weight <= shares[partition] * masses[node.digest] or partition in unshared(node)
+                held, heavier = held + (partition not in unshared(node)), heavier + (weight > bound)
     assert held > 20
     assert heavier > 3
 
