@@ -91,6 +91,16 @@ def test_one_release_over_several_parts_pays_for_the_largest_of_them_also_in_ful
     assert _billed([both, _added(one), two]) == 3 * _billed([one])
 
 
+def test_data_added_to_an_inner_part_are_paid_for_in_every_outer_one() -> None:
+    """An inner part with other data is not in proportion to the outer part either."""
+    inner = [part.partition(lambda x: x % 2, [0])[0] for part in _parts(3)]
+    assert _billed(inner) == _billed(inner[:1])
+    assert _billed([_added(part) for part in inner]) == 3 * _billed([_added(inner[0])])
+    assert _billed([_joined(part) for part in inner]) == _billed([_joined(inner[0])])
+    one, two, _ = _parts(3)
+    assert _billed([inner[0].concat(two)]) == _billed([one])
+
+
 def test_what_is_split_again_pays_in_full_below() -> None:
     """Data added to a part before it is split again weigh in all of the inner parts."""
     inner = [part.concat(heavy).partition(lambda x: x % 2, [0])[0].select(lambda x: 0) for part in _parts(3)]

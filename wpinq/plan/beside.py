@@ -3,8 +3,9 @@
 Releases over the parts of one partition pay for the largest of them, and one unit may change a little of many parts. So
 what an engine rounds over a part must be in proportion to the part: then all parts together round no more than one
 dataset. A step is *bounded* by a partition where it weighs no more than the parts of it that the plan reads, times the
-paths to them. A partition that some step reads and is not bounded by has no share in its maximum from this plan: each
-such release pays in full (`plan/demand.py`). The proof is in docs/proofs/partition.md.
+paths to them. Where some step of a plan reads a partition and is not bounded by it, the plan pays in full: it has no
+share in the maximum of that partition, nor of those that this one lies in (`plan/demand.py`). The proof is in
+docs/proofs/partition.md.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from fractions import Fraction
 from operator import attrgetter
 
 from wpinq.expr.nodes import digest_of
-from wpinq.plan.beside import partition_of, unshared
+from wpinq.plan.beside import unshared
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Partition, Source
 from wpinq.plan.stability import Stability, stability
@@ -61,7 +61,7 @@ def demand(
         What is asked of a cut for each epsilon: the sharp bound, or the number of paths.
     """
     reaching: dict[bytes, Fraction] = {}
-    waiting: dict[bytes, dict[str, dict[str, Fraction]]] = {}
+    waiting: dict[bytes, dict[tuple[str, bytes], dict[str, Fraction]]] = {}
     asked_of: dict[bytes, dict[bytes, Fraction]] = {}
     by_source: dict[str, Fraction] = {}
     parts: dict[PartKey, Fraction] = {}
@@ -77,22 +77,21 @@ def demand(
             name = cut.operator.source
             by_source[name] = by_source.get(name, Fraction(0)) + epsilon * rate(found)
     for node in reversed(list(topological(parted))):
-        split_into = waiting.pop(node.digest, {})
-        is_root = bool(split_into) or node.digest in reaching
-        owed = reaching.pop(node.digest, Fraction(0))
-        for partition, asked in split_into.items():
+        owed: dict[bytes, Fraction] = {}  # by the plan that pays in full, and together for all others
+        if node.digest in reaching:
+            owed[b""] = reaching.pop(node.digest)
+        for (partition, alone), asked in waiting.pop(node.digest, {}).items():
             held = dict(earlier(partition))
             largest = max(held.values(), default=Fraction(0))
             for part, epsilon in asked.items():
                 held[part] = held.get(part, Fraction(0)) + epsilon
                 parts[partition, part] = held[part]
-            owed += max(held.values()) - largest
-        if is_root:
-            in_full = unshared(node)
+            owed[alone] = owed.get(alone, Fraction(0)) + max(held.values()) - largest
+        for alone, amount in owed.items():
+            payer = alone or (node.digest if unshared(node) else b"")
             for cut, found in stability(node).items():
-                alone = node.digest if isinstance(cut.operator, Partition) and partition_of(cut) in in_full else b""
                 asked_cut = asked_of.setdefault(cut.digest, {})
-                asked_cut[alone] = asked_cut.get(alone, Fraction(0)) + owed * rate(found)
+                asked_cut[payer] = asked_cut.get(payer, Fraction(0)) + amount * rate(found)
         operator = node.operator
         for alone, asked_here in asked_of.pop(node.digest, {}).items():
             if isinstance(operator, Source):
@@ -100,7 +99,7 @@ def demand(
                 continue
             assert isinstance(operator, Partition)
             partition, part = _part_key(node, operator, scope, alone)
-            asked = waiting.setdefault(node.inputs[0].digest, {}).setdefault(partition, {})
+            asked = waiting.setdefault(node.inputs[0].digest, {}).setdefault((partition, alone), {})
             asked[part] = asked.get(part, Fraction(0)) + asked_here
     return Demand(by_source, parts)
 
@@ -135,7 +134,7 @@ def chain_of_parts(root: Node, scope: Callable[[Node], str] = lambda split: "") 
 
 
 def _part_key(node: Node, operator: Partition, scope: Callable[[Node], str], alone: bytes = b"") -> PartKey:
-    """The part as the ledger knows it; of a plan that pays in full, as a part of a partition of that plan's own."""
+    """The part as the ledger knows it; for a plan that pays in full, as a part of a partition of that plan's own."""
     (split,) = node.inputs
     own = (alone,) if alone else ()
     partition = digest_of("partition", scope(split), split.digest, operator.key.digest, *own)
