@@ -19,6 +19,7 @@ from wpinq.errors import LanguageError as LanguageError
 from wpinq.errors import LedgerError as LedgerError
 from wpinq.errors import PlanError as PlanError
 from wpinq.errors import SessionError as SessionError
+from wpinq.errors import SourceExhausted as SourceExhausted
 from wpinq.errors import SourceRejected as SourceRejected
 from wpinq.errors import WpinqError as WpinqError
 from wpinq.errors import WpinqWarning as WpinqWarning

@@ -494,6 +494,24 @@ def test_an_attack_is_noticed_when_the_table_says(
         Ledger(path, expect_head=seen).close()
 
 
+def test_a_demand_that_is_added_while_a_ledger_is_open_makes_nothing_cheaper(path: pathlib.Path) -> None:
+    """Also of a partition that it has looked at: what one part asked for is what the others need not pay for."""
+
+    def price(new: frozenset[str], parts_of: Callable[[str], dict[str, Fraction]]) -> Pricing:
+        known = parts_of("p")
+        raised = known.get("x", Fraction(0)) + 7
+        owed = max(0, raised - max(known.values()))
+        return Pricing({"edges": int(owed)}, {("p", "x"): raised})
+
+    with Ledger(path) as ledger:
+        ledger.debit({"one": "of x"}, price)
+        inserted("INSERT INTO parts VALUES ('p', 'z', 3, '1000')")(path)
+        before = ledger.head()
+        with pytest.raises(LedgerError, match="has been tampered with: the demands of the parts"):
+            ledger.debit({"two": "of x"}, price)
+        assert ledger.head() == before
+
+
 def test_the_documentation_has_this_table() -> None:
     page = (ROOT / "docs" / "budgets.md").read_text(encoding="utf-8")
     shown = re.findall(r"^\| (.*) \| (.*) \|$", page.split("| what was done | noticed by |\n")[1], flags=re.M)

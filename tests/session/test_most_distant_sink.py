@@ -74,6 +74,21 @@ def test_cells_that_nobody_is_in_count() -> None:
     assert sink.scores({(0, 1): 4.0, (1, 2): 9.0, (None, 0): 7.0}) == [14]
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "reference"])
+@pytest.mark.parametrize("rows", [[None], [None, (0, 1)], [(0, 1), None], [(0, 1)]])
+def test_a_null_record_does_not_show_by_a_failure(engine: str, rows: list[Any]) -> None:
+    """Whether a choice fails must not tell whether somebody's record is null: it is in no cell, and that is all."""
+    pairs = wp.source("pairs", tuple[int, int | None] | None)
+    candidates = [wp.ComparedMarginal((0,), ([0, 0],)), wp.ComparedMarginal((1,), ([0, 0],))]
+    measurement = pairs.most_distant(1, (2, 2), candidates)
+    with wp.Session(engine=engine) as session:
+        session.protect(pairs, rows, budget=1)
+        assert session.release(measurement).value in {(0,), (1,)}
+    assert isinstance(measurement.sink, MostDistant)
+    assert measurement.sink.scores({None: 3.0}) == [0, 0]
+    assert measurement.sink.scores({None: 3.0, (0, 5): 1.0, (0, None): 2.0}) == [3, 0]
+
+
 def test_records_of_one_integer_are_codes_of_one_attribute() -> None:
     numbers = wp.source("numbers", int)
     asked = numbers.most_distant(1, [3], [wp.ComparedMarginal([0], ([1, 1, 1],))])

@@ -31,7 +31,7 @@ DEGREES = EDGES.select(lambda e: e.src).noisy_count(epsilon=0.5, over=range(1, 6
 @pytest.fixture
 def weights(monkeypatch: pytest.MonkeyPatch) -> list[dict[Any, float]]:
     """The outputs that noise was added to: what the driver saw."""
-    import wpinq.kernel.session
+    import wpinq.kernel.looking
 
     seen: list[dict[Any, float]] = []
 
@@ -39,7 +39,7 @@ def weights(monkeypatch: pytest.MonkeyPatch) -> list[dict[Any, float]]:
         seen.append(dict(outputs))
         return [outputs.get(key, 0.0) for key in keys]
 
-    monkeypatch.setattr(wpinq.kernel.session, "noisy", watched)
+    monkeypatch.setattr(wpinq.kernel.looking, "noisy", watched)
     return seen
 
 
