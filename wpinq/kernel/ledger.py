@@ -80,7 +80,7 @@ class Ledger:
         self._file = LedgerFile(None if path is None else os.fspath(path), create, expected)
         self._gates = Gates()
         self._sound: set[str] = set()  # measurements whose answers were found to be those that were stored
-        self._raised: set[str] = set()  # partitions whose demands were found to be those of the entries
+        self._raised: dict[str, int] = {}  # partitions whose demands were those of the entries, and by when
 
     def head(self) -> str:
         """The last entry by its number and hash: keep it elsewhere, to know a ledger that lost entries by it."""
@@ -326,9 +326,9 @@ class Ledger:
         return self._file.snapshot(quoted)
 
     def _demands(self, connection: sqlite3.Connection, partition: str) -> dict[str, Fraction]:
-        if partition not in self._raised:
+        if self._raised.get(partition) != self._file.rivals:  # who else has written may be no ledger
             ledger_audit.check_parts(connection, self._file.name, partition)
-            self._raised.add(partition)
+            self._raised[partition] = self._file.rivals
         return tables.demands(connection, partition)
 
     def debited(self, run: str, after: int = 0) -> dict[str, int]:
