@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from wpinq.errors import PlanError
 from wpinq.plan.arithmetic import SUM_ROUNDOFFS, UNIT_ROUNDOFF
+from wpinq.plan.beside import least_on_a_way, masses_over_parts
 from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.demand import demand
 from wpinq.plan.domain import Domain, Inference
@@ -153,7 +154,7 @@ class Certificate:
         Releases over parts of one partition pay for the largest of them only, and one part may round more than another.
         So where a plan has up to n > 0 Partitions on a path, η' takes the place of η, with H = 2⁻¹² and
         `1 + η' = (1 + H) · max(1, 2ⁿ⁺¹ η / H)`: rounding then takes no more than a share H of what is paid, whatever
-        the parts. `docs/privacy.md` has the proof.
+        the parts. The least way from a source to the root takes the place of S: docs/proofs/partition.md has the proof.
         """
         known = self._slacks.get((readouts, exact, by_uses))
         if known is None:
@@ -165,10 +166,16 @@ class Certificate:
         return {}
 
     def _slack(self, readouts: int, exact: bool, by_uses: bool) -> Fraction:
-        moved = self.uses if by_uses else self.stability
+        over_parts = bool(self.output.splits) and not by_uses
+        moved = least_on_a_way(self.root) if over_parts else self.uses if by_uses else self.stability
         least = min(source.unit_weight * min(1, moved[name]) for name, source in self.sources.items())
-        readout_error = readouts * SUM_ROUNDOFFS * UNIT_ROUNDOFF * self.output.mass
-        widening = Fraction(0) if exact else 2 * (self.rounding_error + readout_error) / least
+        masses = (
+            masses_over_parts(self.root) if over_parts else {digest: step.mass for digest, step in self.steps.items()}
+        )
+        rounded = readouts * SUM_ROUNDOFFS * masses[self.root.digest]
+        for digest, step in self.steps.items():
+            rounded += step.paths * step.node.operator.roundoffs() * masses[digest]
+        widening = Fraction(0) if exact else 2 * UNIT_ROUNDOFF * rounded / least
         if self.output.splits:
             shares = (2 << self.output.splits) * widening / PARTITION_SLACK
             return (1 + PARTITION_SLACK) * max(Fraction(1), shares) - 1
@@ -276,7 +283,7 @@ facts=["unit_weights"], or use Laplace noise
         return upward(self.root, lambda node, inputs: node.operator.domain(inference, *inputs))[self.root.digest]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)  # a table is thousands of plans, and each is priced, prepared and run
 def certify(root: Node) -> Certificate:
     """The certificate of a plan.
 
