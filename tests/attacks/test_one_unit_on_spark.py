@@ -28,19 +28,9 @@ def together(names: tuple[str, ...]) -> Query:
 
 
 def bundles() -> list[tuple[str, ...]]:
-    values = list(VALUES)
-    return [
-        *((name,) for name in (*LISTS, *OPERATORS)),
-        *zip(*[iter(values)] * BUNDLE, strict=False),
-        tuple(values[-2:]),
-    ]
-
-
-def processor_seconds(spark: Any) -> float:
-    """What the JVM took so far."""
-    pid = spark._jvm.java.lang.ProcessHandle.current().pid()
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    values = tuple(VALUES)
+    alone = [(name,) for name in (*LISTS, *OPERATORS)]
+    return [*alone, *(values[start : start + BUNDLE] for start in range(0, len(values), BUNDLE))]
 
 
 def test_every_function_and_operator_is_tried() -> None:
