@@ -33,6 +33,13 @@ def bundles() -> list[tuple[str, ...]]:
     return [*alone, *(values[start : start + BUNDLE] for start in range(0, len(values), BUNDLE))]
 
 
+def processor_seconds(spark: Any) -> float:
+    """What the JVM took so far."""
+    pid = spark._jvm.java.lang.ProcessHandle.current().pid()
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def test_every_function_and_operator_is_tried() -> None:
     assert {name for names in bundles() for name in names} == set(QUERIES)
 
