@@ -12,15 +12,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))  # the operators of this checkout, not of a wpinq that happens to be installed
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the operators of this checkout, not of one installed
 
-from wpinq.plan.operator import REGISTRY, Combination, Keyed, Operator, PerRecord, RecordKeyed  # noqa: E402 - path
-from wpinq.query import Query  # noqa: E402 - path
+from wpinq.plan.operator import REGISTRY, Combination, Keyed, Operator, PerRecord, RecordKeyed
+from wpinq.query import Query
 
 if TYPE_CHECKING:
     from wpinq.plan.operator import Parameter
 
+ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "operators"
 NOTICE = "<!-- Written by docs/generate.py from the operator's docstring: change that, and run it again. -->"
 
@@ -48,6 +48,7 @@ TRUSTED = (
         "plan/moves/ceiling",
         "plan/moves/joining",
         "plan/stability",
+        "plan/beside",
         "plan/demand",
         "plan/certify",
     ),
@@ -193,7 +194,8 @@ def _index(operators: list[type[Operator]]) -> str:
 
 Every operator maps weighted datasets to a weighted dataset and is *stable*: where its inputs change by some total
 weight, its output changes by no more. So plans compose, and a plan's cost is counted along its paths
-([budgets](../budgets.md)). The formulas are those of the paper; each page has an example that is run as a test.
+([budgets](../budgets.md)). The formulas are those of the paper; each page has an example that is run as a test, and
+a proof of its stability and of [what floats round](../proofs/rounding.md).
 
 | in text | as a method of `Query` | takes | stable because |
 | --- | --- | --- | --- |
@@ -234,7 +236,7 @@ def _page(operator: type[Operator]) -> str:
 {example}
 ```
 
-[All operators](index.md)
+What it [rounds, and why it is stable](../proofs/{file_name(operator)}): the proof. [All operators](index.md)
 """
 
 

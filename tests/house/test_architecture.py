@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -19,6 +21,16 @@ def test_the_layers_are_those_of_the_import_contract() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     (layers,) = (c["layers"] for c in contracts["contracts"] if c["name"] == "Imports point one way")
     assert shown == [{module.strip() for module in layer.split("|")} for layer in layers]
+
+
+def test_what_the_page_says_is_imported_late_is() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"^(\w+(?:, \w+)* and \w+) are imported inside functions, when first used", page, flags=re.M)
+    late = {name.lower() for name in re.split(", | and ", named)}
+    code = "import sys, wpinq; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {"duckdb", "pyarrow"} < late
+    assert not late & set(loaded)
 
 
 def test_what_must_be_trusted_is_small_and_listed() -> None:

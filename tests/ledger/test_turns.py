@@ -271,7 +271,7 @@ def start(script: str, path: pathlib.Path, name: object = "") -> subprocess.Pope
 
 def heard(process: subprocess.Popen[str]) -> list[Any]:
     assert process.stdout is not None
-    return json.loads(process.stdout.readline())  # type: ignore[no-any-return]
+    return json.loads(process.stdout.readline())
 
 
 def tell(process: subprocess.Popen[str]) -> None:

@@ -243,7 +243,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_spent(ask: Callable[[
 def test_a_measurement_made_by_hand_is_held_to_its_views() -> None:
     with wp.Session() as session:
         session.protect(PEOPLE, [(0, 0, 0)], budget=10)
-        for domain in (None, (), ((0, 1),), ASKED.sink.keys[::-1]):  # type: ignore[attr-defined]
+        for domain in (None, (), ((0, 1),), ASKED.sink.keys[::-1]):
             with pytest.raises(wp.SessionError, match=r"keys of its own: use .*query\.most_distant|candidate"):
                 session.release(Measurement(ASKED.plan, ASKED.sink, Fraction(1), domain))
         forged = pickle.loads(pickle.dumps(ASKED))
@@ -266,7 +266,7 @@ def test_it_is_explained_and_its_exactness_told() -> None:
     assert "Gives a statistic: the view farthest from what it is compared with" in said
     (row,) = wp.accuracy(ASKED)
     assert row.half_width == pytest.approx(2 * 3.4011973816621555)  # 2 ln(3 / (2 · 0.05))
-    assert Choose("weight").score_range * 2 == ASKED.sink.score_range  # type: ignore[attr-defined]
+    assert Choose("weight").score_range * 2 == ASKED.sink.score_range
     assert str(ASKED.kind).startswith("statistic")
 
 
