@@ -21,7 +21,7 @@ def test_what_is_declared_is_read(tmp_path: Path) -> None:
     assert found.sources["people"].budget == 2
     assert found.sources["people"].data == tmp_path / "people.csv"
     assert found.sources["edges"].query.plan.operator.facts == ("unit_weights",)  # which the edge list promises
-    assert (found.slots, found.limits.queue, found.untrusted.margin) == (3, 7, 8.0)
+    assert (found.slots, found.limits.queue, found.untrusted.margin) == (3, 7, 16.0)
     assert found.ledger == tmp_path / "ledger.db"
 
 
@@ -41,8 +41,8 @@ def test_what_is_declared_is_read(tmp_path: Path) -> None:
         ("port = 0", 'certificate = "a.pem"\nkey = "b.pem"', "there is no file"),
         ("at_once = 64", "at_onec = 64", "[limits] has no 'at_onec'"),
         ("at_once = 64", "at_once = 0", "more than 0"),
-        ("margin = 8.0", "margin = 0.5", "[untrusted]: Limits: margin"),
-        ("margin = 8.0", 'memory = "much"', "[untrusted]: Limits: memory"),
+        ("margin = 16.0", "margin = 0.5", "[untrusted]: Limits: margin"),
+        ("margin = 16.0", 'memory = "much"', "[untrusted]: Limits: memory"),
         ("budget = '10'", "", "budget is missing in [sources.edges]"),
         ("budget = '10'", "budget = -1", "epsilon"),
         ('file = "edges.txt"', 'file = "nothing.txt"', "there is no file"),

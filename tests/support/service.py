@@ -45,7 +45,7 @@ at_once = 64
 {limits}
 
 [untrusted]
-margin = 8.0
+margin = 16.0
 settling = 0.5
 
 [sources.edges]
