@@ -17,13 +17,12 @@ FALSE_ALARM = 1e-9
 """With which the fit of the noise of a pair is a fault."""
 
 
-def asked(kinds: tuple[str, ...] = tuple(KINDS)) -> Iterator[tuple[str, Pair, Measuring]]:
-    """All pairs, with a name for each."""
+def asked(kinds: tuple[str, ...] = tuple(KINDS)) -> Iterator[tuple[str, Pair, Measuring, int]]:
+    """All pairs, with a name for each and its part of the time."""
     for kind in kinds:
-        make, measure, epsilons = KINDS[kind]
-        for epsilon in epsilons:
-            for pair in make(epsilon):
-                yield f"{pair.name}, at {format_epsilon(epsilon)}", pair, measure
+        make, measure, epsilon, weight = KINDS[kind]
+        for pair in make(epsilon):
+            yield f"{pair.name}, at {format_epsilon(epsilon)}", pair, measure, weight
 
 
 def judged(name: str, pair: Pair, sound: Measured, control: Measured) -> Iterator[str]:
@@ -54,8 +53,8 @@ def audit_bounds(
         ("pair", "billed", "exact loss", "at least", "control", "draws a side", "of the control", "p of the fit"),
     )
     pairs = list(asked(kinds))
-    for place, (name, pair, measure) in enumerate(pairs):
-        mine = allotment.share(1 / (len(pairs) - place))
+    for place, (name, pair, measure, weight) in enumerate(pairs):
+        mine = allotment.share(weight / sum(later for *_, later in pairs[place:]))
         whole = mine.share(CONTROL / (CONTROL + 1))
         sound = measure(pair, noise, size, lambda: whole.over)  # noqa: B023
         control = measure(pair, noise * TOO_LITTLE, max(1, size // CONTROL), lambda: mine.over)  # noqa: B023
@@ -64,7 +63,7 @@ def audit_bounds(
         part.faults += judged(name, pair, sound, control)
     part.ran = {
         "pairs": len(pairs),
-        "of these move the whole bound": sum(pair.whole for _, pair, _ in pairs),
+        "of these move the whole bound": sum(pair.whole for _, pair, *_ in pairs),
         "releases": sum(2 * (int(row[5]) + int(row[6])) for row in part.rows),
         "fewest draws a side": min(int(row[5]) for row in part.rows),
         "largest share of a bill that was found lost": max(float(row[3]) / float(row[1]) for row in part.rows),

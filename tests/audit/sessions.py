@@ -45,7 +45,7 @@ def audit_sessions(
     )
     for engine in engines:
         worst, count = 1.0, 0
-        for name, pair, _ in asked(tuple(kind for kind in kinds if kind != "listings")):
+        for name, pair, *_ in asked(tuple(kind for kind in kinds if kind != "listings")):
             if count and allotment.over:
                 break
             for side, data in (("before", pair.before), ("after", pair.after)):
