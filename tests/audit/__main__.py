@@ -2,10 +2,10 @@
 
     python -m tests.audit [--minutes 60] [--only bounds,plans] [--seed 1] [--folder audit]
 
-Parts run one after another, each until it has done as much as it is asked for or its share of the time is over; what it leaves goes
-to those that follow. The sizes that ran are in the report, written after each part to `audit.md` and `audit.json` in the folder.
-A fault is printed at once, with the seed that has it again (noise is of the operating system, and has none), and the exit
-code is 1. For a longer run: `--minutes 600 --plans 1000000`.
+Parts run one after another, each until it has done as much as it is asked for or its share of the time is over; what it
+leaves goes to those that follow. The sizes that ran are in the report, written after each part to `audit.md` and
+`audit.json` in the folder. A fault is printed with the seed that has it again (noise is the system's, and has none),
+and the exit code is 1. For a longer run: `--minutes 600 --plans 1000000`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.audit.bounds import audit_bounds
 from tests.audit.debits import audit_debits
-from tests.audit.findings import Part, write
+from tests.audit.findings import Part, into_page, write
 from tests.audit.fits import audit_fits
 from tests.audit.hours import Allotment, processor_time
 from tests.audit.kills import audit_kills
@@ -51,6 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
         part.processor = processor_time() - before
         parts.append(part)
         write(parts, given.seed, given.folder)
+        if given.page:
+            into_page(part, given.seed, given.page)
         ran = "; ".join(f"{what}: {count}" for what, count in part.ran.items())
         sys.stdout.write(f"{name}: {ran}; {part.processor:.0f} s, {len(part.faults)} faults\n")
         sys.stdout.write("".join(f"FAULT: {name}: {fault}\n" for fault in part.faults))
@@ -65,9 +67,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", default="", help=f"parts, with commas: {', '.join(SHARES)}")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path("audit"), help="where the report is written")
-    parser.add_argument(
-        "--scratch", type=Path, default=None, help="where ledgers are made: of a folder in memory, for speed"
-    )
+    parser.add_argument("--page", type=Path, help="a page to keep the figures on: docs/audit.md")
+    parser.add_argument("--scratch", type=Path, default=None, help="where ledgers are made")
     parser.add_argument("--samples", type=int, default=1_000_000, help="releases a side of each pair")
     parser.add_argument("--releases", type=int, default=200, help="through whole sessions, a side of each pair")
     parser.add_argument("--plans", type=int, default=100_000, help="on the reference and on DuckDB, each")

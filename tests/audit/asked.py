@@ -46,7 +46,7 @@ GRAPHS: Mapping[str, tuple[bool, dict[str, Any]]] = {
     "edges in paths": (False, {"common": 4, "left": 0, "right": 0, "clique": True}),
     "paths": (False, {"common": 0, "left": 4, "right": 4}),
 }
-"""For each recipe whether a graph moves all that the bill says, and the graph, to which the edge of 0 and 1 is added."""
+"""For each recipe whether it moves all that the bill says, and the graph, to which the edge of 0 and 1 is added."""
 
 
 def _units(records: Iterable[Any]) -> dict[Any, float]:

@@ -1,4 +1,4 @@
-"""Debits by several processes at once on one ledger: never overspent, none lost, none double, and nobody waits for long."""
+"""Debits by several processes at once on one ledger: never overspent, none lost, none double, and in fair turns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _price(amount: int) -> Callable[..., Pricing]:
 
 
 def _spend(path: Path, name: int, attempts: int, seed: str, started: int, seconds: float | None) -> dict[str, Any]:
-    """Debit until so many were tried or time is over, and say what was accepted, what refused, and how long each took."""
+    """Debit until so many were tried or time is over; say what was accepted, what refused, and how long each took."""
     chance, allotment = Random(f"{seed} {name}"), Allotment(seconds)
     accepted, refused, waits = 0, 0, array("d")
     with Ledger(path, create=False) as ledger:
@@ -87,8 +87,10 @@ def audit_debits(seed: int, debits: int, allotment: Allotment, folder: Path | No
     """So many debits together, or as many as there is time for, in rounds of a ledger each."""
     part = Part(
         "debits",
-        f"Debits by {PROCESSES} processes at once, each asking again as soon as it is answered. The budget is spent a twentieth before the end. "
-        "The ledger verifies, what processes were told is what is in it, and no account is overspent. Passed: debits of others "
+        f"Debits by {PROCESSES} processes at once, each asking again as soon as it is answered. The budget is "
+        "spent a twentieth before the end. "
+        "The ledger verifies, what processes were told is what is in it, and no account is overspent. "
+        "Passed: debits of others "
         "between two debits of one process; where turns are fair, 7.",
         ("ledger", "debits", "refused", "passed, p50", "passed, p99", "passed, most", "wait ms, p50", "wait ms, p99"),
     )

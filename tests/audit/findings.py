@@ -54,13 +54,29 @@ def markdown(parts: Iterable[Part], seed: int) -> str:
     lines = [f"# Audit of wpinq {wpinq.__version__}", ""]
     lines += [f"Seed {seed}; {total:,.0f} s of processor time; {len(faults) or 'no'} faults.", "", *faults]
     for part in parts:
-        lines += ["", f"## {part.name}", "", part.about, ""]
-        ran = "; ".join(f"{what}: {shown(count)}" for what, count in part.ran.items())
-        lines += [f"Ran {ran}; {part.processor:,.0f} s of processor time; {len(part.faults) or 'no'} faults.", ""]
-        if part.rows:
-            lines += ["| " + " | ".join(part.columns) + " |", "|" + " --- |" * len(part.columns)]
-            lines += ["| " + " | ".join(map(shown, row)) + " |" for row in part.rows]
+        lines += ["", f"## {part.name}", "", part.about, "", *section(part)]
     return "\n".join(lines) + "\n"
+
+
+def section(part: Part) -> list[str]:
+    """What ran and what was found, as lines of Markdown."""
+    ran = "; ".join(f"{what}: {shown(count)}" for what, count in part.ran.items())
+    lines = [f"Ran {ran}; {part.processor:,.0f} s of processor time; {len(part.faults) or 'no'} faults.", ""]
+    if part.rows:
+        lines += ["| " + " | ".join(part.columns) + " |", "|" + " --- |" * len(part.columns)]
+        lines += ["| " + " | ".join(map(shown, row)) + " |" for row in part.rows]
+    return lines
+
+
+def into_page(part: Part, seed: int, page: Path) -> None:
+    """What a part found in the place of what an earlier run did, between the two marks of the part on a page."""
+    before, begins, rest = page.read_text(encoding="utf-8").partition(f"<!-- {part.name} -->\n")
+    _, ends, after = rest.partition(f"<!-- end of {part.name} -->\n")
+    if not (begins and ends):
+        raise SystemExit(f"{page} has no place for {part.name}: <!-- {part.name} --> and <!-- end of {part.name} -->")
+    said = [f"wpinq {wpinq.__version__}, seed {seed}. {part.about}", "", *section(part)]
+    said += [f"- Fault: {fault}" for fault in part.faults]
+    page.write_text(before + begins + "\n".join(said) + "\n" + ends + after, encoding="utf-8")
 
 
 def write(parts: Iterable[Part], seed: int, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whether all noise has its exact law, far out and near, alone and beside other noise; on the bytes of the operating system."""
+"""Whether all noise has its exact law, far out and near, alone and beside other noise; bytes are the system's."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Processes that are killed in the midst of releases: what they had told still stands, and was paid for.
 
-A child opens the ledger, protects the data, and releases measurements one after another, telling each answer before the next. Half of
-the children kill themselves at some call of a function or some SQL statement, which the seed decides; the others are killed
-from outside after some milliseconds. Then the ledger is opened and verified, and the next child goes on where this one ended.
+A child opens the ledger, protects the data, and releases measurements one after another, telling each answer before the
+next. Half of the children kill themselves at some call of a function or some SQL statement, which the seed decides; the
+others are killed from outside after some milliseconds. Then the ledger is opened and verified, and the next child goes
+on where this one ended.
 """
 
 from __future__ import annotations
@@ -51,8 +52,13 @@ def asked(number: int) -> wp.Measurement:
     return kinds[number % len(kinds)]()
 
 
+def released(session: wp.Session, measurement: wp.Measurement, label: str) -> wp.Answers:
+    """The answers of a release."""
+    return session.release(measurement, label=label)
+
+
 def _child(path: Path, say: int, first: int, rounds: int, dying: tuple[str, int] | None) -> None:
-    """Release what is numbered from `first` on, ask again for some of what was released before, and tell each answer."""
+    """Release what is numbered from `first` on, ask again for some of what was released, and tell the answers."""
     begin = _die(*dying) if dying is not None else None
     with wp.Session(path, engine="reference") as session:
         session.protect(NUMBERS, DATA, budget=10**6, version="1")
@@ -61,13 +67,14 @@ def _child(path: Path, say: int, first: int, rounds: int, dying: tuple[str, int]
             begin()
         for number in range(first, first + rounds):
             for one in (number, number * 7 % (number + 1)):
-                answers = session.release(asked(one), label=f"measurement {one}")
+                answers = released(session, asked(one), f"measurement {one}")
                 told = dict(zip(map(str, answers.keys), answers.values.tolist(), strict=True))
                 os.write(say, (json.dumps([one, told]) + "\n").encode())
 
 
 def _die(what: str, count: int) -> Callable[[], None]:
-    """What begins to count: calls of functions of the library, or SQL statements; at this one the process kills itself."""
+    """What begins to count: calls of functions of the library, or SQL statements; at this one the process "
+    "kills itself."""
     left = -1
 
     def begin() -> None:
@@ -133,8 +140,10 @@ def audit_kills(seed: int, kills: int, allotment: Allotment, folder: Path | None
     """Kill so many, fewer where time is over."""
     part = Part(
         "kills",
-        "Processes killed with SIGKILL in the midst of releases, at calls, at SQL statements and at any time. After each the ledger "
-        "opens and verifies, what was told is stored and was debited, what is asked again is answered the same, and the "
+        "Processes killed with SIGKILL in the midst of releases, at calls, at SQL statements and at any "
+        "time. After each the ledger "
+        "opens and verifies, what was told is stored and was debited, what is asked again is answered the "
+        "same, and the "
         "account is what its debits add up to.",
     )
     killed = ended = told = number = 0

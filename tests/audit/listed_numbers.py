@@ -1,7 +1,7 @@
-"""What a listing tells of a pair: whether a key is shown, with which number; and what is said of it when it is asked for later.
+"""What a listing tells of a pair: whether a key is shown, with which number; and the number if asked for later.
 
-One listing holds many keys that are all alike, absent on one side and present on the other, so it is as many draws of what a
-listing says of one key.
+One listing holds many keys that are all alike, absent on one side and present on the other, so it is as many draws of
+what a listing says of one key.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What outcomes tell of a pair where there are few of them: choices, buckets, and counts on ladders.
 
-The law of each is computed by its definition. The outcomes are put in order of how much likelier they are on one side: an event is an
-outcome, or all up to one; so the events that tell most are among those that are tried.
+The law of each is computed by its definition. Outcomes are put in order of how much likelier they are on one side: an
+event is an outcome, or all up to one; so the events that tell most are among those that are tried.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What numbers with noise tell of a pair, each key by itself, and whether the noise has its law.
 
-The noise of keys is independent (the fit of noise tries that), so losses add up over keys. Keys that move equally far are pooled:
-one bound for each distance, times the number of its keys. Draws are of `orders.noisy`, as of a release of many keys.
+The noise of keys is independent (the fit of noise tries that), so losses add up over keys. Keys that move equally far
+are pooled: one bound for each distance, times the number of its keys. Draws are of `orders.noisy`, as of a release of
+many keys.
 """
 
 from __future__ import annotations

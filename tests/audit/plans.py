@@ -59,8 +59,10 @@ def audit_plans(seed: int, counts: dict[str, int], allotment: Allotment) -> Part
     """
     part = Part(
         "plans",
-        "Random plans of depth four and more on random data, by floats, against the same in exact rationals. The ratio is "
-        "the largest distance of the two outputs over the bound that the plan's certificate states; above 1 is a fault.",
+        "Random plans of depth four and more on random data, by floats, against the same in exact rationals. "
+        "The ratio is "
+        "the largest distance of the two outputs over the bound that the plan's certificate states; above 1 "
+        "is a fault.",
         ("operator at the root", *(f"{engine}, {what}" for engine in counts for what in ("plans", "worst ratio"))),
     )
     found = []
