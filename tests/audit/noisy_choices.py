@@ -104,6 +104,8 @@ def p_value(seen: Counter[Any], law: Law) -> float:
     """Of a chi-square, over outcomes that are expected ten times and the rest together."""
     size = sum(seen.values())
     often = [x for x, chance in law.items() if chance * size >= 10]
+    if not often:
+        return 1.0
     found = [seen[x] for x in often]
     expected = [law[x] * size for x in often]
     rest = size - sum(expected)

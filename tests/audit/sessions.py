@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
 import wpinq as wp
-from tests.audit.bounds import FALSE_ALARM, asked
+from tests.audit.bounds import FALSE_ALARM, Asked, asked
 from tests.audit.findings import Part
 from tests.audit.hours import Allotment
 from tests.audit.noisy_choices import chances, p_value
@@ -32,21 +32,20 @@ def audit_sessions(
     seed: int,
     releases: int,
     allotment: Allotment,
-    kinds: tuple[str, ...] = ("numbers", "recipes", "choices", "draws"),
+    chosen: Sequence[Asked] | None = None,
     engines: tuple[str, ...] = ENGINES,
 ) -> Part:
-    """So many fresh releases of each side of each pair that is no listing, on each engine."""
+    """So many fresh releases of each side of each pair that is no listing, on each engine, as far as time goes."""
     part = Part(
         "sessions",
-        "Fresh releases of the pairs of the part before through whole sessions: protect, debit, evaluate, "
-        "draw, store. What comes out "
-        "is compared with the law on the exact weights, and what is spent with the bill.",
+        "Fresh releases of the pairs above, but for listings, through whole sessions: protect, debit, evaluate, draw, "
+        "store. What comes out is compared with the law on the exact weights, and what is spent with the bill.",
         ("engine", "pairs", "releases", "least p-value"),
     )
-    for engine in engines:
-        worst, count = 1.0, 0
-        for name, pair, *_ in asked(kinds):
-            if count and allotment.over:
+    for place, engine in enumerate(engines):
+        worst, count, share = 1.0, 0, allotment.share(1 / (len(engines) - place))
+        for name, pair, *_ in asked(("numbers", "recipes", "choices", "draws")) if chosen is None else chosen:
+            if count and share.over:
                 break
             for side, data in (("before", pair.before), ("after", pair.after)):
                 where = f"{name}, {side}, on {engine}"

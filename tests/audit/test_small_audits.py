@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 
 import wpinq as wp
 from tests.audit import __main__ as command
-from tests.audit import debits, fits, kills, plans, sessions
+from tests.audit import debits, fits, kills, noisy_choices, plans, sessions
 from tests.audit.asked import KINDS
 from tests.audit.bounds import Asked, asked, audit_bounds
 from tests.audit.findings import Part, into_page, markdown
@@ -60,12 +61,19 @@ def test_a_release_with_a_tenth_too_little_noise_is_a_fault(kind: str) -> None:
     assert any("is lost, and" in fault and "billed" in fault for fault in part.faults)
 
 
-def test_buckets_and_ladders_are_sound_and_half_their_noise_is_a_fault() -> None:
+def test_draws_of_another_law_than_that_of_buckets_and_ladders_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     few = [one for one in asked(("draws",)) if one[1].name in ("buckets", "a count of triangles")]
-    for noise, found in ((1.0, False), (0.5, True)):
-        faults = audit_bounds(1, 3000, FOREVER, few, noise=noise).faults
-        lost = [fault for fault in faults if "not caught" not in fault and "law of the noise loses" not in fault]
-        assert bool(lost) == found
+    part = audit_bounds(1, 3000, FOREVER, few)
+    assert [fault for fault in part.faults if "not caught" not in fault] == []
+    of_buckets, of_ladders = noisy_choices.bucketed, noisy_choices.draw_count
+    monkeypatch.setattr(noisy_choices, "bucketed", lambda order, *more: of_buckets(wider(order), *more))
+    monkeypatch.setattr(noisy_choices, "draw_count", lambda ladder, scale: of_ladders(ladder, 1.5 * scale))
+    faults = audit_bounds(1, 3000, FOREVER, few).faults
+    assert sum("the noise has not its law" in fault for fault in faults) == 2
+
+
+def wider(order: orders.Order) -> orders.Order:
+    return replace(order, scale=1.5 * order.scale)
 
 
 def test_noise_of_another_law_is_a_fault_of_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,14 +92,32 @@ def test_every_pair_is_of_a_whole_bound_where_it_says_so() -> None:
 
 
 def test_sessions_draw_the_law_at_the_bill() -> None:
-    assert sessions.audit_sessions(1, 8, FOREVER, ("numbers", "choices")).faults == []
+    few = [*FEW["numbers"], *FEW["choices"]]
+    part = sessions.audit_sessions(1, 40, FOREVER, few)
+    assert part.faults == []
+    assert [row[:3] for row in part.rows] == [(engine, 3, 240) for engine in ("reference", "duckdb")]
 
 
 def test_a_session_with_less_noise_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = orders.with_laplace_noise
     monkeypatch.setattr(orders, "with_laplace_noise", lambda weights, scale: honest(weights, 0.5 * scale))
-    part = sessions.audit_sessions(1, 200, FOREVER, ("numbers",), ("reference",))
+    part = sessions.audit_sessions(1, 300, FOREVER, FEW["numbers"][:1], ("reference",))
     assert any("not the law" in fault for fault in part.faults)
+
+
+def test_a_session_that_charges_less_than_the_bill_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Ledger.debit
+
+    def lowered(ledger: Ledger, measurements: Mapping[str, str], price: Any, *more: Any) -> frozenset[str]:
+        def half(*asked: Any) -> Any:
+            pricing = price(*asked)
+            return replace(pricing, charges={name: charge // 2 for name, charge in pricing.charges.items()})
+
+        return honest(ledger, measurements, half, *more)
+
+    monkeypatch.setattr(Ledger, "debit", lowered)
+    part = sessions.audit_sessions(1, 2, FOREVER, FEW["numbers"][:1], ("reference",))
+    assert any("what was spent is not the bill" in fault for fault in part.faults)
 
 
 # --- the law of noise -------------------------------------------------------------------------------------------------
