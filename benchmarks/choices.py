@@ -23,7 +23,7 @@ from histograms_data import DPBENCH, Array, claim, histogram, options
 
 from wpinq.histograms import Hierarchical, quantile
 from wpinq.measure.measurement import Choose
-from wpinq.public import simulate_select
+from wpinq.simulating import simulate_select
 
 EPSILONS = (Fraction(1, 10), Fraction(1))
 QUANTILES = (Fraction(1, 2), Fraction(9, 10))

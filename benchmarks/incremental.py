@@ -275,10 +275,10 @@ def yardstick() -> Callable[..., float]:
 
     @njit(nogil=True)
     def has(a: Any, b: Any, starts: Any, neighbours: Any) -> Any:
-        for k in range(starts[a], starts[a + np.uint32(1)]):  # noqa: SIM110 - numba has no any()
-            if neighbours[k] == b:
-                return True
-        return False
+        k, end = starts[a], starts[a + np.uint32(1)]
+        while k < end and neighbours[k] != b:
+            k += np.uint32(1)
+        return k < end
 
     @njit(nogil=True)
     def put(a: Any, b: Any, q: Any, starts: Any, neighbours: Any) -> None:

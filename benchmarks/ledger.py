@@ -57,7 +57,7 @@ def waiting(processes: int, debits: int, turns: bool) -> None:
         command = [sys.executable, __file__, "--spend", str(path), "--debits", str(debits)]
         command += [] if turns else ["--no-turns"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        started = [subprocess.Popen([*command, "--name", str(i)], **pipes) for i in range(processes)]  # type: ignore[call-overload]
+        started = [subprocess.Popen([*command, "--name", str(i)], **pipes) for i in range(processes)]
         for process in started:
             process.stdout.readline()
         for process in started:
@@ -92,7 +92,7 @@ def opening(history: int) -> None:
                 for i in range(debits):
                     ledger.debit({f"a measurement with the digest {i}": "NoisyCount(0.1)"}, flat(1))
                     ledger.store_answers(f"a measurement with the digest {i}", {b"%d" % key: 1.5 for key in range(4)})
-            took = used(lambda path=path: Ledger(path).close(), 50)  # type: ignore[misc]
+            took = used(lambda path=path: Ledger(path).close(), 50)
             print(f"opening: {debits} debits with answers: {took:.2f} ms of processor", flush=True)
         with Ledger(path) as ledger:
             print(f"verifying: {history} debits with answers: {used(ledger.verify, 1) / 1000:.1f} s of processor")

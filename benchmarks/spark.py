@@ -35,12 +35,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import wpinq as wp  # noqa: E402 - found by the path above
-from wpinq.graphs.recipes import degree_ccdf, symmetrize  # noqa: E402 - found by the path above
-from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect  # noqa: E402 - found by the path above
+import wpinq as wp
+from wpinq.graphs.recipes import degree_ccdf, symmetrize
+from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect
 
 EDGES = wp.source("edges", src=int, dst=int, unit="one undirected edge", facts=["unit_weights"])
 DEGREES = range(40)

@@ -19,6 +19,7 @@ memory is that of the whole process. "Times" is the processor time of protect an
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import resource
@@ -30,16 +31,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [
-    str(ROOT),
-    str(ROOT / "examples" / "tpch"),
-]  # the example is no package
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "examples" / "tpch"))  # the example is no package
 
-from queries import EXAMPLES, TABLES, Example, generate, open_tables  # noqa: E402 - found by the path above
+from queries import EXAMPLES, TABLES, Example, generate, open_tables
 
-import wpinq as wp  # noqa: E402 - found by the path above
-from wpinq.engines.contract import find_engine  # noqa: E402 - found by the path above
+import wpinq as wp
+from wpinq.engines.contract import find_engine
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 class Clock:
@@ -83,9 +83,8 @@ def run_sql(example: Example, connection: Any) -> dict[str, Any]:
 def run_session(example: Example, connection: Any, epsilon: str, engine: str) -> dict[str, Any]:
     program = example.program(epsilon=epsilon)
     measurements = program.measurements
-    import fsspec  # noqa: F401 - what DuckDB and a relation need in Python, as `duckdb` itself for SQL
-    import pyarrow  # noqa: F401
-
+    for needed in ("fsspec", "pyarrow"):  # by DuckDB and a relation in Python, as `duckdb` itself is for SQL
+        importlib.import_module(needed)
     find_engine(engine)
     clock = Clock()
     with wp.Session(engine=engine) as session:

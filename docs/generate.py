@@ -12,15 +12,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))  # the operators of this checkout, not of a wpinq that happens to be installed
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the operators of this checkout, not of one installed
 
-from wpinq.plan.operator import REGISTRY, Combination, Keyed, Operator, PerRecord, RecordKeyed  # noqa: E402 - path
-from wpinq.query import Query  # noqa: E402 - path
+from wpinq.plan.operator import REGISTRY, Combination, Keyed, Operator, PerRecord, RecordKeyed
+from wpinq.query import Query
 
 if TYPE_CHECKING:
     from wpinq.plan.operator import Parameter
 
+ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "operators"
 NOTICE = "<!-- Written by docs/generate.py from the operator's docstring: change that, and run it again. -->"
 
@@ -74,6 +74,8 @@ TRUSTED = (
         "kernel/ledger_file",
     ),
     *(
+        "kernel/debits",
+        "kernel/ledger_statement",
         "kernel/ledger",
         "kernel/ledger_backup",
         "kernel/accounts",
@@ -103,7 +105,11 @@ TRUSTED = (
         "measure/listing",
         "kernel/listed_keys",
         "kernel/orders",
+        "kernel/batches",
         "kernel/release",
+        "kernel/looking",
+        "kernel/way_of_release",
+        "kernel/analysts",
         "kernel/session",
         "engines/contract",
     ),

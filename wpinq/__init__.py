@@ -19,6 +19,7 @@ from wpinq.errors import LanguageError as LanguageError
 from wpinq.errors import LedgerError as LedgerError
 from wpinq.errors import PlanError as PlanError
 from wpinq.errors import SessionError as SessionError
+from wpinq.errors import SourceExhausted as SourceExhausted
 from wpinq.errors import SourceRejected as SourceRejected
 from wpinq.errors import WpinqError as WpinqError
 from wpinq.errors import WpinqWarning as WpinqWarning
@@ -47,8 +48,8 @@ from wpinq.measure.measurement import Measurement as Measurement
 from wpinq.measure.statement import Balance as Balance
 from wpinq.measure.statement import Event as Event
 from wpinq.public import evaluate as evaluate
-from wpinq.public import simulate as simulate
 from wpinq.query import Query as Query
+from wpinq.simulating import simulate as simulate
 from wpinq.sources import rows_a_person as rows_a_person
 from wpinq.sources import source as source
 from wpinq.tables.aggregate_functions import count as count
@@ -58,15 +59,15 @@ from wpinq.tables.aggregate_functions import median as median
 from wpinq.tables.aggregate_functions import most_common as most_common
 from wpinq.tables.aggregate_functions import quantile as quantile
 from wpinq.tables.aggregate_functions import sum as sum
+from wpinq.tables.aggregates import Estimate as Estimate
 from wpinq.tables.attribute_codes import Attribute as Attribute
 from wpinq.tables.attribute_codes import attribute as attribute
 from wpinq.tables.fitted_table import FittedTable as FittedTable
 from wpinq.tables.marginal_plots import plot_marginals as plot_marginals
 from wpinq.tables.marginal_tabulation import MarginalTabulation as MarginalTabulation
+from wpinq.tables.open_table import OpenTable as OpenTable
 from wpinq.tables.released_marginals import MarginalTables as MarginalTables
-from wpinq.tables.released_table import Estimate as Estimate
-from wpinq.tables.released_table import OpenTable as OpenTable
-from wpinq.tables.released_table import Table as Table
+from wpinq.tables.saved_table import Table as Table
 from wpinq.tables.synthetic_rows import SyntheticRows as SyntheticRows
 from wpinq.tables.tabulation import Tabulation as Tabulation
 

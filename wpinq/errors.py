@@ -43,6 +43,10 @@ class BudgetExceeded(WpinqError):
     """The ledger refused a debit: the budget of a source does not cover the bill. Nothing was spent."""
 
 
+class SourceExhausted(BudgetExceeded):
+    """What an analyst asked for is more than a source has left, whoever spent it. Always the same words."""
+
+
 class LedgerError(WpinqError):
     """A ledger cannot be opened, is not a ledger, or has been tampered with."""
 

@@ -40,11 +40,12 @@ from wpinq.plan.operators import (
 )
 from wpinq.releasing import Releasable
 from wpinq.tables.aggregates import Aggregate
+from wpinq.tables.aggregating import Grouping, Split, grouping
 from wpinq.tables.attribute_codes import Attribute
 from wpinq.tables.by_name import joined, selected, with_columns
 from wpinq.tables.marginal_tabulation import MarginalTabulation, Views, tabulate_marginals
 from wpinq.tables.record_groups import NO_OTHER, GroupKeys
-from wpinq.tables.tabulation import Grouping, Split, Tabulation, grouping
+from wpinq.tables.tabulation import Tabulation
 
 
 @methods_told(QUERY_CALLS)

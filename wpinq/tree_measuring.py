@@ -9,8 +9,7 @@ from typing import Any, Protocol, cast
 
 from wpinq.errors import BudgetExceeded
 from wpinq.expr.trace import UserFunction
-from wpinq.histograms.strategies.marginals import Marginals
-from wpinq.histograms.strategies.product import attributes_of
+from wpinq.histograms.strategies.marginals import Marginals, codes_of
 from wpinq.marginals.adaptive_tree import PENALTY, SHARES, AdaptiveTree
 from wpinq.marginals.attributes import Attributes
 from wpinq.marginals.measured_views import MeasuredView, View
@@ -169,11 +168,8 @@ class _Rounds:
     """What is asked for, one measurement after another."""
 
     def __init__(self, source: Query, tree: AdaptiveTree, bin: UserFunction | None) -> None:
-        names, sizes = tree.attributes.names, tree.attributes.sizes
-        if bin is None and names is not None:
-            bin = lambda r: tuple(getattr(r, name) for name in names)  # noqa: E731
         self.tree = tree
-        self.codes = attributes_of(source, bin, sizes)
+        self.codes = codes_of(source, bin, tree.attributes)
 
     def stand_ins(self) -> dict[str, Measurement]:
         """Measurements of the same cost: which pairs are chosen and compared with what changes none."""

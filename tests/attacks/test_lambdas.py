@@ -81,7 +81,7 @@ def test_a_subclass_of_symbol_is_asked_while_the_query_is_written_only(visits: w
             calls.append("==")
             return True
 
-        __hash__ = None  # type: ignore[assignment]  # as Python makes it for a class with __eq__
+        __hash__ = None  # as Python makes it for a class with __eq__
 
     query = visits.select(lambda v: Evil(object.__getattribute__(v.amount, "_Symbol__expr")))
     assert query == visits.select(lambda v: v.amount)

@@ -106,8 +106,8 @@ OPERATORS: dict[str, Callable[[], Query]] = {
 }
 
 QUERIES: dict[str, Callable[[], Query]] = {
-    **{name: lambda f=f: ROWS.select_many(f, limit=10) for name, f in LISTS.items()},  # type: ignore[misc]
-    **{name: lambda f=f: ROWS.select(f) for name, f in VALUES.items()},  # type: ignore[misc]
+    **{name: lambda f=f: ROWS.select_many(f, limit=10) for name, f in LISTS.items()},
+    **{name: lambda f=f: ROWS.select(f) for name, f in VALUES.items()},
     **OPERATORS,
 }
 
@@ -163,7 +163,7 @@ def test_the_reference_takes_no_more_time_and_memory_for_a_bad_unit_than_its_pla
 
 def test_a_limit_of_ten_pairs_makes_about_ten_pairs_of_any_text() -> None:
     plan = ROWS.select_many(lambda r: wp.subsets(wp.split(r.text, ","), 2), limit=10).plan
-    assert work(plan.operator.as_run(plan.operator.function), (1,)).steps < 10_000  # type: ignore[attr-defined]
+    assert work(plan.operator.as_run(plan.operator.function), (1,)).steps < 10_000
 
 
 @pytest.mark.parametrize(

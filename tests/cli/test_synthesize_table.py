@@ -224,13 +224,33 @@ def test_the_ending_says_the_format(people: Path, capsys: pytest.CaptureFixture[
 def test_what_was_paid_for_is_kept_where_the_rows_cannot_be_made(
     people: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = ["people.csv", *ATTRIBUTES, "--epsilon", "1", "--out", "rows.csv", "--weighted", "1000000000"]
+    told = ["people.csv", *ATTRIBUTES[:4], "--epsilon", "1", "--out", "rows.csv", "--weighted", "1000000000"]
+    told += ["--model", "tree", "--seed", "5", "--page", "my page.html"]
     assert command(*told) == 1, "how many rows that is, only the noisy number of records says"
     errors = capsys.readouterr().err
-    again = "wpinq synthesize-table --from-marginals rows.csv.marginals.json --out rows.csv"
-    assert f"what was measured is paid for and kept. Go on with: {again}" in errors
+    again = "wpinq synthesize-table --from-marginals rows.csv.marginals.json --out rows.csv --model tree --seed 5"
+    assert f"what was measured is paid for and kept. Go on with: {again} --weighted 1000000000 --page my page.html" in (
+        errors.replace("'", "")
+    )
     assert main(again.split()[1:]) == 0
     assert (people.parent / "rows.csv").exists()
+
+
+def test_what_was_paid_for_is_not_written_over(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = ["people.csv", "--attribute", "city=Oslo", "--epsilon", "1", "--ledger", "l.db", "--budget", "3"]
+    assert command(*told, "--out", "rows.csv") == 0
+    kept = (people.parent / "rows.csv.marginals.json").read_bytes()
+    capsys.readouterr()
+    assert command(*told, "--out", "rows.csv") == 2
+    printed, errors = capsys.readouterr()
+    assert printed == ""
+    assert "make rows of it with --from-marginals rows.csv.marginals.json, or name another file" in errors
+    assert main(["budget", "l.db"]) == 0
+    assert "1 of 3" in capsys.readouterr().out
+    assert command(*told, "--out", "rows.csv", "--marginals", "more.json") == 0
+    assert (
+        (people.parent / "rows.csv.marginals.json").read_bytes() == kept != (people.parent / "more.json").read_bytes()
+    )
 
 
 def test_marginals_of_a_program_make_rows(people: Path, capsys: pytest.CaptureFixture[str]) -> None:

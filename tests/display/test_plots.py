@@ -155,7 +155,7 @@ def test_what_cannot_be_drawn_is_refused(what: str) -> None:
     calls = {
         "choice": lambda: plot_answers(simulated(towns.most_common(1, ["York", "Leeds"]))),
         "none": lambda: plot_answers(simulated(ages.noisy_count(1, over=[]))),
-        "number": lambda: plot_answers(3.0),  # type: ignore[arg-type]  # which is refused
+        "number": lambda: plot_answers(3.0),  # which is refused
         "confidence": lambda: plot_answers(count, confidence=1.0),
         "axes": lambda: plot_answers(count, axes=Figure()),
     }

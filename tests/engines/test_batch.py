@@ -155,7 +155,7 @@ def test_a_batch_of_a_session_is_as_its_releases_one_by_one(monkeypatch: pytest.
         with wp.Session() as session:
             session.protect(EDGES, edges, budget=1000)
             released = session.release(asked) if together else [session.release(one) for one in asked]
-            released[-1].at([1, 2, 3])  # type: ignore[union-attr]
+            released[-1].at([1, 2, 3])
             spent, before = session.spent("edges"), len(drawn)
             session.release(asked)  # what was answered is not evaluated again
             assert (session.spent("edges"), len(drawn)) == (spent, before)

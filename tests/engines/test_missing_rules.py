@@ -28,7 +28,7 @@ def forget_checks() -> None:
     compiler._written._held.cache_clear()
     database._drafts._shut()
     for engine in SQL:
-        find_engine(engine).check.cache_clear()  # type: ignore[attr-defined]
+        find_engine(engine).check.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +67,6 @@ def test_what_is_written_for_duckdb_is_none_of_sparks(monkeypatch: pytest.Monkey
     assert set(STANDARD) <= set(DUCKDB.templates) & set(SPARK.templates)
     assert DUCKDB.templates.keys() == SPARK.templates.keys(), "each has a text for all"
     plan = TEXTS.select(lambda text: wp.find(text, "a")).plan
-    monkeypatch.delitem(SPARK.templates, "find")  # type: ignore[arg-type]
+    monkeypatch.delitem(SPARK.templates, "find")
     assert gap(plan, "duckdb") == ""
     assert "Select: there is no text for 'find' in the SQL of spark" in gap(plan, "spark")

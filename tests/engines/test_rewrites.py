@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -179,3 +180,12 @@ def test_a_negated_conjunction_is_a_disjunction() -> None:
             assert " OR " in text(query)
             assert " AND " not in text(query)
             assert evaluate(query.plan, data) == wp.evaluate(query, data, engine="reference")
+
+
+def test_a_proven_weight_that_is_not_one_is_read_as_what_it_is() -> None:
+    rows = wp.source("rows", group=int, item=int, facts=["unit_weights"])
+    halves = rows.group_by(lambda r: r.group, lambda g: wp.count(g))
+    both = halves.union(halves.select(lambda x: (x[0], x[1])))
+    assert certify(both.plan).equal_weights[both.plan.digest] == Fraction(1, 2)
+    pairs, data = both.join(both, lambda x: x[1], lambda y: y[1]), {"rows": [(i % 4, i) for i in range(22)]}
+    assert wp.evaluate(pairs, data, "duckdb").distance(wp.evaluate(pairs, data, exact=True)) < 1e-12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 from typing import Any
 
@@ -62,3 +63,23 @@ def test_what_plans_have_in_common_is_written_once(monkeypatch: pytest.MonkeyPat
     for plan in plans[1:]:
         compiled(plan, frozenset(), False, steps)
     assert named[first:] == ["Where", "Where"], "all but the last step is there"
+
+
+def test_a_choice_in_each_of_many_groups_is_compiled_once_alone_and_once_in_company(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By itself as it is checked, before the debit, and as one of the batch: however many there are."""
+    made: Counter[bytes] = Counter()
+    anew = compiler.compile_anew
+
+    def counting(root: Node, *arguments: Any) -> Compiled:
+        made[root.digest] += 1
+        return anew(root, *arguments)
+
+    monkeypatch.setattr(compiler, "compile_anew", counting)
+    people = wp.source("people", region=int, height=int)
+    asked = people.by("region", keys=range(600)).agg(height=wp.median("height", [1, 2]), epsilon=1)
+    with wp.Session() as session:
+        session.protect(people, [(1, 1), (2, 2)], budget=1)
+        session.release(asked)
+    assert Counter(made.values()) == {2: 600}

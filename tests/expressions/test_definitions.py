@@ -107,7 +107,7 @@ def test_a_name_is_defined_once_and_with_a_docstring() -> None:
 
 @pytest.mark.usefixtures("nothing_stays")
 def test_a_typing_rule_that_gives_no_type_is_named() -> None:
-    symbolic = primitive(lambda types, attributes: None, abs, work=handled)(twice)  # type: ignore[arg-type,return-value]
+    symbolic = primitive(lambda types, attributes: None, abs, work=handled)(twice)
     with pytest.raises(ExpressionError, match="the typing rule of the primitive 'twice' gives no type"):
         symbolic(1)
 

@@ -364,7 +364,7 @@ var part = t.Partition(r => r.price, part: decimal("1.50")).NoisySum(0.1, r => r
 
 def test_text_says_all_of_them() -> None:
     program = wp.parse(TEXT)
-    assert program["days"].domain == (19781, 19782, 19783)  # type: ignore[union-attr]
+    assert program["days"].domain == (19781, 19782, 19783)
     again = wp.parse(str(program))
     assert all(again[name] == program[name] for name in program)
     assert str(again) == str(program)

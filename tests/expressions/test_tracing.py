@@ -289,24 +289,24 @@ def test_the_errors_of_the_lambda_are_its_own() -> None:
     with pytest.raises(ZeroDivisionError):
         NUMBERS.select(lambda x: 1 // 0)
     with pytest.raises(NameError):
-        NUMBERS.select(lambda x: undefined_name)  # type: ignore[name-defined]  # noqa: F821
+        NUMBERS.select(lambda x: undefined_name)  # noqa: F821 - as users mistype it
     assert outputs(NUMBERS.select(lambda x: wp.map([x], lambda y: x + y)), 1) == {(2,): 1.0}, "and leave no trace"
 
 
 def test_a_lambda_is_called_once_and_never_with_a_record() -> None:
     seen: list[Any] = []
-    query = NUMBERS.select(lambda x: seen.append(x) or x)  # type: ignore[func-returns-value]
+    query = NUMBERS.select(lambda x: seen.append(x) or x)
     outputs(query, 1, 2, 3)
     assert [type(x).__name__ for x in seen] == ["Symbol"]
 
 
 def test_a_symbol_of_another_lambda_is_refused() -> None:
     kept: list[Any] = []
-    NUMBERS.select(lambda x: kept.append(x) or x)  # type: ignore[func-returns-value]
+    NUMBERS.select(lambda x: kept.append(x) or x)
     with pytest.raises(ExpressionError, match="a symbol of another lambda"):
         PEOPLE.select(lambda e: kept[0])
     with pytest.raises(ExpressionError, match="a symbol of another lambda"):
-        PEOPLE.select(lambda e: (wp.map(e.tags, lambda t: kept.append(t) or t), kept[-1]))  # type: ignore[func-returns-value]
+        PEOPLE.select(lambda e: (wp.map(e.tags, lambda t: kept.append(t) or t), kept[-1]))
 
 
 def nested(x: Any, depth: int) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from wpinq.histograms import CountOfCounts, HierarchicalCounts, Sorted, Tree, earth_movers_distance
-from wpinq.public import simulate_geometric
+from wpinq.simulating import simulate_geometric
 
 
 def load(*names: str) -> list[np.ndarray]:

@@ -19,7 +19,7 @@ from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.scales import check_exact, geometric_scale, on_lattice
 from wpinq.plan.certify import certify
 from wpinq.plan.lattice import common_divisor
-from wpinq.public import simulate_geometric
+from wpinq.simulating import simulate_geometric
 
 items = wp.source("items", group=int, bin=int, facts=["unit_weights"])
 plain = wp.source("plain", group=int, bin=int)

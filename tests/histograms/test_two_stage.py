@@ -25,6 +25,20 @@ def rows(counts: list[float]) -> list[int]:
     return [bin for bin, count in enumerate(counts) for _ in range(int(count))]
 
 
+def test_a_second_stage_that_costs_more_than_was_billed_is_not_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    measure = h.Bucketed.measure
+    monkeypatch.setattr(h.Bucketed, "measure", lambda self, source, epsilon, *more: measure(self, source, 1, *more))
+    asked: list[wp.Measurement] = []
+
+    def release(measurement: wp.Measurement) -> Any:
+        asked.append(measurement)
+        return wp.simulate(measurement, {"ages": rows(STEPS)}, seed=1)
+
+    with pytest.raises(wp.PlanError, match="would cost more than was billed"):
+        h.TwoStage(32).run(release, AGES, 1)
+    assert [type(measurement.sink) for measurement in asked] == [Buckets]
+
+
 # --- workloads and strategies over buckets ----------------------------------------------------------------------------
 
 
@@ -96,7 +110,7 @@ def test_counts_of_buckets_are_measured_and_spread_evenly(inner: LinearStrategy)
 def test_buckets_that_are_none_are_refused() -> None:
     for starts in ([], [1], [0, 0], [0, 3, 2], [0, 8], "01", [0.0], [0, True], None):
         with pytest.raises(wp.PlanError, match="buckets begin"):
-            h.Bucketed(8, starts)  # type: ignore[arg-type]
+            h.Bucketed(8, starts)
     with pytest.raises(wp.PlanError, match="over the 2 buckets"):
         h.Bucketed(8, [0, 4], h.Identity(8))
     with pytest.raises(wp.PlanError, match="make them agree"):
@@ -212,7 +226,7 @@ def test_two_stages_that_make_no_sense_are_refused() -> None:
     other = wp.simulate(AGES.buckets(1, 16, 5), {"ages": [3]}, seed=1)
     for wrong in (other, [0, 4], wp.simulate(AGES.noisy_count(1, over=[1]), {"ages": []}, seed=1)):
         with pytest.raises(wp.PlanError, match="measure_buckets"):
-            two.bucketed(wrong)  # type: ignore[arg-type]
+            two.bucketed(wrong)
 
 
 # --- what plans declare of signs --------------------------------------------------------------------------------------

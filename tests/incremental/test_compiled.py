@@ -158,7 +158,7 @@ def test_recipes_agree_with_the_python_engine(interpreted: None, recipe: str, vi
         assert distance(engine.propose({"edges": changes})[0], python.propose({"edges": changes})[0]) < 1e-9
         assert distance(engine.outputs[0], python.outputs[0]) < 1e-9
         for each in (engine, python):
-            each.rollback() if step % 2 else each.commit()  # type: ignore[attr-defined]
+            each.rollback() if step % 2 else each.commit()
 
 
 def test_negative_weights_after_non_negative_ones(interpreted: None) -> None:
@@ -314,7 +314,7 @@ def test_memos_agree_with_the_python_engine(interpreted: None, name: str) -> Non
             assert distance(engine.propose(changes)[0], python.propose(changes)[0]) < 1e-9
         assert distance(engine.outputs[0], python.outputs[0]) < 1e-9
         for each in (engine, python):
-            each.rollback() if step % 2 else each.commit()  # type: ignore[attr-defined]
+            each.rollback() if step % 2 else each.commit()
 
 
 def test_large_groups_are_memos_as_a_whole(interpreted: None) -> None:

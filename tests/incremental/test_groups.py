@@ -90,7 +90,7 @@ def test_only_prefixes_that_may_change_are_reduced(change: Weights, most: int, m
     evaluator = Evaluator([plan], {"records": {(0, f"{i:03}"): i + 1.0 for i in range(100)}})
     (kernel,) = evaluator._kernels.values()
     reduced = []
-    reduce = kernel._reduce  # type: ignore[attr-defined]  # of a GroupBy
+    reduce = kernel._reduce  # of a GroupBy
     monkeypatch.setattr(kernel, "_reduce", lambda group: reduced.append(group) or reduce(group))
     evaluator.propose({"records": change})
     assert 0 < len(reduced) <= most

@@ -147,7 +147,7 @@ def test_any_weights_of_the_source_agree_with_the_python_engine(
         assert close(compiled.propose(changes)[0], python.propose(changes)[0])
         assert close(compiled.outputs[0], python.outputs[0])
         for each in (compiled, python):
-            each.rollback() if step % 3 == 0 else each.commit()  # type: ignore[attr-defined]
+            each.rollback() if step % 3 == 0 else each.commit()
 
 
 def test_lists_that_are_written_out_need_no_scratch_table(interpreted_modules: None) -> None:
@@ -229,7 +229,7 @@ def test_weighted_elements_that_a_condition_chooses(interpreted_modules: None, n
         assert close(engine.propose(change)[0], python.propose(change)[0])
         assert close(engine.outputs[0], reference.evaluate(plan, engine.candidate, FLOAT))
         for each in (engine, python):
-            each.rollback() if rng.random() < 0.3 else each.commit()  # type: ignore[attr-defined]
+            each.rollback() if rng.random() < 0.3 else each.commit()
         assert close(engine.outputs[0], reference.evaluate(plan, engine.candidate, FLOAT))
 
 

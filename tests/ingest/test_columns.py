@@ -180,7 +180,7 @@ KINDS: dict[str, Callable[[list[tuple[Any, ...]], Path], Any]] = {
     "pandas": lambda rows, folder: arrow(rows).to_pandas(types_mapper=pd.ArrowDtype),
     "pandas objects": lambda rows, folder: pd.DataFrame(rows, columns=NAMES, dtype=object),
     "polars": lambda rows, folder: pl.from_arrow(arrow(rows)),
-    "polars lazy": lambda rows, folder: pl.from_arrow(arrow(rows)).lazy(),  # type: ignore[union-attr]
+    "polars lazy": lambda rows, folder: pl.from_arrow(arrow(rows)).lazy(),
     "numpy": lambda rows, folder: np.array(rows, dtype=[(name, "O") for name in NAMES]),
     "relation": relation,
     "parquet": parquet_file,
@@ -579,7 +579,7 @@ def test_edge_lists_are_what_python_reads(tmp_path: Path) -> None:
         text = draw.choice(starts) + "".join(draw.choice(chosen) + "\n" for _ in range(draw.randrange(8)))
         path.write_text(text if i % 2 else text.replace("\t", " "), newline="")
         policies = ("keep", "drop", "refuse")
-        data = wp.EdgeList(path, draw.random() < 0.5, draw.choice(policies), draw.choice(policies))  # type: ignore[arg-type]
+        data = wp.EdgeList(path, draw.random() < 0.5, draw.choice(policies), draw.choice(policies))
         facts = draw.choice([(), ("unit_weights",), ("symmetric",)])
         expected: dict[Any, float] | None = None
         with contextlib.suppress(SourceRejected):

@@ -119,7 +119,7 @@ def test_duplicates_are_dropped_before_the_cut_among_the_edges_of_one_person() -
 def test_symmetric_is_asked_of_each_persons_own_edges() -> None:
     own = [(1, 5, 6), (1, 6, 5), (2, 5, 6), (2, 6, 5)]
     for duplicates, weight in (("keep", 2.0), ("drop", 1.0)):
-        offered = EdgeList(table(own), duplicates=duplicates)  # type: ignore[arg-type]
+        offered = EdgeList(table(own), duplicates=duplicates)
         assert read(offered, 2, facts=["symmetric"]) == {(5, 6): weight, (6, 5): weight}
     halves = EdgeList(table([(1, 5, 6), (2, 6, 5)]))
     assert "for one person" in refused(halves, 2, facts=["symmetric"])

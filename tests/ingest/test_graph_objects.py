@@ -257,7 +257,7 @@ def test_named_columns(make: Any, tmp_path: Path) -> None:
     data = make(tmp_path)
     pairs = [("a", "b"), ("b", "a"), ("b", "b")]
     assert EdgeList(data, columns=("from", "to")).edges(str) == pairs
-    simple = EdgeList(data, False, loops="drop", duplicates="drop", columns=["to", "from"])  # type: ignore[arg-type]
+    simple = EdgeList(data, False, loops="drop", duplicates="drop", columns=["to", "from"])
     assert read(simple, NAMES) == {("a", "b"): 1.0}
     error = refused(EdgeList(data, directed=False, loops="refuse", columns=("from", "to")), NAMES)
     assert error.positions == (1, 2)

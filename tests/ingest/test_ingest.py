@@ -35,8 +35,8 @@ WEIGHTS = {("Ann", 31, 1.5, True): 2.0, ("Bo", None, 2.0, False): 1.0}
 def read(
     data: object, type_: Type = EDGE, *, unit: object = 1, cap: object = 2**30, facts: tuple[str, ...] = ()
 ) -> dict[Any, float]:
-    held = read_source(data, type_, unit_weight=Fraction(unit), cap=Fraction(cap), facts=frozenset(facts))  # type: ignore[arg-type]
-    return dict(held.items())  # type: ignore[union-attr]
+    held = read_source(data, type_, unit_weight=Fraction(unit), cap=Fraction(cap), facts=frozenset(facts))
+    return dict(held.items())
 
 
 def refused(data: object, type_: Type = EDGE, **options: Any) -> SourceRejected:
@@ -179,7 +179,7 @@ def test_a_record_without_fields_is_no_source() -> None:
 
 def test_weights_of_a_mapping() -> None:
     data = {(1, 2): 0.5, (1, 3): Fraction(1, 4), (2, 3): 1, (4, 4): 0, (5, 5): -0.0, (6, 6): -1.0}
-    data |= {(7, 7): np.float32(0.5), (8, 8): np.int8(-1)}  # type: ignore[dict-item]
+    data |= {(7, 7): np.float32(0.5), (8, 8): np.int8(-1)}
     expected = {(1, 2): 0.5, (1, 3): 0.25, (2, 3): 1.0, (6, 6): -1.0, (7, 7): 0.5, (8, 8): -1.0}
     assert same(read(data), expected)
 

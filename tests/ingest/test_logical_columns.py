@@ -30,7 +30,7 @@ D = Decimal
 
 def read(data: object, annotation: Any) -> dict[Any, float]:
     type_ = type_from_annotation(annotation)
-    return dict(read_source(data, type_, unit_weight=Fraction(1), cap=Fraction(2**30)).items())  # type: ignore[union-attr]
+    return dict(read_source(data, type_, unit_weight=Fraction(1), cap=Fraction(2**30)).items())
 
 
 def refused(data: object, annotation: Any) -> str:
@@ -90,7 +90,7 @@ OFFERED: dict[str, Callable[[Path], Any]] = {
     "pandas": lambda folder: pd.DataFrame(COLUMNS),
     "pandas of Arrow": lambda folder: arrow().to_pandas(types_mapper=pd.ArrowDtype),
     "polars": lambda folder: pl.DataFrame(COLUMNS),
-    "polars, lazy": lambda folder: pl.from_arrow(arrow()).lazy(),  # type: ignore[union-attr]
+    "polars, lazy": lambda folder: pl.from_arrow(arrow()).lazy(),
     "Arrow": lambda folder: arrow(),
     "Arrow batches": lambda folder: arrow().to_reader(),
     "parquet": parquet_file,
@@ -223,12 +223,12 @@ def test_they_stand_in_lists_and_records_too() -> None:
     assert (
         read(table, nested) == read([([date(2024, 1, 1), None], {"price": D("1.5"), "colour": "x"})], nested) == wanted
     )
-    moments = {"v": list[datetime | None], "w": list[wp.decimal(1)], "x": list[time], "y": list[bool]}  # type: ignore[misc]
+    moments = {"v": list[datetime | None], "w": list[wp.decimal(1)], "x": list[time], "y": list[bool]}
     row = ([datetime(1970, 1, 1), None], [D("1.50")], [time(1)], [1, 0])
     wanted = {((0, None), (15,), (3600000000,), (True, False)): 1.0}
     assert read([row], moments) == wanted
     assert read(pa.table({name: [value] for name, value in zip(moments, row, strict=True)}), moments) == wanted
-    assert "none of the declared" in refused(pa.table({"v": [["x", "q"]]}), {"v": list[wp.category("x")]})  # type: ignore[misc]
+    assert "none of the declared" in refused(pa.table({"v": [["x", "q"]]}), {"v": list[wp.category("x")]})
 
 
 TEXTS: list[tuple[Any, str, Any]] = [

@@ -35,7 +35,7 @@ RECORDS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def type_of(fields: dict[str, Any]) -> Type:
-    return wp.source("data", **fields).plan.operator.row  # type: ignore[union-attr, no-any-return]
+    return wp.source("data", **fields).plan.operator.row
 
 
 @contextmanager

@@ -109,7 +109,7 @@ def test_every_library_says_the_same(kind: str, tmp_path: Path) -> None:
     data = TABLES[kind](tmp_path)
     found = wp.schema(data, "things")
     assert found.record == RECORD
-    assert found.record.names == RECORD.names  # type: ignore[attr-defined]
+    assert found.record.names == RECORD.names
     assert not found.left_out
     assert any(words.startswith("large: ") for words in found.asked)
     agree(found)
@@ -144,7 +144,7 @@ def test_kinds_of_pandas_that_do_not_tell() -> None:
     assert asked == ["gaps", "thing", "kind", "when"]
     assert "null" in found.asked[1]
     assert found.source().plan.type == found.record
-    assert not any(type_.nullable for type_ in found.record.elements)  # type: ignore[attr-defined]
+    assert not any(type_.nullable for type_ in found.record.elements)
     agree(found)
 
 
@@ -354,7 +354,7 @@ def test_the_lines_mean_what_they_say(columns: dict[str, Any], name: str) -> Non
     except PlanError:
         assert name in ("new", "null")
         return
-    assert [*found.record.names] == [*columns]  # type: ignore[attr-defined]
+    assert [*found.record.names] == [*columns]
     agree(found)
 
 

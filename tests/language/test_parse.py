@@ -60,7 +60,7 @@ SAME = [
 
 @pytest.mark.parametrize(("text", "function"), SAME, ids=[text for text, _ in SAME])
 def test_expressions_mean_what_traced_lambdas_mean(text: str, function: object) -> None:
-    assert expression(text) == maybe.select(function)  # type: ignore[arg-type]
+    assert expression(text) == maybe.select(function)
 
 
 def test_nested_lambdas_and_reducers() -> None:
@@ -302,7 +302,7 @@ def test_long_lines_are_cut_around_the_caret() -> None:
 
 def test_a_program_is_text() -> None:
     with pytest.raises(LanguageError, match="a program is text, not bytes"):
-        parse(b"source a: int;")  # type: ignore[arg-type]
+        parse(b"source a: int;")
 
 
 def test_parsing_imports_nothing_heavy() -> None:

@@ -313,7 +313,7 @@ def test_what_cannot_be_written_is_refused() -> None:
 
     def doubled(x: object) -> object:
         for _ in range(60):
-            x = x + x  # type: ignore[operator]
+            x = x + x
         return x
 
     with pytest.raises(LanguageError, match="longer"):

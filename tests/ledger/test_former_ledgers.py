@@ -13,6 +13,7 @@ from fractions import Fraction
 import pytest
 
 from tests.ledger.former.books import LISTING
+from tests.support.forging import without_triggers
 from wpinq.errors import LedgerError
 from wpinq.kernel import ledger_file, ledger_schema
 from wpinq.kernel.ledger import Ledger, Pricing
@@ -95,14 +96,9 @@ def test_listings_shared_accounts_and_answers_are_found_again(tmp_path: pathlib.
     ],
 )
 def test_one_that_is_not_whole_is_refused_and_stays_as_it_was(path: pathlib.Path, forgery: str) -> None:
-    version, connection = format_of(path), raw(path)
-    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-    for name, _ in triggers:
-        connection.execute(f"DROP TRIGGER {name}")
-    connection.execute(forgery)
-    for _, sql in triggers:
-        connection.execute(sql)
-    connection.close()
+    version = format_of(path)
+    with without_triggers(path) as connection:
+        connection.execute(forgery)
     before = history(path)
     with pytest.raises(LedgerError, match="has been tampered with"):
         Ledger(path)
@@ -176,12 +172,12 @@ def _open_and_die(path: pathlib.Path, number: int) -> None:
             os.kill(os.getpid(), 9)
 
     def connect(target: str, **options: object) -> sqlite3.Connection:
-        connection = real(target, **options)  # type: ignore[call-overload]
+        connection = real(target, **options)
         if target != ":memory:":
             connection.set_trace_callback(trace)
-        return connection  # type: ignore[no-any-return]
+        return connection
 
-    ledger_file.sqlite3.connect = connect  # type: ignore[attr-defined]
+    ledger_file.sqlite3.connect = connect
     Ledger(path).close()
     os._exit(0)
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.forging import without_triggers
 from wpinq.errors import BudgetExceeded, LedgerError
 from wpinq.kernel import ledger_file, ledger_history, ledger_schema
 from wpinq.kernel.accounts import AccountTerms
@@ -77,28 +78,28 @@ def test_an_account_keeps_its_promise(ledger: Ledger, change: dict[str, object],
     same = {"schema": "(src: int)", "unit": "one edge", "unit_weight": Fraction(1), "budget": EPSILON}
     before = list(ledger.entries())
     with pytest.raises(LedgerError, match=message):
-        ledger.open_account("edges", **{**same, **change})  # type: ignore[arg-type]
+        ledger.open_account("edges", **{**same, **change})
     assert list(ledger.entries()) == before
 
 
 @pytest.mark.parametrize("budget", [-1, 2**62, True, 1.0, "1"])
 def test_budgets_are_bounded_integers(ledger: Ledger, budget: object) -> None:
     with pytest.raises(LedgerError, match="integer of nano-epsilon"):
-        open_account(ledger, "other", budget)  # type: ignore[arg-type]
+        open_account(ledger, "other", budget)
     with pytest.raises(LedgerError, match="integer of nano-epsilon"):
-        ledger.set_budget("edges", budget)  # type: ignore[arg-type]
+        ledger.set_budget("edges", budget)
 
 
 @pytest.mark.parametrize("name", ["", "a\0b", "\ud800", None])
 def test_names_are_text(ledger: Ledger, name: object) -> None:
     with pytest.raises(LedgerError, match="the name of a source must be text"):
-        open_account(ledger, name)  # type: ignore[arg-type]
+        open_account(ledger, name)
 
 
 @pytest.mark.parametrize("weight", [Fraction(0), Fraction(-1), True, 1.5])
 def test_a_unit_weight_is_a_positive_fraction(ledger: Ledger, weight: object) -> None:
     with pytest.raises(LedgerError, match="positive Fraction"):
-        ledger.open_account("w", schema="s", unit="u", unit_weight=weight, budget=1)  # type: ignore[arg-type]
+        ledger.open_account("w", schema="s", unit="u", unit_weight=weight, budget=1)
 
 
 def test_set_budget_raises_and_lowers_but_never_below_spent(ledger: Ledger) -> None:
@@ -171,8 +172,8 @@ def test_a_debit_is_all_or_nothing_across_sources(ledger: Ledger) -> None:
         (Pricing({}, {}), "every source"),
         (Pricing({"edges": -1}, {}), "at least 0"),
         (Pricing({"edges": True}, {}), "integer"),
-        (Pricing({"edges": 1.0}, {}), "integer"),  # type: ignore[dict-item]
-        (Pricing({"edges": 1}, {("p", "x"): 0.5}), "Fraction"),  # type: ignore[dict-item]
+        (Pricing({"edges": 1.0}, {}), "integer"),
+        (Pricing({"edges": 1}, {("p", "x"): 0.5}), "Fraction"),
         (Pricing({"edges": 1}, {("p", "x"): Fraction(-1)}), "never falls"),
     ],
 )
@@ -329,7 +330,7 @@ def test_the_first_answer_stands(ledger: Ledger) -> None:
     assert list(ledger.answers("m", iter([b"z", b"b", b"a", b"b"])).items()) == [(b"b", 3.0), (b"a", 1.0)]
     assert ledger.answers("unknown") == {}
     with pytest.raises(LedgerError, match="keys of bytes"):
-        ledger.answers("m", ["a"])  # type: ignore[list-item]
+        ledger.answers("m", ["a"])
     stored = [e for e in ledger.entries() if e.kind == "answers"]
     assert [(e.measurements, e.description, e.amount, e.time) for e in stored] == [
         (("m",), "2 answers", 0, ""),
@@ -440,15 +441,6 @@ def cells() -> list[tuple[str, str]]:
     return found
 
 
-def without_triggers(connection: sqlite3.Connection, change: Callable[[], object]) -> None:
-    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-    for name, _ in triggers:
-        connection.execute(f"DROP TRIGGER {name}")
-    change()
-    for _, sql in triggers:
-        connection.execute(sql)
-
-
 @pytest.mark.parametrize(("table", "column"), cells())
 @pytest.mark.parametrize("which", ["first", "last"])
 def test_a_tampered_cell_is_found(books: pathlib.Path, table: str, column: str, which: str) -> None:
@@ -465,13 +457,10 @@ def test_a_tampered_cell_is_found(books: pathlib.Path, table: str, column: str, 
     else:
         other = value + 100 if isinstance(value, int) else value + "1"
     where = " AND ".join(f"{name} IS ?" for name in columns)
-
-    def change() -> None:
+    connection.close()
+    with without_triggers(books) as connection:
         changed = connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (other, *row))
         assert changed.rowcount == 1
-
-    without_triggers(connection, change)
-    connection.close()
     with pytest.raises(LedgerError, match="has been tampered with") as found:
         Ledger(books)
     if table == "entries" and column != "sequence":
@@ -481,15 +470,10 @@ def test_a_tampered_cell_is_found(books: pathlib.Path, table: str, column: str, 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("which", ["min", "max"])
 def test_a_deleted_row_is_found(books: pathlib.Path, table: str, which: str) -> None:
-    connection = raw(books)
     order = {"accounts": "name", "entries": "sequence", "measurements": "id", "parts": "part"}.get(table, "entry")
-
-    def change() -> None:
+    with without_triggers(books) as connection:
         bound = f"(SELECT {which}({order}) FROM {table})"
         assert connection.execute(f"DELETE FROM {table} WHERE {order} = {bound}").rowcount >= 1
-
-    without_triggers(connection, change)
-    connection.close()
     with pytest.raises(LedgerError, match="has been tampered with"):
         Ledger(books)
 
@@ -637,15 +621,8 @@ def test_a_listing_is_stored_where_nothing_came_in_between(tmp_path: pathlib.Pat
 def test_a_listing_that_was_tampered_with_is_found_out(forgery: str, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "books.db"
     listed(path)
-    connection = raw(path)
-    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-    for name, _ in triggers:
-        connection.execute(f"DROP TRIGGER {name}")
-    connection.execute(forgery)
-    for _, sql in triggers:
-        connection.execute(sql)
-    connection.commit()
-    connection.close()
+    with without_triggers(path) as connection:
+        connection.execute(forgery)
     with pytest.raises(LedgerError, match="tampered"), Ledger(path) as ledger:
         ledger.verify()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.forging import without_triggers
 from wpinq.errors import LedgerError
 from wpinq.kernel import ledger_audit, ledger_history, ledger_totals
 from wpinq.kernel.ledger import Ledger, Pricing
@@ -50,21 +52,16 @@ def fill(path: pathlib.Path, later: int = LATER) -> str:
 
 def edited(path: pathlib.Path, *statements: str, traceless: bool = True) -> None:
     """Edit by SQL with the triggers dropped and put back; and, as by a hex editor, with SQLite's own count put back."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    (count,) = connection.execute("PRAGMA schema_version").fetchone()
-    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-    for name, _ in triggers:
-        connection.execute(f"DROP TRIGGER {name}")
-    before = connection.total_changes
-    for statement in statements:
-        connection.execute(statement)
-        assert connection.total_changes > before, f"this changes nothing: {statement}"
-        before = connection.total_changes
-    for _, sql in triggers:
-        connection.execute(sql)
-    if traceless:
-        connection.execute(f"PRAGMA schema_version = {count}")
-    connection.close()
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as kept:
+        (count,) = kept.execute("PRAGMA schema_version").fetchone()
+        with without_triggers(path) as connection:
+            before = connection.total_changes
+            for statement in statements:
+                connection.execute(statement)
+                assert connection.total_changes > before, f"this changes nothing: {statement}"
+                before = connection.total_changes
+        if traceless:
+            kept.execute(f"PRAGMA schema_version = {count}")
 
 
 def at_opening(path: pathlib.Path) -> bool:
@@ -492,6 +489,24 @@ def test_an_attack_is_noticed_when_the_table_says(
             ledger.check_head(seen)
     elif "not at all" in noticed:
         Ledger(path, expect_head=seen).close()
+
+
+def test_a_demand_that_is_added_while_a_ledger_is_open_makes_nothing_cheaper(path: pathlib.Path) -> None:
+    """Also of a partition that it has looked at: what one part asked for is what the others need not pay for."""
+
+    def price(new: frozenset[str], parts_of: Callable[[str], dict[str, Fraction]]) -> Pricing:
+        known = parts_of("p")
+        raised = known.get("x", Fraction(0)) + 7
+        owed = max(0, raised - max(known.values()))
+        return Pricing({"edges": int(owed)}, {("p", "x"): raised})
+
+    with Ledger(path) as ledger:
+        ledger.debit({"one": "of x"}, price)
+        inserted("INSERT INTO parts VALUES ('p', 'z', 3, '1000')")(path)
+        before = ledger.head()
+        with pytest.raises(LedgerError, match="has been tampered with: the demands of the parts"):
+            ledger.debit({"two": "of x"}, price)
+        assert ledger.head() == before
 
 
 def test_the_documentation_has_this_table() -> None:

@@ -26,6 +26,15 @@ def spend(path: pathlib.Path, digest: str = "m") -> str:
         return ledger.head()
 
 
+def lost(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path, str]:
+    """A ledger that is gone, its copy, and the head that was kept elsewhere."""
+    path, copy = folder / "l.db", folder / "copy"
+    head = spend(path)
+    backup(path, copy)
+    path.unlink()
+    return path, copy, head
+
+
 @pytest.mark.parametrize("name", ["budget", "budget ?#%41\n\udcff"])
 def test_a_ledger_of_a_like_name_stays(tmp_path: pathlib.Path, name: str) -> None:
     """Of a file with an ending that a half-made one might be given."""
@@ -53,10 +62,7 @@ def test_a_copy_is_not_restored_over_a_ledger_that_came_meanwhile(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another restored a copy too, and spent from it: that would be given back."""
-    path, copy = tmp_path / "l.db", tmp_path / "copy"
-    head = spend(path)
-    backup(path, copy)
-    path.unlink()
+    path, copy, head = lost(tmp_path)
     real, later = ledger_backup._checked, []
 
     def checked(*arguments: Any) -> Any:
@@ -77,10 +83,7 @@ def test_a_copy_is_not_restored_over_a_ledger_that_came_meanwhile(
 def test_a_kill_amid_a_restoration_leaves_no_ledger_that_is_older_than_its_head(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, copy = tmp_path / "l.db", tmp_path / "copy"
-    head = spend(path)
-    backup(path, copy)
-    path.unlink()
+    path, copy, head = lost(tmp_path)
     os.remove(f"{path}-head")
 
     def killed(part: str, whole: str) -> None:

@@ -153,6 +153,31 @@ def test_a_number_that_no_ledger_reaches_is_no_head(tmp_path: pathlib.Path) -> N
     assert known.sequence == 1
 
 
+def test_a_pipe_in_the_place_of_the_head_does_not_hang(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(path):
+        pass
+    os.remove(f"{path}-head")
+    os.mkfifo(f"{path}-head")
+    with pytest.raises(LedgerError, match="the system refused"):
+        Ledger(path)
+
+
+def test_a_lock_on_all_numbers_is_waited_for_no_longer_than_for_a_turn(tmp_path: pathlib.Path) -> None:
+    """Anybody who may read the file can put one there."""
+    companion = Companion(str(tmp_path / "ledger.db"))
+    assert companion.take_turn(lambda note: 1, 60) == 1
+    descriptor = os.open(companion.path, os.O_RDONLY)
+    try:
+        numbers, to_the_end = ledger_companion._NUMBERS, 0
+        assert ledger_companion._set_lock(descriptor, ledger_companion.fcntl.F_RDLCK, numbers, to_the_end)
+        with pytest.raises(TimeoutError):
+            companion.take_turn(lambda note: 2, 0.1)
+    finally:
+        os.close(descriptor)
+    assert companion.take_turn(lambda note: 3, 60) == 3
+
+
 def test_the_file_beside_a_ledger_may_be_used_by_whoever_may_use_the_ledger(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "ledger.db"
     with Ledger(path):
@@ -246,7 +271,7 @@ def start(script: str, path: pathlib.Path, name: object = "") -> subprocess.Pope
 
 def heard(process: subprocess.Popen[str]) -> list[Any]:
     assert process.stdout is not None
-    return json.loads(process.stdout.readline())  # type: ignore[no-any-return]
+    return json.loads(process.stdout.readline())
 
 
 def tell(process: subprocess.Popen[str]) -> None:
@@ -266,8 +291,8 @@ def ledger(tmp_path: pathlib.Path) -> pathlib.Path:
 SPEND = """
 real = ledger_companion.Companion._draw
 
-def draw(companion, descriptor):
-    number = real(companion, descriptor)
+def draw(companion, descriptor, deadline):
+    number = real(companion, descriptor, deadline)
     ahead = sum(
         ledger_companion._first_locked(descriptor, ledger_companion._NUMBERS + place, 1) is not None
         for place in range(number)

@@ -79,7 +79,7 @@ def test_later_batches_owe_the_increase_of_the_maximum() -> None:
 
 def test_versions_of_the_data_keep_apart() -> None:
     roots = [(REGIONS["north"].plan, ONE)]
-    first, second = (demand(roots, scope=lambda node, v=v: v).parts.keys() for v in ("v1", "v2"))  # type: ignore[misc]
+    first, second = (demand(roots, scope=lambda node, v=v: v).parts.keys() for v in ("v1", "v2"))
     assert not first & second
 
 

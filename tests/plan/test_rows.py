@@ -22,8 +22,9 @@ from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.certify import certify
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node, topological, upward
-from wpinq.plan.operators import Join, Source
+from wpinq.plan.operators import GroupBy, Join, Source
 from wpinq.plan.plan_work import plan_work
+from wpinq.plan.row_bounds import RowBounds, Sized, pieces
 
 PLANS = 12  # for each operator at the root
 
@@ -59,9 +60,16 @@ def at(record: Any, path: tuple[int, ...]) -> Any:
 
 
 def handled(node: Node, outputs: Mapping[bytes, Mapping[Any, Any]]) -> int:
-    """The pairs of a Join, and the records that it reads; of other operators those that they read."""
+    """The pairs of a Join, the prefixes of a GroupBy, and the records that they read; of others the latter alone."""
     sides = [outputs[child.digest] for child in node.inputs]
     read = sum(map(len, sides)) if sides else len(outputs[node.digest])
+    if isinstance(node.operator, GroupBy):
+        groups: dict[Any, list[Any]] = {}
+        key = compile_lambda(node.operator.key)
+        for record, weight in sides[0].items():
+            groups.setdefault(key(record), []).append(weight)
+        prefixes = ((least, group) for group in groups.values() for least in set(group) if least > 0)
+        return read + sum(weight >= least for least, group in prefixes for weight in group)
     if not isinstance(node.operator, Join):
         return read
     counts = [
@@ -130,6 +138,22 @@ def test_the_work_of_a_plan_names_the_step_that_takes_most() -> None:
     assert "Work" not in wp.source("other", src=int).explain()
 
 
+def test_what_takes_most_is_told_by_what_functions_do_and_not_by_rows_alone() -> None:
+    texts = wp.source("texts", text=str, records_at_most=1000)
+    words = texts.select_many(lambda r: wp.split(r.text, " "), limit=3)
+    plan = words.select(lambda word: word == "").plan
+    assert plan_work(words.plan).dominant.rows == 4000
+    found = plan_work(plan).dominant
+    assert (found.node.operator.name, found.rows) == ("Select", 3000)
+
+
+@pytest.mark.parametrize(("even", "made"), [(True, (10, 2)), (False, (15, 3))])
+def test_a_weight_that_was_rounded_up_leaves_one_piece_more(even: bool, made: tuple[int, int]) -> None:
+    """Of weights that are one exact number for all data there is no such rest."""
+    below = Sized(RowBounds(5), mass=Fraction(10**6), largest=Fraction(1), even=even)
+    assert pieces(below, Fraction(1, 2), None) == made
+
+
 def test_the_bounds_are_part_of_the_declaration() -> None:
     plain = wp.source("edges", src=int, dst=int)
     assert EDGES.plan != plain.plan
@@ -187,7 +211,7 @@ OVER = {
 @pytest.mark.parametrize("case", OVER)
 def test_data_beyond_a_bound_are_refused_and_nothing_more_is_said(case: str) -> None:
     declared, rows = OVER[case]
-    source = wp.source("edges", src=int, dst=int, **declared)  # type: ignore[arg-type]
+    source = wp.source("edges", src=int, dst=int, **declared)
     messages = set()
     for data in (rows, [*rows, (9, 5), (1, 8), (1, 9), (2, 9)], rows[::-1], dict.fromkeys(rows, 0.5)):
         with wp.Session() as session:

@@ -383,7 +383,7 @@ def is_exact(weights: Mapping[int, float], script: Sequence[Step], book: type[Bo
     tables: dict[tuple[float, ...], Fraction] = {}
     more, agreed = True, True
     while more:
-        one = book(weights, outcomes)  # type: ignore[arg-type]
+        one = book(weights, outcomes)
         for step in script:
             one.at(step) if isinstance(step, list) else one.list(*step)
         one.at(range(3))

@@ -30,7 +30,7 @@ from wpinq.kernel.selection import select, selection_scale
 from wpinq.measure.laws import half_width
 from wpinq.measure.measurement import Choose
 from wpinq.measure.scales import laplace_scale
-from wpinq.public import simulate_geometric, simulate_laplace, simulate_select
+from wpinq.simulating import simulate_geometric, simulate_laplace, simulate_select
 
 FALSE_ALARM = 1e-9
 SCALE = 2.5

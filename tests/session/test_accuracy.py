@@ -14,7 +14,7 @@ import wpinq as wp
 from wpinq import graphs
 from wpinq.measure.laws import half_width
 from wpinq.measure.measurement import NoisyAverage
-from wpinq.public import simulate_select
+from wpinq.simulating import simulate_select
 
 NANO = Fraction(1, 10**9)
 ROWS = wp.source("rows", a=int, b=int, facts=["unit_weights"])
@@ -112,9 +112,9 @@ def test_of_listed_keys_nothing_is_promised_beforehand() -> None:
 def test_it_is_of_measurements() -> None:
     for given in (ROWS, [ROWS], {"rows": ROWS}, [7]):
         with pytest.raises(wp.PlanError, match="measurements"):
-            wp.accuracy(given)  # type: ignore[arg-type]
+            wp.accuracy(given)
         with wp.Session() as session, pytest.raises(wp.WpinqError, match="measurements"):
-            session.affords(given)  # type: ignore[arg-type]
+            session.affords(given)
 
 
 @pytest.mark.parametrize("asked", ["common", "median"])
@@ -143,10 +143,10 @@ def test_a_count_of_subgraphs_needs_a_width() -> None:
     ]
     assert "state width=…" in str(table)
     (row,) = wp.accuracy(asked, width=20, half_width=60)
-    assert row.half_width == asked.sink.reach(Fraction(2), 20, 0.95)  # type: ignore[attr-defined]
+    assert row.half_width == asked.sink.reach(Fraction(2), 20, 0.95)
     assert row.epsilon_for is not None
-    assert asked.sink.reach(row.epsilon_for, 20, 0.95) <= 60  # type: ignore[attr-defined]
-    assert asked.sink.reach(row.epsilon_for - NANO, 20, 0.95) > 60  # type: ignore[attr-defined]
+    assert asked.sink.reach(row.epsilon_for, 20, 0.95) <= 60
+    assert asked.sink.reach(row.epsilon_for - NANO, 20, 0.95) > 60
     (row,) = wp.accuracy(asked, width=20, half_width=5)  # the next rung is 20 away, however large epsilon
     assert row.epsilon_for is None
 

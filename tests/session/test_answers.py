@@ -57,7 +57,7 @@ def test_answers_do_not_change(answers: wp.Answers, clone: Callable[[wp.Answers]
     with pytest.raises(ValueError, match="WRITEABLE"):
         same.values.setflags(write=True)
     with pytest.raises(AttributeError):
-        same.scale = 0.0  # type: ignore[misc]
+        same.scale = 0.0
 
 
 def test_answers_are_not_the_array_that_they_were_made_of(answers: wp.Answers) -> None:
@@ -302,7 +302,7 @@ def test_a_changed_file_is_refused(session: wp.Session, people: wp.Query, place:
         lambda: Choose("quantile"),
         lambda: Choose("weight", Fraction(1, 2)),
         lambda: Choose("other"),
-        lambda: Choose("quantile", 0.5),  # type: ignore[arg-type]
+        lambda: Choose("quantile", 0.5),
         lambda: NoisySum(0.0, float("inf")),
         lambda: NoisySum(1.0, 0.0),
         lambda: NoisyAverage(float("nan"), 0.0),
@@ -383,7 +383,7 @@ def test_a_release_has_no_other_way_in(release: wp.Release) -> None:
         with pytest.raises((TypeError, wp.SessionError)):
             act(release)
     with pytest.raises(AttributeError):
-        release.extra = 1  # type: ignore[attr-defined]
+        release.extra = 1
     assert repr(release) == "<Release of NoisyCount(0.5): ask with release[key] or release.at(keys)>"
 
 

@@ -113,7 +113,7 @@ def test_simulations_are_drawn_alike_from_a_seed() -> None:
 def test_what_makes_no_sense_is_refused() -> None:
     for bins in (0, -1, True, 2**20 + 1, 4.0, "4"):
         with pytest.raises(wp.PlanError, match="bins"):
-            asked(bins=bins)  # type: ignore[arg-type]
+            asked(bins=bins)
     for penalty in (0, -1, math.nan, math.inf):
         with pytest.raises(EpsilonError):
             asked(penalty=penalty)
@@ -123,7 +123,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         wp.source("names", str).buckets(1, 4, 5)
     for wrong in ((4, 5, Fraction(1, 2)), (4, Fraction(5), 0.5), (4, Fraction(0), Fraction(1, 2))):
         with pytest.raises(wp.PlanError):
-            Buckets(*wrong)  # type: ignore[arg-type]
+            Buckets(*wrong)
 
 
 def test_what_was_made_by_hand_is_refused_before_the_debit() -> None:

@@ -52,7 +52,7 @@ def test_the_ledger_knows_a_source_by_its_schema_and_unit(
     with wp.Session(ledger) as session:
         session.protect(edges, [(1, 2)], budget=1)
         with pytest.raises(wp.LedgerError, match="the ledger has 'edges' with the"):
-            session.protect(wp.source("edges", **declaration), [], budget=1)  # type: ignore[arg-type]
+            session.protect(wp.source("edges", **declaration), [], budget=1)
 
 
 def test_budgets_round_down_to_whole_nano_epsilon(edges: wp.Query) -> None:
@@ -221,7 +221,7 @@ def test_a_session_says_what_it_debited_wherever_it_was_interrupted(monkeypatch:
                 debit = ledger.debit
 
                 def interrupted(*arguments: object) -> None:
-                    debit(*arguments)  # type: ignore[arg-type]
+                    debit(*arguments)
                     raise KeyboardInterrupt  # between the commit and whatever notes it
 
                 with monkeypatch.context() as patched:

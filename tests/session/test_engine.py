@@ -140,7 +140,7 @@ def test_what_duckdb_cannot_run_is_refused_before_the_debit(edges: wp.Query, nam
             session.protect(wp.source("light", int, cap="1e-25", unit_weight="1e-25"), {}, budget=1)
         for asked in (query.noisy_count(1, over=[]), [edges.noisy_count(1, over=[]), query.noisy_count(1, over=[])]):
             with pytest.raises(wp.PlanError, match=f'"duckdb" cannot run this plan: {reason}.*use engine="reference"'):
-                session.release(asked)  # type: ignore[call-overload]
+                session.release(asked)
         assert session.spent("edges") == 0
     assert "Engine: none. " in query.explain()
     assert query.explain(engine="reference").endswith("Engine: reference.")
@@ -169,7 +169,7 @@ def test_data_are_loaded_once_for_each_version(edges: wp.Query, people: wp.Query
         handle[("north", 1)], handle[("south", 1)]
         assert loads == ["source_edges", "source_people"]
         session.protect(edges, [(1, 2), (2, 3)], budget=100)
-        held = session._engine.open().connection  # type: ignore[attr-defined]
+        held = session._engine.open().connection
         tables = "SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1"
         assert held.execute(tables).fetchall() == [("source_people",)]  # the data before are gone
         session.release(edges.noisy_count(1, over=[(1, 2)]))
@@ -192,7 +192,7 @@ def test_the_bits_are_those_of_a_cold_evaluation_whatever_came_before(edges: wp.
     rows = list(data.items())
     Random(1).shuffle(rows)
     for options in ({}, {"threads": 1}, {"threads": 3}, {"memory_limit": "100MB"}):
-        with wp.Session(**options) as session:  # type: ignore[arg-type]
+        with wp.Session(**options) as session:
             session.protect(edges, dict(rows), budget=1)
             assert bits(evaluated(session, query)) == expected
             evaluated(session, edges)
@@ -269,7 +269,7 @@ def test_after_a_failure_a_session_says_nothing_and_evaluates_the_next_release(
     gap(query.plan, "duckdb")
     with wp.Session() as session:
         session.protect(edges, random_edges(100), budget=10)
-        session._engine._shut()  # type: ignore[attr-defined]  # the one that the data were checked in
+        session._engine._shut()  # the one that the data were checked in
         with monkeypatch.context() as patched:
             opened = break_instances(patched, kind, cautious_too=True)
             with pytest.raises(wp.EvaluationFailed) as failure:

@@ -14,7 +14,7 @@ import pytest
 
 import wpinq as wp
 from tests.session.former.releases import AGES, BUDGET, DATA, PAIRS, measurements
-from wpinq.kernel import session as sessions
+from wpinq.kernel import looking
 from wpinq.kernel.ledger import Ledger, Pricing
 from wpinq.kernel.orders import Order, prepare
 from wpinq.plan.certify import certify
@@ -90,8 +90,8 @@ def test_a_new_key_of_a_former_release_is_drawn_at_its_scale(
     session: wp.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[float] = []
-    noisy = sessions.noisy
-    monkeypatch.setattr(sessions, "noisy", lambda order, *rest: drawn.append(order.scale) or noisy(order, *rest))
+    noisy = looking.noisy
+    monkeypatch.setattr(looking, "noisy", lambda order, *rest: drawn.append(order.scale) or noisy(order, *rest))
     name = "a count that moves by half, key by key"
     answers = answered(session, name, [0, 1])
     former = WRITTEN["released"][name]
@@ -134,7 +134,7 @@ def test_a_former_choice_that_was_paid_for_and_never_made_is_made_now_at_its_sca
         scales.append(order.scale)
         return scores.index(max(scores))
 
-    monkeypatch.setattr(sessions, "chosen", chosen)
+    monkeypatch.setattr(looking, "chosen", chosen)
     asked = AGES.quantile(epsilon=Fraction(1, 4), q="0.75", candidates=range(20, 80, 5))
     with opened(path) as session:
         order = prepare(asked, session._protected, False)

@@ -111,7 +111,7 @@ def test_days_and_records_are_given_one_by_one() -> None:
 )
 def test_what_is_no_domain_is_refused(make: object, message: str) -> None:
     with pytest.raises(wp.PlanError, match=message):
-        make()  # type: ignore[operator]
+        make()
 
 
 def test_ranges_say_nothing_where_ends_are_no_ints_or_texts() -> None:

@@ -28,7 +28,7 @@ SHOPS = wp.integers(0, 9_999)
 
 
 def opened(ledger: pathlib.Path | Ledger | None = None, version: str | None = None, **options: str) -> wp.Session:
-    session = wp.Session(ledger, **options)  # type: ignore[arg-type]
+    session = wp.Session(ledger, **options)
     session.protect(sales, ROWS, budget=10, version=version)
     return session
 
@@ -144,7 +144,7 @@ def test_a_listing_of_nothing_is_a_listing(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "books.db"
     empty = by_shop.noisy_listing(1, wp.integers(-100, -1), above=60)
     with opened(path, "v") as session:
-        assert len(session.release(empty)) == 0  # type: ignore[arg-type]
+        assert len(session.release(empty)) == 0
         release = session.release(by_shop.noisy_count(1))
         assert isinstance(release, wp.Release)
         assert release[-5] <= 60
@@ -227,7 +227,7 @@ def test_what_a_rival_does_in_between_is_drawn_anew(monkeypatch: pytest.MonkeyPa
         def listed_meanwhile(*given: object, **more: object) -> object:
             monkeypatch.setattr(books, "store_answers", honest)
             between.append(rows_of(rival.release(listing)))
-            return honest(*given, **more)  # type: ignore[arg-type]
+            return honest(*given, **more)
 
         honest = books.store_answers
         monkeypatch.setattr(books, "store_answers", listed_meanwhile)
@@ -237,7 +237,7 @@ def test_what_a_rival_does_in_between_is_drawn_anew(monkeypatch: pytest.MonkeyPa
         def asked_meanwhile(*given: object, **more: object) -> None:
             monkeypatch.setattr(books, "store_listing", listing_honestly)
             between.append(rows_of(rival.release(by_shop.noisy_count(2, over=range(200)))))
-            listing_honestly(*given, **more)  # type: ignore[arg-type]
+            listing_honestly(*given, **more)
 
         listing_honestly = books.store_listing
         monkeypatch.setattr(books, "store_listing", asked_meanwhile)
@@ -283,7 +283,7 @@ def test_listings_that_are_none_are_refused_before_the_debit() -> None:
             (lambda: by_shop.noisy_listing(1, SHOPS, above=10**400), "a threshold from 0"),
             (lambda: by_shop.noisy_listing(1, [{1}], above=1), "a key of a domain is a value or a record"),
             (lambda: by_shop.noisy_listing(1, [], above=1), "from 1 to"),
-            (lambda: by_shop.noisy_listing(1, 7, above=1), "is no domain of keys"),  # type: ignore[arg-type]
+            (lambda: by_shop.noisy_listing(1, 7, above=1), "is no domain of keys"),
             (lambda: by_shop.noisy_listing(1, "12", above=1), "is no domain of keys"),
             (lambda: by_shop.noisy_listing(1, ["a"], above=1), "the key 'a' cannot be released"),
         ):

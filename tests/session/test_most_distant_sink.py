@@ -74,6 +74,21 @@ def test_cells_that_nobody_is_in_count() -> None:
     assert sink.scores({(0, 1): 4.0, (1, 2): 9.0, (None, 0): 7.0}) == [14]
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "reference"])
+@pytest.mark.parametrize("rows", [[None], [None, (0, 1)], [(0, 1), None], [(0, 1)]])
+def test_a_null_record_does_not_show_by_a_failure(engine: str, rows: list[Any]) -> None:
+    """Whether a choice fails must not tell whether somebody's record is null: it is in no cell, and that is all."""
+    pairs = wp.source("pairs", tuple[int, int | None] | None)
+    candidates = [wp.ComparedMarginal((0,), ([0, 0],)), wp.ComparedMarginal((1,), ([0, 0],))]
+    measurement = pairs.most_distant(1, (2, 2), candidates)
+    with wp.Session(engine=engine) as session:
+        session.protect(pairs, rows, budget=1)
+        assert session.release(measurement).value in {(0,), (1,)}
+    assert isinstance(measurement.sink, MostDistant)
+    assert measurement.sink.scores({None: 3.0}) == [0, 0]
+    assert measurement.sink.scores({None: 3.0, (0, 5): 1.0, (0, None): 2.0}) == [3, 0]
+
+
 def test_records_of_one_integer_are_codes_of_one_attribute() -> None:
     numbers = wp.source("numbers", int)
     asked = numbers.most_distant(1, [3], [wp.ComparedMarginal([0], ([1, 1, 1],))])
@@ -228,7 +243,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_spent(ask: Callable[[
 def test_a_measurement_made_by_hand_is_held_to_its_views() -> None:
     with wp.Session() as session:
         session.protect(PEOPLE, [(0, 0, 0)], budget=10)
-        for domain in (None, (), ((0, 1),), ASKED.sink.keys[::-1]):  # type: ignore[attr-defined]
+        for domain in (None, (), ((0, 1),), ASKED.sink.keys[::-1]):
             with pytest.raises(wp.SessionError, match=r"keys of its own: use .*query\.most_distant|candidate"):
                 session.release(Measurement(ASKED.plan, ASKED.sink, Fraction(1), domain))
         forged = pickle.loads(pickle.dumps(ASKED))
@@ -251,7 +266,7 @@ def test_it_is_explained_and_its_exactness_told() -> None:
     assert "Gives a statistic: the view farthest from what it is compared with" in said
     (row,) = wp.accuracy(ASKED)
     assert row.half_width == pytest.approx(2 * 3.4011973816621555)  # 2 ln(3 / (2 · 0.05))
-    assert Choose("weight").score_range * 2 == ASKED.sink.score_range  # type: ignore[attr-defined]
+    assert Choose("weight").score_range * 2 == ASKED.sink.score_range
     assert str(ASKED.kind).startswith("statistic")
 
 

@@ -66,7 +66,7 @@ def test_rows_of_people_are_counted_so_their_weights_are_whole_and_none_is_negat
     certificate = certify(PURCHASES.select(lambda p: p.shop).plan)
     assert certificate.lattice == 1
     assert certificate.output.nonnegative
-    assert not PURCHASES.plan.operator.facts  # type: ignore[attr-defined]
+    assert not PURCHASES.plan.operator.facts
     with wp.Session() as session:
         session.protect(PURCHASES, ROWS, budget=10**5)
         shops = PURCHASES.select(lambda p: p.shop).geometric_count(1000, over=["a", "b"])
@@ -158,7 +158,7 @@ def test_sources_without_a_person_are_what_they_were() -> None:
     assert list(plan_to_json(edges.plan)["nodes"][0]["arguments"]) == (
         ["source", "record", "schema", "unit", "unit_weight", "cap", "facts"]
     )
-    assert declaration(edges.plan.operator) == "(src:int,dst:int); cap 1000; facts unit_weights"  # type: ignore[arg-type]
+    assert declaration(edges.plan.operator) == "(src:int,dst:int); cap 1000; facts unit_weights"
 
 
 # --- several tables of the same people -------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ def test_no_name_is_a_table_of_one_account_and_an_account_of_others(ledger: path
         session.protect(table("x", "c2"), ROWS, budget=7)
         for other in (table("c2", "d"), wp.source("c2", shop=str)):
             with pytest.raises(wp.LedgerError, match="'c2'"):
-                session.protect(other, ROWS if other.plan.operator.person else [("a",)], budget=9)  # type: ignore[attr-defined]
+                session.protect(other, ROWS if other.plan.operator.person else [("a",)], budget=9)
         session.protect(table("c2", "c2"), ROWS, budget=7)  # a table may be called as its own account
         session.protect(table("y", "d"), ROWS, budget=9)
         with pytest.raises(wp.LedgerError, match="'y' as a table of the account 'd'"):
@@ -334,7 +334,7 @@ def test_a_quantile_of_rows_a_person_is_bought_for_epsilon() -> None:
         assert session.release(asked).value == 7
     for wrong in (PURCHASES, wp.source("s", int), people.select(lambda rows: rows), "people"):
         with pytest.raises(wp.PlanError, match="nested form"):
-            wp.rows_a_person(wrong, epsilon=1)  # type: ignore[arg-type]
+            wp.rows_a_person(wrong, epsilon=1)
 
 
 # --- evaluation on public data ---------------------------------------------------------------------------------------
@@ -360,9 +360,9 @@ def test_public_data_are_counted_and_checked_as_protected_ones(engine: str) -> N
     ):
         source = wp.source("s", pair, unit_weight=2, facts=[fact])
         with pytest.raises(wp.SourceRejected, match=fact):
-            wp.evaluate(source, {"s": data}, engine)  # type: ignore[dict-item]
+            wp.evaluate(source, {"s": data}, engine)
         with pytest.raises(wp.SourceRejected, match=fact):
-            wp.simulate(source.noisy_count(1, over=[(1, 1)]), {"s": data}, seed=1, engine=engine)  # type: ignore[dict-item]
+            wp.simulate(source.noisy_count(1, over=[(1, 1)]), {"s": data}, seed=1, engine=engine)
     assert dict(wp.evaluate(source, {"s": {(1, 2): 3, (2, 1): 0}}, engine)) == {(1, 2): 3.0}
 
 

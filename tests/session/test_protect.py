@@ -166,7 +166,7 @@ def test_only_sources_are_protected(edges: wp.Query) -> None:
     with wp.Session() as session:
         for wrong in (edges.select(lambda e: e.src), "edges", None):
             with pytest.raises(wp.SessionError, match=r"a source made by wp\.source"):
-                session.protect(wrong, [(1, 2)], budget=1)  # type: ignore[arg-type]
+                session.protect(wrong, [(1, 2)], budget=1)
 
 
 def test_a_unit_given_to_protect_stands_in_the_ledger(edges: wp.Query) -> None:

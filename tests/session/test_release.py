@@ -90,16 +90,16 @@ def test_several_measurements_and_sources_are_one_debit(session: wp.Session, edg
 @pytest.mark.parametrize("wrong", [[], None, 7, [None], "edges"])
 def test_what_is_no_measurement_is_refused(session: wp.Session, wrong: object) -> None:
     with pytest.raises((wp.SessionError, TypeError)):
-        session.release(wrong)  # type: ignore[call-overload]
+        session.release(wrong)
     assert session.spent("edges") == 0
 
 
 def test_a_query_is_refused_with_the_fix(session: wp.Session, edges: wp.Query) -> None:
     for call in (session.release, session.bill):
         with pytest.raises(wp.SessionError, match="noisy_count"):
-            call(edges)  # type: ignore[arg-type]
+            call(edges)
     with pytest.raises(wp.SessionError, match="noisy_count"):
-        session.release([edges])  # type: ignore[list-item]
+        session.release([edges])
 
 
 def test_measurements_made_by_hand_are_checked_before_the_debit(session: wp.Session, edges: wp.Query) -> None:
@@ -113,7 +113,7 @@ def test_measurements_made_by_hand_are_checked_before_the_debit(session: wp.Sess
         ({"sink": type("Mine", (Choose,), {})("weight")}, wp.SessionError),
     ):
         with pytest.raises(error):
-            session.release(replace(good, **changes))  # type: ignore[arg-type]
+            session.release(replace(good, **changes))
     assert session.spent("edges") == 0
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import wpinq as wp
+from tests.support.forging import without_triggers
 from wpinq.cli import main
 from wpinq.kernel.ledger import Ledger
 from wpinq.measure.labels import LONGEST_LABEL
@@ -81,8 +82,7 @@ def test_a_label_is_in_the_chain(tmp_path: Path) -> None:
     with opened(path) as session, Ledger(path) as ledger:
         session.release(counts(), label="one")
         ledger.verify()
-        with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-            connection.execute("DROP TRIGGER entries_update")
+        with without_triggers(path) as connection:
             connection.execute("UPDATE entries SET content = replace(content, '\"one\"', '\"two\"') WHERE sequence = 2")
         with pytest.raises(wp.LedgerError, match="tampered"):
             ledger.verify()
@@ -92,7 +92,7 @@ def test_a_label_is_in_the_chain(tmp_path: Path) -> None:
 def test_a_label_that_is_none_is_refused_before_the_debit(label: object) -> None:
     with opened(None) as session:
         with pytest.raises(wp.SessionError, match="text of at most 200 characters"):
-            session.release(counts(), label=label)  # type: ignore[call-overload]
+            session.release(counts(), label=label)
         assert session.spent("words") == 0
         session.release(counts(), label="x" * LONGEST_LABEL)
 

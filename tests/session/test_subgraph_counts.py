@@ -30,7 +30,7 @@ from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, SubgraphCount, TriangleCount
 from wpinq.plan.arithmetic import FLOAT
-from wpinq.public import _weights
+from wpinq.public import weights_by_record
 
 ONCE = wp.source("edges", src=int, dst=int, unit="one edge", facts=["unit_weights"])
 BOTH = wp.source("edges", src=int, dst=int, unit_weight=2, facts=["unit_weights", "symmetric"])
@@ -48,7 +48,7 @@ COUNTS: dict[str, tuple[Callable[..., Measurement], int]] = {
 
 def pairs(query: wp.Query, data: Any, engine: str) -> set[frozenset[int]]:
     """The graph that a count would see."""
-    return {frozenset(e) for e in edges_of(_weights(query.plan, data, engine, FLOAT)) if e[0] != e[1]}
+    return {frozenset(e) for e in edges_of(weights_by_record(query.plan, data, engine, FLOAT)) if e[0] != e[1]}
 
 
 PLANS: dict[str, Callable[[wp.Query], wp.Query]] = {
@@ -148,15 +148,15 @@ def test_what_is_asked_for_must_make_sense() -> None:
             graphs.triangle_count(ONCE, 1, interval_share=share)
     for k in (1, 0, 21, True, 2.0, "3"):
         with pytest.raises(wp.PlanError, match="edges"):
-            graphs.star_count(ONCE, k, 1)  # type: ignore[arg-type]
+            graphs.star_count(ONCE, k, 1)
     for epsilon in (0, -1, float("nan"), True):
         with pytest.raises(EpsilonError):
             graphs.triangle_count(ONCE, epsilon)
     for share in (0.5, 1, Fraction(1), Fraction(0)):
         with pytest.raises(wp.PlanError, match="share"):
-            TriangleCount(share)  # type: ignore[arg-type]
+            TriangleCount(share)
     with pytest.raises(wp.PlanError, match="expected the query of"):
-        graphs.triangle_count([(1, 2)], 1)  # type: ignore[arg-type]
+        graphs.triangle_count([(1, 2)], 1)
 
 
 def test_what_was_made_by_hand_is_refused_before_the_debit() -> None:

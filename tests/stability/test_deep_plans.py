@@ -37,7 +37,7 @@ def added(query: Query) -> Query:
 def grown(step: object, depth: int) -> Query:
     query = edges
     for _ in range(depth):
-        query = step(query)  # type: ignore[operator]
+        query = step(query)
     return query
 
 
@@ -51,7 +51,7 @@ def test_deep_plans_take_one_look_a_step(step: object, monkeypatch: pytest.Monke
     def counting(*arguments: object) -> object:
         nonlocal looks
         looks += 1
-        return whole(*arguments)  # type: ignore[arg-type]
+        return whole(*arguments)
 
     monkeypatch.setattr(stability, "_at", counting)
     forget()

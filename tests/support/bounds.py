@@ -75,7 +75,7 @@ def _uses() -> Iterator[tuple[str, Query, dict[str, int]]]:
 
 
 def _ends_of(path: object) -> object:
-    return wp.record(src=path[0], dst=path[2])  # type: ignore[index]
+    return wp.record(src=path[0], dst=path[2])
 
 
 def _rounding() -> Iterator[tuple[str, Query, Fraction]]:

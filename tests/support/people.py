@@ -122,7 +122,7 @@ class PeopleGrower(Grower):
         first = rng.choice(SCHEMAS)
         for name in ("a", "b", "c")[: rng.choice([1, 2, 3])]:
             schema = first if rng.random() < 0.6 else rng.choice(SCHEMAS)
-            row = type_from_annotation(tuple[schema] if isinstance(schema, tuple) else schema)  # type: ignore[valid-type]
+            row = type_from_annotation(tuple[schema] if isinstance(schema, tuple) else schema)
             if not isinstance(row, TupleOf) or None in row.names:
                 row = TupleOf(("x",), (row,))  # rows that say whose they are have named fields
             nested = rng.random() < 0.25

@@ -95,7 +95,7 @@ def random_record(rng: Random, schema: Type) -> Any:
         return rng.choice([0.5, 1.0, -1.5])
     if shown.startswith("list"):
         return tuple(rng.randrange(4) for _ in range(rng.randrange(4)))
-    return tuple(random_record(rng, element) for element in schema.elements)  # type: ignore[attr-defined]
+    return tuple(random_record(rng, element) for element in schema.elements)
 
 
 def random_dataset(rng: Random, schema: Type, weights: tuple[Fraction, ...] = WEIGHTS) -> Weights:

@@ -40,7 +40,7 @@ def records(graph: frozenset[tuple[int, int]], symmetric: bool) -> dict[Any, flo
 
 
 def graph_of(chain: Chain) -> frozenset[tuple[int, int]]:
-    return frozenset((min(edge), max(edge)) for edge in chain.candidate["edges"])  # type: ignore[type-var, misc]
+    return frozenset((min(edge), max(edge)) for edge in chain.candidate["edges"])
 
 
 def expected(
@@ -124,7 +124,7 @@ def test_moves_of_edges_reach_all_graphs_as_often_as_their_score_says(changing: 
 
 
 def multiset(chain: Chain) -> Hashable:
-    return tuple(sorted((record, weight) for record, weight in chain.candidate["dice"].items()))  # type: ignore[type-var]
+    return tuple(sorted((record, weight) for record, weight in chain.candidate["dice"].items()))
 
 
 DICE = wp.source("dice", int)

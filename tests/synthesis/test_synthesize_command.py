@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import runpy
 import shlex
@@ -20,7 +21,7 @@ from wpinq.graph_measuring import measure_graph
 from wpinq.graphs import read_edges
 from wpinq.graphs.synthesis import find_method, synthesize
 from wpinq.graphs.synthesis.folder import FittingOptions, load_run, prepare_folder, save_run
-from wpinq.synthesis import CheckpointError, Settings
+from wpinq.synthesis import CheckpointError, Settings, sampling
 
 ROOT = Path(__file__).parents[2]
 GRAPH = ROOT / "examples" / "data" / "les-miserables.txt"
@@ -122,15 +123,24 @@ def test_the_graph_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFix
     assert graph.read_bytes() == GRAPH.read_bytes()
 
 
-def test_without_steps_there_are_150_for_each_edge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("fall", "looks", "ended"), [(1.0, 10, "at rest"), (-math.inf, 50, "all steps done")])
+def test_without_steps_there_are_150_for_each_edge(
+    fall: float,
+    looks: int,
+    ended: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Noise is anew each time, and not every walk comes to rest: here any fall is rest, or none is."""
+    monkeypatch.setattr(sampling, "REST_FALL", fall)
     out = tmp_path / "g.txt"
     assert command("--epsilon", 8, "--query", "tbi", "--out", out, "--no-statistics") == 0
     printed, progress = capsys.readouterr()
     steps = 150 * len(read_edges(out))
     assert "Then one chain of 150 steps for each edge of the seed graph, at most 20,000,000, fewer at rest." in printed
     done = json.loads((tmp_path / "g.txt.json").read_text())["chains"][0]["trace"]["steps"][-1]
-    assert steps / 5 <= done <= steps, "noise is anew each time: not every walk comes to rest"
-    ended = "all steps done" if done == steps else "at rest"
+    assert done == min(looks * -(-steps // 50), steps)
     assert f"steps of the chain: {done:,}, {done / steps * 150:.4g} an edge; {ended}" in printed
     assert ended in progress
     assert json.loads((tmp_path / "g.txt.json").read_text())["settings"]["steps"] == steps

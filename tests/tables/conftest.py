@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.person import PERSON
 from wpinq.query import Query
 
 DAYS = [datetime.date(2024, 1, day) for day in range(1, 6)]
@@ -17,15 +18,7 @@ DAYS = [datetime.date(2024, 1, day) for day in range(1, 6)]
 
 @pytest.fixture
 def people() -> Query:
-    return wp.source(
-        "people",
-        city=str | None,
-        sex=wp.category("f", "m"),
-        age=int | None,
-        salary=wp.decimal(2),
-        joined=datetime.date,
-        facts=["whole_weights"],
-    )
+    return wp.source("people", PERSON, facts=["whole_weights"])
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.person import PERSON
 from wpinq.query import Query
 from wpinq.tables.attribute_cells import AttributeCells
 from wpinq.tables.attribute_codes import codes
@@ -38,20 +39,11 @@ ATTRIBUTES = {
 
 @pytest.fixture
 def people() -> Query:
-    return wp.source(
-        "people",
-        city=str | None,
-        sex=wp.category("f", "m"),
-        age=int | None,
-        salary=wp.decimal(2),
-        height=float,
-        joined=datetime.date,
-        smokes=bool | None,
-    )
+    return wp.source("people", {**PERSON, "height": float, "smokes": bool | None})
 
 
 ROWS = [
-    (city, sex, age, Decimal(salary), height, DAY(2024, 1, day), smokes)
+    (city, sex, age, Decimal(salary), DAY(2024, 1, day), height, smokes)
     for city, age, salary, height, day, sex, smokes in [
         ("Oslo", 0, "0", -1.5, 1, "f", True),
         ("Bergen", 17, "99.98", 0.0, 2, "m", False),
@@ -64,7 +56,7 @@ ROWS = [
         ("Bergen", 2**63 - 1, "1.00", 1.7499999999999998, 3, "f", True),
     ]
 ]
-PLACES = {name: place for place, name in enumerate(["city", "sex", "age", "salary", "height", "joined", "smokes"])}
+PLACES = {name: place for place, name in enumerate([*PERSON, "height", "smokes"])}
 
 
 def expected(name: str, row: tuple[Any, ...], cells: AttributeCells) -> int | None:

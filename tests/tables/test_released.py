@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
+from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from wpinq import graphs
 from wpinq.cli import main
 from wpinq.measure.answers import Answers
 from wpinq.query import Query
+
+DAY = datetime.date(2024, 1, 2)
 
 
 @pytest.fixture
@@ -58,6 +62,69 @@ def test_kinds_come_from_the_plan(people: Query) -> None:
     shown = wp.simulate(joined, {"people": [], "shops": []}, seed=1)
     assert "n: weight, not a count:" in repr(shown)
     assert "SIMULATED" in repr(shown)
+
+
+SAVED: dict[str, Callable[[Query], wp.Tabulation]] = {
+    "several columns": lambda p: p.by("city", "joined", keys={"city": ["Oslo", None], "joined": [DAY]}).agg(
+        n=wp.count(), m=wp.mean("salary", 0, 300), day=wp.most_common("joined", [DAY]), epsilon=30
+    ),
+    "unequal shares": lambda p: p.by("sex").agg(
+        n=wp.count(), d=wp.count_distinct("age"), s=wp.sum("salary", -1.5, 9), epsilon="0.7",
+        split={"n": 1, "d": 2, "s": 4},
+    ),
+    "functions": lambda p: p.where(lambda r: r.age > 20).by(decade=lambda r: r.age // 10, keys=[2, 3]).agg(
+        q=wp.quantile(lambda r: wp.sum(wp.map([1, 2], lambda n: n * r.age)), 0.3, range(0, 300, 20)),
+        low=wp.median("salary", [Decimal("1.5"), 99]),
+        epsilon=2,
+    ),
+    "all others": lambda p: p.by("city", keys=["Oslo"], other="elsewhere").agg(n=wp.count(), epsilon=1),
+    "all records": lambda p: p.agg(n=wp.count(), m=wp.median("age", range(0, 90, 9)), epsilon=1),
+    "listed": lambda p: p.by("age", keys=wp.integers(18, 80), above=9).agg(
+        n=wp.count(), m=wp.mean("salary", 0, 300), epsilon=2
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_a_saved_table_is_read_as_it_was(name: str, people: Query, rows: list[tuple[Any, ...]], tmp_path: Path) -> None:
+    asked = SAVED[name](people)
+    table = wp.simulate(asked, {"people": rows}, seed=1)
+    table.save(tmp_path / "table.json")
+    loaded = wp.Table.load(tmp_path / "table.json")
+    assert loaded.tabulation == asked
+    assert loaded.to_columns(0.8) == table.to_columns(0.8)
+    assert (repr(loaded), loaded.to_json(), loaded.keys) == (repr(table), table.to_json(), table.keys)
+    assert (str(loaded.tabulation), str(loaded.tabulation.bill())) == (str(asked), str(asked.bill()))
+
+
+def test_a_table_that_was_asked_for_key_by_key_is_read_as_it_was(people: Query, rows: list[tuple[Any, ...]]) -> None:
+    with wp.Session() as session:
+        session.protect(people, rows, budget=1)
+        live = session.release(people.by("city").agg(n=wp.count(), m=wp.mean("age", 0, 9), epsilon=1))
+        table = live.at(["Rome", None])
+    loaded = wp.Table.from_json(json.loads(json.dumps(table.to_json())))
+    assert (loaded.keys, loaded.to_columns()) == (("Rome", None), table.to_columns())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda data: data.update(format="wpinq answers"), "not a file of a table"),
+        (lambda data: data.pop("asked"), "do not hold a table"),
+        (lambda data: data.update(keys=data["keys"][::-1]), "not those of n"),
+        (lambda data: data["answers"].pop("m"), "not those of m"),
+        (lambda data: data["answers"].update(n=data["answers"]["day"]), "not those of n"),
+        (lambda data: data["answers"].update(more=[]), "other aggregates"),
+        (lambda data: data["answers"].update(day=data["answers"]["day"][::-1]), "not those of day"),
+        (lambda data: data["asked"]["epsilons"].update(n="9"), "not those of n"),
+        (lambda data: data["asked"]["aggregates"]["m"].update(arguments={}), "do not hold a table"),
+    ],
+)
+def test_what_is_no_table_is_refused(table: wp.Table, change: Callable[[Any], object], words: str) -> None:
+    data = json.loads(json.dumps(table.to_json()))
+    change(data)
+    with pytest.raises(wp.AnswersError, match=words):
+        wp.Table.from_json(data)
 
 
 def test_json_holds_the_columns_and_the_answers(table: wp.Table, tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_the_same_seed_gives_the_same_rows(fitted: wp.FittedTable) -> None:
     assert "300 rows of 6 attributes" in repr(first)
     for count in (0, -1, 2.5):
         with pytest.raises(wp.WpinqError):
-            fitted.rows(count)  # type: ignore[arg-type]
+            fitted.rows(count)
     with pytest.raises(wp.WpinqError):
         fitted.weighted_rows(0)
 
@@ -173,7 +173,7 @@ def test_a_marginal_that_is_none_is_refused_alike(released: wp.MarginalTables, f
         with pytest.raises(wp.AnswersError, match="each attribute once"):
             counts("sex", "sex")
     with pytest.raises(wp.AnswersError, match="a confidence must be a number"):
-        released.half_width("sex", confidence="high")  # type: ignore[arg-type]
+        released.half_width("sex", confidence="high")
 
 
 def test_more_rows_than_fit_are_refused(fitted: wp.FittedTable) -> None:

@@ -78,6 +78,14 @@ def column_names(given: str, option: str) -> tuple[str, str]:
     return names[0], names[1]
 
 
+def check_writable(path: Path) -> None:
+    """Refuse, before anything is spent, a place where no file can be written."""
+    folder = path.absolute().parent
+    kept = path.exists() and not os.access(path, os.W_OK)
+    if kept or path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise UsageError(f"cannot write {path}: name a file in a folder that can be written to")
+
+
 def check_distinct(written: Iterable[Path], read: Iterable[Path]) -> None:
     """Refuse to write one file twice, or over one that is read, or over a database or what is kept beside one.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ def add_parser(commands: Any) -> None:
     named = "a ledger; or backup LEDGER COPY, to copy it while it is used; or restore COPY LEDGER, with --expect-head"
     made.add_argument("ledger", type=Path, nargs="+", metavar="LEDGER", help=named)
     made.add_argument("--set", action="append", default=[], metavar="NAME=EPSILON", help="change a budget, on record")
+    of_analyst = "an analyst who is not trusted: --set gives the analyst a budget within that of an account, and "
+    of_analyst += "accounts and history are shown as the analyst sees them"
+    made.add_argument("--analyst", metavar="ANALYST", help=of_analyst)
     add_expected_head(made)
     made.add_argument("--history", action="store_true", help="list every entry")
     made.add_argument("--verify", action="store_true", help="check the ledger's hash chain and sums first")
@@ -52,11 +56,11 @@ def run(options: argparse.Namespace) -> None:
         if options.verify:
             ledger.verify()
         for name, budget in budgets.items():
-            ledger.set_budget(name, budget)
-        accounts = ledger.balances()
+            ledger.set_budget(name, budget, options.analyst)
+        accounts = ledger.balances(options.analyst)
         payers = [each.account for each in accounts if "/" not in each.account]
-        readings = {} if delta is None else {name: ledger.spent_at(name, delta) for name in payers}
-        history = ledger.events() if options.history else ()
+        readings = {} if delta is None else {name: ledger.spent_at(name, delta, options.analyst) for name in payers}
+        history = ledger.events(options.analyst) if options.history else ()
         head = ledger.head()
     more = _more(measurements, accounts)
     if options.json:
@@ -70,11 +74,14 @@ def run(options: argparse.Namespace) -> None:
         print(json.dumps(shown, indent=1))
         return
     if not accounts:
-        print("no source has a budget in this ledger: nothing was protected yet, and nothing is spent")
+        none = "no source has a budget in this ledger: nothing was protected yet, and nothing is spent"
+        print(f"{options.analyst} has no budget in this ledger: give one with --set" if options.analyst else none)
     for each in accounts:
         print(each)
         if each.account in readings and delta is not None:
             print(f"  read at delta {format_epsilon(delta)}: {format_epsilon(readings[each.account])}")
+    for line in _promised(accounts):
+        print(line)
     if readings:
         print(NO_PROMISE)
     for name, times in more.items():
@@ -90,6 +97,7 @@ def _copy(options: argparse.Namespace) -> None:
     """`wpinq budget backup LEDGER COPY` and `wpinq budget restore COPY LEDGER`."""
     what, *paths = options.ledger
     changing = options.set or options.history or options.verify or options.delta or options.program or options.json
+    changing = changing or options.analyst is not None
     if str(what) not in ("backup", "restore") or len(paths) != 2 or changing:
         raise UsageError("give one ledger; or backup LEDGER COPY; or restore COPY LEDGER --expect-head HEAD")
     if str(what) == "backup":
@@ -112,6 +120,19 @@ def _more(measurements: Mapping[str, Measurement | Compound], accounts: Sequence
     left = {each.account: each.remaining for each in accounts}
     more = {name: bill(measurement).times(left) for name, measurement in measurements.items()}
     return {**more, "all together": bill(measurements).times(left)} if len(more) > 1 else more
+
+
+def _promised(accounts: Sequence[Balance]) -> Iterator[str]:
+    """Where analysts may be told that a source is exhausted, which tells of one another: for the curator."""
+    for payer in accounts:
+        together = sum(
+            (each.remaining for each in accounts if each.account.startswith(f"{payer.account}@")), Fraction()
+        )
+        if together > payer.remaining:
+            yield (
+                f"the analysts of {payer.account} have {format_epsilon(together)} left together, and it has "
+                f"{format_epsilon(payer.remaining)}: one may find it exhausted by others"
+            )
 
 
 def _account(balance: Balance) -> dict[str, str]:

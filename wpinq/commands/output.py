@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import importlib.util
 import io
-import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from wpinq.commands.arguments import check_writable
 from wpinq.commands.exits import UsageError
 from wpinq.expr.printing import write_value
 from wpinq.installing import install
@@ -43,8 +43,7 @@ def checked_output(path: Path, option: str) -> Path:
     """A file of rows that can be written; refused otherwise, before anything is spent."""
     if path.suffix not in (".csv", ".parquet"):
         raise UsageError(f"{option} {path}: the ending says the format, so name a .csv or a .parquet file")
-    if path.is_dir() or not path.absolute().parent.is_dir() or not os.access(path.absolute().parent, os.W_OK):
-        raise UsageError(f"{option}: cannot write {path}; name a file in a folder that can be written to")
+    check_writable(path)
     if path.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         raise UsageError(f"{option} {path}: parquet needs pyarrow: {install('tables')}; a .csv file needs nothing")
     return path

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wpinq.commands.arguments import check_distinct, column_names, is_new, pairs
+from wpinq.commands.arguments import check_distinct, check_writable, column_names, is_new, pairs
 from wpinq.commands.exits import Interrupted, NotSaved, UsageError, check_stdout, unwritten
 from wpinq.commands.measuring import MeasuringOptions, go_on_measuring, is_measuring, measure
 from wpinq.display.plots import axes_or_new
@@ -147,8 +147,7 @@ def _import_igraph(own_process: bool) -> None:
 
 def _check_places(options: argparse.Namespace, report_file: Path) -> None:
     for place in (options.out, report_file):
-        if not os.access(place.parent, os.W_OK) or place.is_dir() or (place.exists() and not os.access(place, os.W_OK)):
-            raise UsageError(f"cannot write {place}: name a file in a folder that can be written to")
+        check_writable(place)
     check_distinct(
         [options.out, report_file], [place for place in (options.graph, options.ledger) if place is not None]
     )

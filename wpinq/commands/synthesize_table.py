@@ -9,7 +9,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from wpinq.commands.arguments import check_distinct, is_new
+from wpinq.commands.arguments import check_distinct, check_writable, is_new
 from wpinq.commands.attribute_options import SHAPE, read_attribute
 from wpinq.commands.exits import Interrupted, NotSaved, UsageError, check_stdout, reason, tell, unwritten
 from wpinq.commands.output import checked_output, write_answers
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
     elif options.marginals is not None:
         raise UsageError("--marginals is where those that are measured now are kept: leave it out")
     for place in written:
-        _check_place(place)
+        check_writable(place)
     read = [options.table, options.ledger, options.from_marginals]
     check_distinct(written, [place for place in read if place is not None])
     if options.draw is not None and options.weighted is not None:
@@ -110,34 +110,43 @@ def run(options: argparse.Namespace) -> None:
     if options.page is not None:
         axes_or_new(None)  # AnswersError without matplotlib, before anything is spent
     if options.from_marginals is not None:
+        kept = options.from_marginals
         marginals = _known(options)
-        again = options.from_marginals
     else:
+        _check_unused(kept)
         marginals = _measured(options, kept)
-        again = kept
+    again = f"Go on with: {_again(options, kept)}"
     try:
         _make(marginals, options, report_file)
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; what was measured is kept. Go on with: {_again(again, options.out)}") from None
+        raise Interrupted(f"interrupted; what was measured is kept. {again}") from None
     except OSError as error:
-        raise unwritten(error, f"what was measured is kept. Go on with: {_again(again, options.out)}") from None
+        raise unwritten(error, f"what was measured is kept. {again}") from None
     except MemoryError:
-        again_ = _again(again, options.out)
-        raise NotSaved(f"there is not the memory for this; what was measured is kept. Go on with: {again_}") from None
+        raise NotSaved(f"there is not the memory for this; what was measured is kept. {again}") from None
     except WpinqError as error:
         if options.from_marginals is None:
-            tell(f"wpinq: what was measured is paid for and kept. Go on with: {_again(again, options.out)}")
+            tell(f"wpinq: what was measured is paid for and kept. {again}")
         raise error
 
 
-def _again(kept: Path, out: Path) -> str:
-    return shlex.join(["wpinq", "synthesize-table", "--from-marginals", str(kept), "--out", str(out)])
+def _again(options: argparse.Namespace, kept: Path) -> str:
+    """The command that makes the rows that were asked for, of what was measured."""
+    words = ["wpinq", "synthesize-table", "--from-marginals", str(kept), "--out", str(options.out)]
+    words += ["--model", options.model, "--seed", str(options.seed)]
+    for name in ("draw", "weighted", "report", "page"):
+        if getattr(options, name) is not None:
+            words += [f"--{name}", str(getattr(options, name))]
+    return shlex.join(words)
 
 
-def _check_place(place: Path) -> None:
-    folder = place.absolute().parent
-    if place.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise UsageError(f"cannot write {place}: name a file in a folder that can be written to")
+def _check_unused(kept: Path) -> None:
+    if kept.exists():
+        made = shlex.join(["--from-marginals", str(kept)])
+        raise UsageError(
+            f"{kept} is there already, and what it holds may have been paid for: make rows of it with {made}, or name "
+            "another file with --marginals"
+        )
 
 
 def _known(options: argparse.Namespace) -> MarginalTables:

@@ -8,11 +8,17 @@ from typing import TypedDict
 
 from wpinq.errors import LedgerError
 from wpinq.expr.types import signature
+from wpinq.kernel import ledger_tables as tables
+from wpinq.kernel.debits import MARK
+from wpinq.kernel.ledger_history import decimal_epsilon
 from wpinq.kernel.ledger_tables import Account
 from wpinq.plan.operators.source import Source
 
 SHARED = "the tables of one account, whose costs add up"
 """What stands in the place of a declaration where an account is shared: no source declares this."""
+
+OF_ANALYST = "what an analyst may ask for of an account"
+"""The same, of an analyst's account within an account."""
 
 
 class AccountTerms(TypedDict):
@@ -73,6 +79,35 @@ def check_single(source: Source, accounts: Iterable[Account]) -> None:
                 f"the ledger has {table!r} as a table of the account {holder!r}: give the account of "
                 f"{source.source!r} another name"
             )
+
+
+def declared_account(name: str, schema: str, unit: str, unit_weight: Fraction, budget: int) -> Account:
+    """The account that a declaration opens; LedgerError when it makes no sense."""
+    for what, text in (("name", name), ("schema", schema), ("unit", unit)):
+        tables.check_text(f"the {what} of a source", text)
+    if MARK in name:
+        raise LedgerError(f"{name!r} would be an analyst's account: those are opened by set_budget")
+    if isinstance(unit_weight, bool) or not isinstance(unit_weight, (int, Fraction)) or unit_weight <= 0:
+        raise LedgerError(f"the unit weight of {name!r} must be a positive Fraction")
+    tables.check_budget(name, budget)
+    return Account(name, unit, Fraction(unit_weight), schema, budget, 0)
+
+
+def check_same(known: Account, declared: Account) -> Account:
+    """The account that is known, when it was opened for what is declared."""
+    for what in ("schema", "unit", "unit weight"):
+        stored, given = (str(getattr(account, what.replace(" ", "_"))) for account in (known, declared))
+        if stored != given:
+            raise LedgerError(
+                f"the ledger has {known.name!r} with the {what} {stored!r}, not {given!r}: use that, "
+                "or protect the data under another name"
+            )
+    if known.budget != declared.budget:
+        raise LedgerError(
+            f"the ledger has {known.name!r} with a budget of {decimal_epsilon(known.budget)}, not "
+            f"{decimal_epsilon(declared.budget)}: use that, or change it on record with set_budget"
+        )
+    return known
 
 
 def declaration(source: Source) -> str:

@@ -11,16 +11,18 @@ import math
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from types import TracebackType
 from typing import Any
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_audit, ledger_history, ledger_releases
+from wpinq.kernel import debits, ledger_audit, ledger_history, ledger_statement
 from wpinq.kernel import ledger_tables as tables
-from wpinq.kernel.accounts import AccountTerms
+from wpinq.kernel.accounts import OF_ANALYST, AccountTerms, check_same, declared_account
 from wpinq.kernel.charge import from_nano
+from wpinq.kernel.debits import MARK, Side
 from wpinq.kernel.ledger_file import LedgerFile
 from wpinq.kernel.ledger_head import Head
 from wpinq.kernel.ledger_history import Entry, decimal_epsilon
@@ -76,7 +78,7 @@ class Ledger:
         expected = None if expect_head is None else Head.parse(expect_head)
         self._file = LedgerFile(None if path is None else os.fspath(path), create, expected)
         self._sound: set[str] = set()  # measurements whose answers were found to be those that were stored
-        self._raised: set[str] = set()  # partitions whose demands were found to be those of the entries
+        self._raised: dict[str, int] = {}  # partitions whose demands were those of the entries, and by when
 
     def head(self) -> str:
         """The last entry by its number and hash: keep it elsewhere, to know a ledger that lost entries by it."""
@@ -135,7 +137,7 @@ class Ledger:
         LedgerError
             As `open_account`.
         """
-        declared = [_declared(**each) for each in terms]
+        declared = [declared_account(**each) for each in terms]
 
         def opened(connection: sqlite3.Connection) -> tuple[Account, ...]:
             if refuse is not None:
@@ -155,13 +157,13 @@ class Ledger:
         LedgerError
             As `open_account`.
         """
-        declared = _declared(name, schema, unit, unit_weight, budget)
+        declared = declared_account(name, schema, unit, unit_weight, budget)
         known = self._file.read(lambda connection: tables.find_account(connection, name))
         if known is not None:
-            _same(known, declared)
+            check_same(known, declared)
 
-    def set_budget(self, name: str, budget: int) -> Account:
-        """Raise or lower the budget of a source: an act of the curator, kept in the entries.
+    def set_budget(self, name: str, budget: int, analyst: str | None = None) -> Account:
+        """Raise or lower the budget of a source, or an analyst's within it: an act of the curator, kept in the entries.
 
         Parameters
         ----------
@@ -169,6 +171,9 @@ class Ledger:
             A source with an account.
         budget : int
             Nano-epsilon, from what is spent to below 2⁶².
+        analyst : str, optional
+            Whose budget it is, within that of the source, where it is not the source's own. One that has none yet is
+            given an account.
 
         Returns
         -------
@@ -179,19 +184,25 @@ class Ledger:
         LedgerError
             When there is no such account, or more than `budget` is spent.
         """
-        tables.check_budget(name, budget)
+        own = Side(analyst).named(name)
+        tables.check_budget(own, budget)
 
         def changed(connection: sqlite3.Connection) -> Account:
-            known = tables.get_account(connection, name)
+            payer = tables.get_account(connection, name)
             if "/" in name:
                 raise LedgerError(f"{name!r} is a table of an account and pays nothing: set the budget of the account")
+            if analyst is not None and MARK in name:
+                raise LedgerError(f"{name!r} is an analyst's account: name the account that it is in")
+            known = tables.find_account(connection, own)
+            if known is None:
+                return self._opened(connection, replace(payer, name=own, schema=OF_ANALYST, budget=budget, spent=0))
             if budget < known.spent:
                 raise LedgerError(
-                    f"the budget of {name!r} cannot be {decimal_epsilon(budget)}: "
+                    f"the budget of {own!r} cannot be {decimal_epsilon(budget)}: "
                     f"{decimal_epsilon(known.spent)} is spent, and nothing is refunded"
                 )
-            self._append(connection, "set budget", name, budget, {"previous": known.budget})
-            return tables.get_account(connection, name)
+            self._append(connection, "set budget", own, budget, {"previous": known.budget})
+            return tables.get_account(connection, own)
 
         return self._file.write(changed)
 
@@ -203,7 +214,9 @@ class Ledger:
         """All accounts, by name."""
         return self._file.read(tables.all_accounts)
 
-    def debit(self, measurements: Mapping[str, str], price: Price, label: str = "", run: str = "") -> frozenset[str]:
+    def debit(
+        self, measurements: Mapping[str, str], price: Price, label: str = "", run: str = "", analyst: str | None = None
+    ) -> frozenset[str]:
         """Pay, in one transaction, for the measurements that were never paid for.
 
         Parameters
@@ -211,54 +224,75 @@ class Ledger:
         measurements : Mapping
             Digest -> public description. A digest stands for everything that an answer depends on.
         price : callable
-            Called at most once, with the digests that are new and a function that gives the stored demands of a
-            partition; it must be quick, and must not use the ledger. Other writers wait for it.
+            Called at most once for each side that pays, with the digests that are new to it and a function that gives
+            its stored demands of a partition; it must be quick, and must not use the ledger. Other writers wait for it.
         label : str
             What to write beside the debit; nothing depends on it.
         run : str
             A word of the caller's for all that it debits itself: see `debited`.
+        analyst : str, optional
+            Who asks, where that is an analyst with a budget within the sources': beside the sources, which pay for what
+            nobody asked for before, the analyst pays for all that the analyst did not.
 
         Returns
         -------
         frozenset of str
-            The digests that were new. Empty when all were paid for before; nothing is charged then.
+            The digests that were new to the sources, so that they have no answers yet. Empty when all were paid for
+            before; the sources are charged nothing then.
 
         Raises
         ------
         BudgetExceeded
-            When a source lacks budget. Nothing is spent, on any source.
+            When a source lacks budget, or the analyst. Nothing is spent, on any source. That the analyst lacks it is
+            found first; that a source does is `SourceExhausted` to an analyst.
         LedgerError
             When a source has no account, or the pricing is not one. Nothing is spent.
         """
         for digest, description in measurements.items():
             tables.check_text("the digest of a measurement", digest)
             tables.check_text("the description of a measurement", description)
+            if MARK in digest:
+                raise LedgerError(f"no {MARK} is in the digest of a measurement: it stands before an analyst's name")
+        said = {key: word for key, word in (("label", label), ("run", run)) if word}
 
         def debited(connection: sqlite3.Connection) -> frozenset[str]:
-            new = frozenset(measurements) - tables.measurement_ids(connection, measurements).keys()
-            if not new:
-                return new
-            pricing = price(new, partial(self._demands, connection))
-            charges = tables.affordable(connection, pricing.charges)
-            parts = tables.raised(connection, pricing.parts)
-            descriptions = {digest: " ".join(measurements[digest].split()) for digest in new}
-            said = {key: word for key, word in (("label", label), ("run", run)) if word}
-            content = {"measurements": descriptions, "parts": parts, **said}
-            first = len(new)
-            for name, charge in charges:
-                releases = ledger_releases.recorded(pricing.terms, name)
-                self._append(connection, "debit", name, charge, content | releases, first)
-                first = 0
+            demands = partial(self._demands, connection)
+            new, entries = debits.settled(connection, measurements, price, demands, said, analyst)
+            for entry in entries:
+                self._append(connection, "debit", entry.account, entry.charge, entry.content, entry.first)
             return new
 
         new = self._file.write(debited)
         self._sound |= new  # there were as many measurements as the totals say, so these have no answers yet
         return new
 
+    def quote(self, measurements: Iterable[str], price: Price, analyst: str | None = None) -> Mapping[str, int]:
+        """What `debit` would charge now: the sources, or an analyst within them, whom it tells nothing of others.
+
+        Parameters
+        ----------
+        measurements : iterable of str
+            Digests.
+        price, analyst
+            As in `debit`.
+
+        Returns
+        -------
+        Mapping
+            Account -> nano-epsilon; empty where nothing is new.
+        """
+        side, digests = Side(analyst), list(measurements)
+
+        def quoted(connection: sqlite3.Connection) -> Mapping[str, int]:
+            demands = partial(self._demands, connection)
+            return side.priced(side.unpaid(connection, digests), price, demands).charges
+
+        return self._file.snapshot(quoted)
+
     def _demands(self, connection: sqlite3.Connection, partition: str) -> dict[str, Fraction]:
-        if partition not in self._raised:
+        if self._raised.get(partition) != self._file.rivals:  # who else has written may be no ledger
             ledger_audit.check_parts(connection, self._file.name, partition)
-            self._raised.add(partition)
+            self._raised[partition] = self._file.rivals
         return tables.demands(connection, partition)
 
     def debited(self, run: str, after: int = 0) -> dict[str, int]:
@@ -273,7 +307,7 @@ class Ledger:
         """
         return self._file.read(lambda connection: ledger_history.debited(connection, run, after))
 
-    def spent_at(self, name: str, delta: Fraction) -> Fraction:
+    def spent_at(self, name: str, delta: Fraction, analyst: str | None = None) -> Fraction:
         """What an account spent, read at a δ: see `measure.delta_reading`. What is enforced is the pure sum.
 
         Parameters
@@ -282,21 +316,24 @@ class Ledger:
             The account.
         delta : Fraction
             Between 0 and 1.
+        analyst : str, optional
+            Whose account within it, where it is not the account itself.
 
         Raises
         ------
         LedgerError
             When there is no such account, or an entry records what no debit can have recorded.
         """
+        own = Side(analyst).named(name)
         spent, history = self._file.snapshot(
-            lambda connection: (tables.get_account(connection, name).spent, ledger_history.charged(connection, name))
+            lambda connection: (tables.get_account(connection, own).spent, ledger_history.charged(connection, own))
         )
         return delta_reading.spent_at(delta, history, from_nano(spent))
 
-    def paid(self, measurements: Iterable[str]) -> frozenset[str]:
-        """Which of these digests were paid for, ever."""
-        digests = list(measurements)
-        return frozenset(self._file.read(lambda connection: tables.measurement_ids(connection, digests)))
+    def paid(self, measurements: Iterable[str], analyst: str | None = None) -> frozenset[str]:
+        """Which of these digests were paid for, ever: by the sources, or by an analyst."""
+        digests, side = frozenset(measurements), Side(analyst)
+        return digests - self._file.read(lambda connection: side.unpaid(connection, digests))
 
     def answers(self, measurement: str, keys: Iterable[bytes] | None = None) -> dict[bytes, float]:
         """The stored answers of a measurement: for these keys, or all by increasing key.
@@ -441,7 +478,7 @@ class Ledger:
         """The account as it stands, opened here where there was none."""
         known = tables.find_account(connection, declared.name)
         if known is not None:
-            return _same(known, declared)
+            return check_same(known, declared)
         content = {"schema": declared.schema, "unit": declared.unit, "unit_weight": str(declared.unit_weight)}
         self._append(connection, "open account", declared.name, declared.budget, content)
         return declared
@@ -467,22 +504,19 @@ class Ledger:
             yield from page
             after = page[-1].sequence
 
-    def balances(self) -> tuple[Balance, ...]:
-        """How the budgets of all accounts stand, by name, in epsilon."""
-        return tuple(
-            Balance(each.name, each.unit, each.unit_weight, from_nano(each.budget), from_nano(each.spent))
-            for each in self.accounts()
-        )
+    def balances(self, analyst: str | None = None) -> tuple[Balance, ...]:
+        """How the budgets of all accounts stand, by name, in epsilon; or an analyst's, by what they are in."""
+        return self._file.snapshot(partial(ledger_statement.balances, analyst=analyst))
 
-    def events(self) -> tuple[Event, ...]:
-        """The history in epsilon: all entries but those that store answers."""
-        return tuple(
-            Event(
-                each.sequence, each.time, each.kind, each.source, from_nano(each.amount), each.description, each.label
-            )
-            for each in self.entries()
-            if each.kind != "answers"
-        )
+    def events(self, analyst: str | None = None) -> tuple[Event, ...]:
+        """The history in epsilon: all entries but those that store answers.
+
+        Of an analyst, the debits from the analyst's accounts, by the accounts that they are in, counted from 1.
+        """
+        if analyst is not None:
+            return self._file.snapshot(partial(ledger_statement.analyst_events, analyst=analyst))
+        shown = (each for each in self.entries() if each.kind != ledger_history.ANSWERS)
+        return tuple(ledger_statement.event(each, each.source, each.sequence) for each in shown)
 
     def verify(self) -> None:
         """Compute the hash chain again, and check every account, demand and answer against the entries.
@@ -511,30 +545,3 @@ class Ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _declared(name: str, schema: str, unit: str, unit_weight: Fraction, budget: int) -> Account:
-    """The account that a declaration opens; LedgerError when it makes no sense."""
-    for what, text in (("name", name), ("schema", schema), ("unit", unit)):
-        tables.check_text(f"the {what} of a source", text)
-    if isinstance(unit_weight, bool) or not isinstance(unit_weight, (int, Fraction)) or unit_weight <= 0:
-        raise LedgerError(f"the unit weight of {name!r} must be a positive Fraction")
-    tables.check_budget(name, budget)
-    return Account(name, unit, Fraction(unit_weight), schema, budget, 0)
-
-
-def _same(known: Account, declared: Account) -> Account:
-    """The account that is known, when it was opened for what is declared."""
-    for what in ("schema", "unit", "unit weight"):
-        stored, given = (str(getattr(account, what.replace(" ", "_"))) for account in (known, declared))
-        if stored != given:
-            raise LedgerError(
-                f"the ledger has {known.name!r} with the {what} {stored!r}, not {given!r}: use that, "
-                "or protect the data under another name"
-            )
-    if known.budget != declared.budget:
-        raise LedgerError(
-            f"the ledger has {known.name!r} with a budget of {decimal_epsilon(known.budget)}, not "
-            f"{decimal_epsilon(declared.budget)}: use that, or change it on record with set_budget"
-        )
-    return known

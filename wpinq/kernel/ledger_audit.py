@@ -17,6 +17,7 @@ from typing import Any
 
 from wpinq.errors import LedgerError
 from wpinq.kernel import ledger_history, ledger_schema, ledger_totals
+from wpinq.kernel.debits import MARK
 from wpinq.kernel.ledger_head import START, Head
 from wpinq.kernel.ledger_history import ANSWERS, IMPOSSIBLE
 from wpinq.kernel.ledger_totals import TOTALS
@@ -38,6 +39,13 @@ _FOLLOWING = {
     "listings": "the listings are not those of the entries",
 }
 """The tables that the entries add up to, and what is said of one that is something else."""
+
+_OF_ANALYSTS = tuple(
+    f"SELECT 1 FROM {table} AS own WHERE instr({name}, '{MARK}') AND NOT EXISTS "
+    f"(SELECT 1 FROM {table} WHERE {name} = substr(own.{name}, 1, instr(own.{name}, '{MARK}') - 1))"
+    for table, name in (("accounts", "name"), ("measurements", "digest"))
+)
+"""Accounts within none, and measurements that an analyst paid for and no source did."""
 
 
 def check(connection: sqlite3.Connection, name: str, last: int = TAIL) -> None:
@@ -109,7 +117,8 @@ def _happened(connection: sqlite3.Connection, sequence: int, kind: str, content:
             there("parts", "partition = ? AND part = ? AND entry = ? AND demand = ?", partition, part, sequence, demand)
             for partition, part, demand in content["parts"]
         )
-        return raised and all(there("measurements", "digest = ?", digest) for digest in content["measurements"])
+        paid = {each for digest in content["measurements"] for each in (digest, digest.partition(MARK)[0])}
+        return raised and all(there("measurements", "digest = ?", digest) for digest in paid)
     where = "entry = ? AND measurement = (SELECT id FROM measurements WHERE digest = ?)"
     return kind != ANSWERS or there("answered", where, sequence, content["measurement"])
 
@@ -189,6 +198,9 @@ def verify(connection: sqlite3.Connection, name: str, identity: int = ledger_sch
     query = "SELECT 1 FROM answers WHERE measurement NOT IN (SELECT id FROM measurements)"
     if connection.execute(query).fetchone() is not None:
         raise _tampered(name, "there are answers of what was never paid for")
+    for query in _OF_ANALYSTS:
+        if connection.execute(query).fetchone() is not None:
+            raise _tampered(name, "there is what an analyst has, and no source")
     query = "SELECT digest FROM measurements WHERE id IN (SELECT measurement FROM answered) OR id IN "
     for (measurement,) in connection.execute(f"{query} (SELECT DISTINCT measurement FROM answers)").fetchall():
         check_answers(connection, name, measurement)

@@ -65,7 +65,7 @@ class Companion:
     def head(self, patience: float) -> Head | None:
         """How far the ledger had come; None where that is not known."""
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would wait for ever
         except FileNotFoundError:
             return None
         try:
@@ -131,7 +131,7 @@ class Companion:
     def _in_turn(self, descriptor: int, work: Callable[[Note], T], patience: float) -> T:
         deadline = time.monotonic() + patience
         _lock_soon(descriptor, fcntl.F_WRLCK, deadline)
-        number = self._draw(descriptor)
+        number = self._draw(descriptor, deadline)
         _set_lock(descriptor, fcntl.F_UNLCK, _DESK, 1)
         seen, since = None, 0.0
         while (ahead := _first_locked(descriptor, _NUMBERS, number)) is not None:
@@ -143,7 +143,7 @@ class Companion:
             time.sleep(min(_PAUSE * (_NUMBERS + number - ahead), _LONGEST))
         return work(partial(self._note, descriptor))
 
-    def _draw(self, descriptor: int) -> int:
+    def _draw(self, descriptor: int, deadline: float) -> int:
         """The next number, with its byte locked. The caller is alone."""
         if _first_locked(descriptor, _NUMBERS, _LAST) is None:  # nobody waits: the first number, which is in no counter
             _set_lock(descriptor, fcntl.F_WRLCK, _NUMBERS, 1)
@@ -151,6 +151,7 @@ class Companion:
         number = max(1, int.from_bytes(os.pread(descriptor, _COUNTER, 0), "big") % _LAST)
         while not _set_lock(descriptor, fcntl.F_WRLCK, _NUMBERS + number, 1):
             number += 1  # somebody emptied the file while others waited
+            _check_time(deadline)  # or locks all of it
         os.pwrite(descriptor, (number + 1).to_bytes(_COUNTER, "big"), 0)
         return number
 

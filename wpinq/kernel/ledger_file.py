@@ -63,6 +63,7 @@ class LedgerFile:
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
         self._seen: int | None = None
+        self.rivals = 0  # how often this process found that another connection had written
         self.last: Tail | None = None  # the last entry, where it is of this connection and nobody wrote after it
         self._writer: int | None = None
         self._closed = False
@@ -171,7 +172,7 @@ class LedgerFile:
             version = _data_version(connection)
             if version != self._seen:  # somebody else has written
                 ledger_audit.check(connection, self.name, last=0)
-                self._seen, self.last = version, None
+                self._seen, self.last, self.rivals = version, None, self.rivals + 1
             return work(connection)
 
         return checked

@@ -206,6 +206,13 @@ def page(connection: sqlite3.Connection, after: int, size: int = 500) -> list[En
     return [_entry(*row) for row in rows.fetchall()]
 
 
+def debits(connection: sqlite3.Connection, accounts: list[str]) -> list[Entry]:
+    """The debits from some accounts, in order."""
+    marks = ", ".join("?" * len(accounts))
+    query = f"SELECT * FROM entries WHERE kind = 'debit' AND source IN ({marks}) ORDER BY sequence"
+    return [_entry(*row) for row in connection.execute(query, accounts).fetchall()]
+
+
 def charged(connection: sqlite3.Connection, account: str) -> list[Charged]:
     """All releases at the cost of an account, or a refusal where an entry records what cannot be."""
     query = "SELECT amount, content FROM entries WHERE kind = 'debit' AND source = ? ORDER BY sequence"

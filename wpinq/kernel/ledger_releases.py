@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -51,18 +51,22 @@ class Terms:
     parts: tuple[tuple[PartKey, Fraction], ...]
 
 
-def recorded(terms: Mapping[str, Terms], account: str) -> dict[str, Any]:
-    """What a debit from an account says of its releases: nothing, where no terms are known."""
+def recorded(terms: Mapping[str, Terms], account: str, named: Callable[[str], str]) -> dict[str, Any]:
+    """What a debit from an account says of its releases: nothing, where no terms are known.
+
+    `named` says what digests and partitions are called on the side of the debit.
+    """
     if not terms:
         return {}
-    return {"releases": {digest: _written(each, account) for digest, each in terms.items() if account in each.costs}}
+    found = {named(digest): _written(each, account, named) for digest, each in terms.items() if account in each.costs}
+    return {"releases": found}
 
 
-def _written(terms: Terms, account: str) -> dict[str, Any]:
+def _written(terms: Terms, account: str, named: Callable[[str], str]) -> dict[str, Any]:
     written: dict[str, Any] = {"noise": terms.noise, "scale": terms.scale, "epsilon": to_nano(terms.costs[account])}
     written["moves"] = {source: _text(bound) for source, bound in terms.moves[account].items()}
     if terms.parts:
-        written["parts"] = [[*key, str(demand)] for key, demand in terms.parts]
+        written["parts"] = [[named(partition), part, str(demand)] for (partition, part), demand in terms.parts]
     return written
 
 

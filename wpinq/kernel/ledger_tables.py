@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from wpinq.errors import BudgetExceeded, LedgerError
-from wpinq.kernel.ledger_history import decimal_epsilon
+from wpinq.errors import LedgerError
 from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.ledger_schema import LIMIT
 
@@ -104,28 +103,6 @@ def get_account(connection: sqlite3.Connection, name: str) -> Account:
     return found
 
 
-def affordable(connection: sqlite3.Connection, charges: Mapping[str, int]) -> list[tuple[str, int]]:
-    """The charges by source name, or a refusal that names every source that lacks budget."""
-    if not charges:
-        raise LedgerError("a debit must name every source that it uses, with 0 where nothing more is due")
-    short = []
-    for name, charge in sorted(charges.items()):
-        account = get_account(connection, name)
-        if isinstance(charge, bool) or not isinstance(charge, int) or charge < 0:
-            raise LedgerError(f"the charge to {name!r} must be an integer of nano-epsilon, at least 0")
-        if charge > account.remaining:
-            short.append(
-                f"{name!r} needs {decimal_epsilon(charge)} and has {decimal_epsilon(account.remaining)} left "
-                f"of {decimal_epsilon(account.budget)}"
-            )
-    if short:
-        raise BudgetExceeded(
-            f"the budget does not cover the bill, and nothing was spent: {'; '.join(short)}. "
-            "Lower epsilon or ask for less, or have the curator raise the budget"
-        )
-    return sorted(charges.items())
-
-
 def demands(connection: sqlite3.Connection, partition: str) -> dict[str, Fraction]:
     """Part digest -> its cumulative demand now."""
     # Beside max(), SQLite takes the other columns from the row that has the maximum.
@@ -137,21 +114,6 @@ def _demand(text: str) -> Fraction:
     if not set(text) <= set("0123456789/"):  # "1e999999999" is a Fraction too, and takes for ever
         raise LedgerError("the ledger holds a demand that is none: it was not written by wpinq")
     return Fraction(text)
-
-
-def raised(connection: sqlite3.Connection, parts: Mapping[tuple[str, str], Fraction]) -> list[list[str]]:
-    """The parts whose demand rises, as partition, part and demand."""
-    stored = {partition: demands(connection, partition) for partition in sorted({pair[0] for pair in parts})}
-    rising = []
-    for (partition, part), demand in sorted(parts.items()):
-        check_text("the digest of a partition", partition)
-        check_text("the digest of a part", part)
-        before = stored[partition].get(part, Fraction(0))
-        if isinstance(demand, bool) or not isinstance(demand, (int, Fraction)) or demand < before:
-            raise LedgerError("the demand of a part is a Fraction that never falls: add to the stored demand")
-        if demand > before:
-            rising.append([partition, part, str(Fraction(demand))])
-    return rising
 
 
 def measurement_ids(connection: sqlite3.Connection, digests: Iterable[str]) -> dict[str, int]:

@@ -43,13 +43,22 @@ Data = Mapping[Value, float] | EngineDataset
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Protected:
-    """A source with its data, and the version that tells its releases from those of other data."""
+class DeclaredSource:
+    """A source, the version that tells releases of its data from those of other data, and what is protected, in words.
+
+    All of it is public: whoever has no data can price releases by it.
+    """
 
     source: Source
     version: str
-    weights: Data
     unit: str
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Protected(DeclaredSource):
+    """A source with its data."""
+
+    weights: Data
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -119,7 +128,7 @@ class Order:
         return self
 
 
-def prepare(measurement: Measurement, protected: Mapping[str, Protected], fresh: bool) -> Order:
+def prepare(measurement: Measurement, protected: Mapping[str, DeclaredSource], fresh: bool) -> Order:
     """The order of a measurement over what is protected now; refused here, before any debit, where it is unfit."""
     if not isinstance(measurement, Measurement):
         raise SessionError(NOT_MEASURED)

@@ -1,62 +1,44 @@
-"""Sessions: the only owners of protected data. Price, debit, evaluate, add noise, store, answer: in this order.
+"""Sessions: the only owners of protected data, and of the budgets that are spent on them.
 
-What a release reveals depends on the plan, the ledger and the noise alone. The debit is durable before the data
-are looked at, and never given back. Once it stands, whatever goes wrong is one constant error.
+Data come in through one door and are let go of here. What is done for a release is `way_of_release`.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar, overload
-
-import numpy as np
+from typing import Any, NoReturn, overload
 
 from wpinq.columns.held import HeldColumns
 from wpinq.dataset import EngineDataset
-from wpinq.engines.contract import DEFAULT_ENGINE, WantedRanges, find_engine
-from wpinq.errors import EvaluationFailed, LedgerError, SessionError
-from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes, order_key
+from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
+from wpinq.errors import LedgerError, SessionError
 from wpinq.habits import SESSION_CALLS, methods_told
 from wpinq.ingest import read_source
 from wpinq.interrupts import interruptible
 from wpinq.kernel.accounts import accounts_of, check_single
-from wpinq.kernel.charge import budget_to_nano, from_nano, to_nano
-from wpinq.kernel.ledger import Account, Ledger, Pricing
-from wpinq.kernel.listed_keys import Past
-from wpinq.kernel.orders import NOT_MEASURED, Data, Order, Protected, bucketed, chosen, counted, listed, noisy, prepare
+from wpinq.kernel.analysts import Analyst
+from wpinq.kernel.charge import budget_to_nano, from_nano
+from wpinq.kernel.ledger import Account, Ledger
+from wpinq.kernel.orders import Data, DeclaredSource, Protected
 from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
+from wpinq.kernel.way_of_release import WayOfRelease
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.bucket_choice import Buckets
-from wpinq.measure.compound import Compound, Together, flattened, regrouped
+from wpinq.measure.compound import Together
 from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.epsilon import parse_epsilon
-from wpinq.measure.key_domains import ranges
-from wpinq.measure.labels import check_label
-from wpinq.measure.listing import Listing
-from wpinq.measure.measurement import Choose, ListedMeasurement, Measurement, NoisyChoice, check_text
+from wpinq.measure.measurement import ListedMeasurement, Measurement, check_text
 from wpinq.measure.statement import Balance, Event
 from wpinq.measure.statement_page import statement_html
-from wpinq.measure.subgraph_counts import SubgraphCount
-from wpinq.plan.arithmetic import FLOAT, Weights
-from wpinq.plan.demand import charges, demand
-from wpinq.plan.node import Node, Planned, sources
+from wpinq.plan.node import Planned
 from wpinq.plan.operators.source import Source
 from wpinq.progress import OnStep, StepDisplay
-
-FAILED = "the evaluation failed after the debit; the budget stays spent, and nothing of the reason can be shown"
-_CHOICE = b"choice"
-_CHANGED = "the source was protected anew since this was paid for: release the measurement again, over the new data"
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 @methods_told(SESSION_CALLS)
@@ -114,12 +96,12 @@ class Session:
             self._ledger.check_head(expect_head)
         self._run = secrets.token_hex(8)
         self._opened_at = int(self._ledger.head().partition(":")[0])
-        self._steps = StepDisplay(on_step, progress)
         self._protected: dict[str, Protected] = {}
+        steps = StepDisplay(on_step, progress)
+        self._way = WayOfRelease(self._ledger, self._engine, self._protected, steps, self._run)
         self._origins = Origins()
         self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
         self._debited: dict[str, Fraction] | None = None  # until the session is closed
-        self._closed = False
 
     def __enter__(self) -> Session:
         return self
@@ -137,7 +119,7 @@ class Session:
         """Let go of the data and of the ledger. Releases of this session stop answering."""
         with suppress(LedgerError):  # a ledger of the caller's, who closed it before
             self._debited = self.debited()
-        self._closed = True
+        self._way.closed = True
         self._protected.clear()
         self._origins.clear()
         try:
@@ -187,7 +169,7 @@ class Session:
             When the file, frame, array or graph is protected under another name (lists and dicts are not known again),
             or a list is read as directed under an undirected unit: for the curator, found without a look at the data.
         """
-        self._check_open()
+        self._way.check_open()
         declared = source.plan.operator if isinstance(source, Planned) else None
         if not isinstance(declared, Source):
             raise SessionError("protect takes a source made by wp.source(name, ...), not a query over one")
@@ -216,7 +198,7 @@ class Session:
         if held is not None and held.version != label:
             self._replaced.add((name, held.version))
         self._origins.keep(name, origin)
-        self._protected[name] = Protected(declared, label, weights, words)
+        self._protected[name] = Protected(declared, label, words, weights)
         self._engine.forget(name)
 
     def _read(self, declared: Source, data: object) -> Data:
@@ -246,10 +228,54 @@ class Session:
 
         return interruptible(compared)
 
-    def set_budget(self, source: str, budget: object) -> None:
-        """Change a source's budget: a recorded act of the curator, never below what is spent."""
-        self._check_open()
-        self._ledger.set_budget(self._paying(source), budget_to_nano(parse_epsilon(budget)))
+    def set_budget(self, source: str, budget: object, *, analyst: str | None = None) -> None:
+        """Change a source's budget: a recorded act of the curator, never below what is spent.
+
+        Parameters
+        ----------
+        source : str
+            Its name, or that of an account.
+        budget : number
+            Epsilon.
+        analyst : str, optional
+            Give the budget to this analyst instead, within the source's: see `analyst`.
+        """
+        self._way.check_open()
+        self._ledger.set_budget(self._paying(source), budget_to_nano(parse_epsilon(budget)), analyst)
+
+    def analyst(self, name: str) -> Analyst:
+        """A view of this session for an analyst who is not trusted, with budgets within those of the sources.
+
+        Parameters
+        ----------
+        name : str
+            Up to 64 ASCII letters, digits and "_", with a letter first.
+
+        Notes
+        -----
+        What the analyst releases costs the own budgets what it would cost if nobody else had asked for anything, and
+        the sources what nobody asked for before. So the analyst learns no more than the own budget says, and all of
+        them together no more than the source's. The view shows nothing of others, but that a source is exhausted.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> words = wp.source("words", str)
+        >>> with wp.Session() as session:
+        ...     session.protect(words, ["to", "be"], budget=1)
+        ...     alice, bob = (session.analyst(name) for name in ("alice", "bob"))
+        ...     for analyst in (alice, bob):
+        ...         session.set_budget("words", 1, analyst=analyst.name)
+        ...     hers, his = (each.release(words.noisy_count(0.25, over=["to"])) for each in (alice, bob))
+        ...     hers["to"] == his["to"], session.spent("words"), bob.spent("words")
+        (True, Fraction(1, 4), Fraction(1, 4))
+        """
+        self._way.check_open()
+        return Analyst(self._ledger, name, self._protected, self._way)
+
+    def declared(self) -> dict[str, DeclaredSource]:
+        """The sources that are protected, as they were declared, and no data: what prices are found by."""
+        return {name: DeclaredSource(held.source, held.version, held.unit) for name, held in self._protected.items()}
 
     def remaining(self, source: str) -> Fraction:
         """The epsilon that is left of a source's budget, or of an account's that several tables share."""
@@ -293,7 +319,7 @@ class Session:
         -----
         Privacy cost: none.
         """
-        self._check_open()
+        self._way.check_open()
         if delta is None:
             return from_nano(self._account(source).spent)
         return self._ledger.spent_at(self._paying(source), parse_delta(delta))
@@ -314,23 +340,23 @@ class Session:
         1 ... open account words 1 budget 1, unit one word
         2 ... debit words 0.25 NoisyCount(0.25)  "a first look"
         """
-        self._check_open()
+        self._way.check_open()
         return self._ledger.balances()
 
     def history(self) -> tuple[Event, ...]:
         """What happened to the accounts of the ledger, ever: opened, set to another budget, debited."""
-        self._check_open()
+        self._way.check_open()
         return self._ledger.events()
 
     def _repr_html_(self) -> str:
-        return "<div>a closed session</div>" if self._closed else statement_html(self.accounts(), self.history())
+        return "<div>a closed session</div>" if self._way.closed else statement_html(self.accounts(), self.history())
 
     def head(self) -> str:
         """The last entry of the ledger, by its number and hash: keep it elsewhere, and give it as `expect_head`.
 
         It stands for the whole history up to there. `wpinq budget` prints it, and so does each run.
         """
-        self._check_open()
+        self._way.check_open()
         return self._ledger.head()
 
     def debited(self) -> dict[str, Fraction]:
@@ -345,7 +371,7 @@ class Session:
         return {account: from_nano(nano) for account, nano in spent.items()}
 
     def _account(self, name: str) -> Account:
-        self._check_open()
+        self._way.check_open()
         return self._ledger.account(self._paying(name))
 
     def _paying(self, name: str) -> str:
@@ -418,27 +444,7 @@ class Session:
         Privacy cost: the bill, except for measurements that the ledger holds already for the same versions of
         the data: those are answered from there, key by key, at no cost.
         """
-        self._check_open()
-        written, asked = check_label(label), _batch(measurements)
-        protected = dict(self._protected)  # one state of things for the whole batch, whatever other threads protect
-        prepared = [prepare(measurement, protected, fresh) for measurement in flattened(asked)]
-        orders = [order.as_paid(self._ledger.paid) for order in prepared]
-        if not orders:
-            raise SessionError("nothing to release: give one measurement or several")
-        for order in orders:
-            order.check_size()
-        self._check_engine(orders)
-        new = set(self._debit(orders, written))  # of which there can be no answers yet
-        released = []
-        try:
-            together = [o.measurement.plan for o in orders if o.digest in new and o.looks_at_once]
-            with self._engine.together(together):
-                for order in orders:
-                    released.append(self._release(order, order.digest in new))
-                    new.discard(order.digest)
-            return regrouped(measurements, asked, released)  # a table asks at the keys that it listed
-        finally:
-            self._steps.done()
+        return self._way.release(measurements, fresh, label)
 
     def bill(self, measurements: Together, *, fresh: bool = False) -> Bill:
         """What measurements would cost, before replay and earlier releases of partitions lower it.
@@ -450,164 +456,4 @@ class Session:
         fresh : bool
             Whether they are released with `fresh=True`: the same measurement then costs as often as it is there.
         """
-        named = measurements if isinstance(measurements, Mapping) else _batch(measurements)
-        return Bill(named, {name: held.unit for name, held in self._protected.items()}, fresh=fresh)
-
-    # --- the way of a release ---------------------------------------------------------------------------------------
-
-    def _check_engine(self, orders: Sequence[Order]) -> None:
-        """Refuse what the engine cannot run while nothing is paid for; found from the plans, without data."""
-        plans = [order.measurement.plan for order in orders]
-        for plan in plans:
-            self._engine.check(plan)
-        self._engine.open()
-        for plan in plans:
-            self._engine.rehearse(plan)
-
-    def _debit(self, orders: Sequence[Order], label: str) -> frozenset[str]:
-        by_digest = {order.digest: order for order in orders}
-        versions = dict(pair for order in orders for pair in order.versions)
-        declared = sources(order.measurement.plan for order in orders)
-
-        def scope(split: Node) -> str:
-            return repr(sorted((name, versions[name]) for name in sources([split])))
-
-        def price(new: frozenset[str], parts_of: Callable[[str], Mapping[str, Fraction]]) -> Pricing:
-            bought = [by_digest[digest].measurement for digest in by_digest if digest in new]
-            asked = demand([m.asked for m in bought], parts_of, scope)
-            owed = charges(asked.sources, declared)
-            recorded = {digest: by_digest[digest].terms(scope) for digest in by_digest if digest in new}
-            return Pricing({account: to_nano(epsilon) for account, epsilon in owed.items()}, asked.parts, recorded)
-
-        descriptions = {digest: order.measurement.description for digest, order in by_digest.items()}
-        return self._ledger.debit(descriptions, price, label, self._run)
-
-    def _release(self, order: Order, new: bool) -> Answers | Release:
-        measurement = order.measurement
-        if isinstance(measurement.sink, NoisyChoice):
-            return self._choose(order)
-        if measurement.listing is not None:
-            return self._list(order, measurement.listing)
-        if measurement.domain is None:
-            return Release(measurement, lambda keys: self._answer(order, keys))
-        return self._answer(order, measurement.domain, new)
-
-    def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
-        self._check_open()
-        type_, factor = order.measurement.key_type, float(order.measurement.sink.factor)
-        encoded = canonical_bytes_of(keys, type_)
-        while True:
-            listings = [] if new else self._ledger.listings(order.digest)
-            stored = {} if new else self._ledger.answers(order.digest, encoded)
-            missing = [(key, code) for key, code in zip(keys, encoded, strict=True) if code not in stored]
-            if not missing:
-                break
-            noisy = self._guarded(self._draw, order, [key for key, _ in missing], order.past(listings))
-            drawn = {code: number for (_, code), number in zip(missing, noisy, strict=True)}
-            standing = self._ledger.store_answers(order.digest, drawn, len(listings))
-            if standing is not None:
-                stored |= standing
-                break
-            new = False  # a listing came in between: what was drawn is for nobody
-        values = np.array([stored[code] for code in encoded]) * factor
-        measurement = order.measurement if keys is order.measurement.domain else replace(order.measurement, domain=keys)
-        return Answers(measurement, order.scale * factor, values)
-
-    def _list(self, order: Order, listing: Listing) -> Answers:
-        self._check_open()
-        measurement, type_ = order.measurement, order.measurement.key_type
-        written, factor = listing.to_json(type_), float(measurement.sink.factor)
-        while True:
-            listings = self._ledger.listings(order.digest)
-            answers = self._ledger.answers(order.digest)
-            stored = {from_canonical_bytes(code, type_): number for code, number in answers.items()}
-            if written in listings:
-                break
-            rows = self._guarded(self._draw_listing, order, listing, stored, order.past(listings))
-            coded = dict(zip(canonical_bytes_of(list(rows), type_), rows.values(), strict=True))
-            self._ledger.store_listing(order.digest, coded, written, listings=len(listings), answers=len(answers))
-        cut = order.cut(listing)
-        shown = sorted((key for key, number in stored.items() if number > cut and key in listing.domain), key=order_key)
-        values = np.array([stored[key] for key in shown]) * factor
-        return Answers(replace(measurement, domain=tuple(shown)), order.scale * factor, values)
-
-    def _choose(self, order: Order) -> Answers:
-        domain = order.measurement.domain
-        assert domain is not None
-        stored = self._ledger.answers(order.digest, [_CHOICE])
-        if not stored:
-            index = self._guarded(self._pick, order)
-            standing = self._ledger.store_answers(order.digest, {_CHOICE: float(index)})
-            assert standing is not None  # which it is only of what was listed
-            stored = standing
-        values = np.zeros(len(domain))
-        values[int(stored[_CHOICE])] = 1.0
-        return Answers(order.measurement, 0.0, values)
-
-    # --- what sees protected data: called through _guarded only -------------------------------------------------------
-
-    def _draw(self, order: Order, held: Sequence[Protected], keys: Sequence[Value], past: Past) -> list[float]:
-        if isinstance(order.measurement.sink, SubgraphCount):  # all edges count, and no keys of theirs are asked for
-            return counted(order, self._weights(order, held, None), keys)
-        if isinstance(order.measurement.sink, Buckets):
-            return bucketed(order, self._weights(order, held, keys), keys)
-        return noisy(order, self._weights(order, held, keys), keys, past)
-
-    def _draw_listing(
-        self, order: Order, held: Sequence[Protected], listing: Listing, asked: Collection[Value], past: Past
-    ) -> dict[Value, float]:
-        within = ranges(listing.domain, order.measurement.key_type)
-        return listed(order, self._weights(order, held, None, within), asked, past)
-
-    def _pick(self, order: Order, held: Sequence[Protected]) -> int:
-        sink, domain = order.measurement.sink, order.measurement.domain
-        assert isinstance(sink, NoisyChoice)
-        assert domain is not None
-        if not isinstance(sink, Choose) or sink.quantile is None:
-            keys = domain if isinstance(sink, Choose) else None  # where candidates are no records, all of them count
-            return chosen(order, sink.scores(self._weights(order, held, keys), domain))
-        # A quantile asks how much weight there is on either side of a candidate, at whatever records.
-        sides = self._engine.sides(order.measurement.plan, _data(held), domain, self._steps.told)
-        return chosen(order, sink.scores_of_sides(sides))
-
-    def _weights(
-        self, order: Order, held: Sequence[Protected], keys: Sequence[Value] | None, within: WantedRanges = ()
-    ) -> Weights:
-        return self._engine.evaluate(order.measurement.plan, _data(held), FLOAT, self._steps.told, keys, within)
-
-    def _guarded(
-        self,
-        function: Callable[Concatenate[Order, list[Protected], P], T],
-        order: Order,
-        *args: P.args,
-        **kw: P.kwargs,
-    ) -> T:
-        """Show a function the data that an order paid for; whatever it raises becomes one constant error."""
-        found = [self._protected.get(name) for name, _ in order.versions]
-        held = [protected for protected in found if protected is not None]
-        if tuple((protected.source.source, protected.version) for protected in held) != order.versions:
-            raise SessionError(_CHANGED)
-        try:
-            return interruptible(lambda: function(order, held, *args, **kw))
-        except Exception:
-            pass
-        # Outside of the handler, so that neither the error nor the frames that hold data hang on to this one.
-        raise EvaluationFailed(FAILED)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise SessionError(
-                "this session is closed: open another with wp.Session(ledger), and protect the data again"
-            )
-
-
-def _batch(measurements: Together) -> list[Measurement | Compound]:
-    if isinstance(measurements, (Measurement, Compound)):
-        return [measurements]
-    if isinstance(measurements, Planned) or not isinstance(measurements, Iterable):
-        raise SessionError(NOT_MEASURED)
-    return list(measurements.values() if isinstance(measurements, Mapping) else measurements)
-
-
-def _data(held: Sequence[Protected]) -> dict[str, Data]:
-    return {protected.source.source: protected.weights for protected in held}
+        return self._way.bill(measurements, fresh)

@@ -23,8 +23,9 @@ from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import REGISTRY
 from wpinq.query import Query
+from wpinq.tables.aggregating import Grouping
 from wpinq.tables.marginal_tabulation import MarginalTabulation
-from wpinq.tables.tabulation import Grouping, Tabulation
+from wpinq.tables.tabulation import Tabulation
 
 OPERATOR_LIMIT = 5_000
 """The most operators of a program."""
@@ -193,7 +194,7 @@ class Chains:
 
     def _check(self, node: Node, step: Invocation) -> None:
         """Refuse what could not be printed and read back: everything that is read can be."""
-        held = (getattr(node.operator, item.name) for item in fields(node.operator))  # type: ignore[arg-type]
+        held = (getattr(node.operator, item.name) for item in fields(node.operator))  # type: ignore[arg-type]  # every operator is a dataclass
         self._check_functions([value for value in held if isinstance(value, Lambda)], step)
 
     def _check_functions(self, functions: Iterable[Lambda], step: Invocation) -> None:

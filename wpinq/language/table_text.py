@@ -22,9 +22,10 @@ from wpinq.measure.measurement import check_domain
 from wpinq.query import Query
 from wpinq.tables.aggregate_functions import AGGREGATES
 from wpinq.tables.aggregates import Aggregate, OfColumn, column_name
+from wpinq.tables.aggregating import Grouping
 from wpinq.tables.choosing import Choosing
 from wpinq.tables.record_groups import NO_OTHER
-from wpinq.tables.tabulation import Grouping, Tabulation
+from wpinq.tables.tabulation import Tabulation
 
 BY, AGG = "By", "Agg"
 """The steps that group records, and that ask for aggregates of the groups."""

@@ -10,6 +10,7 @@ from functools import singledispatch
 from typing import overload
 
 from wpinq.errors import AnswersError, EpsilonError, PlanError
+from wpinq.measure.answer_rows import aligned
 from wpinq.measure.bill import Asked, bill, several
 from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.compound import Compound
@@ -115,8 +116,7 @@ class Accuracy(Sequence[Expected]):
             ["measurement", "kind", "epsilon", f"± at {share}", "costs", f"epsilon for ± {self.wanted}"][: 5 + wanted]
         ]
         cells += [_cells(row)[: 5 + wanted] for row in self]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
+        return "\n".join(aligned(cells))
 
 
 def accuracy(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +15,7 @@ from wpinq.expr.values import Value
 from wpinq.measure.measurement import Measurement, NoisyChoice
 
 if TYPE_CHECKING:
+    import polars
     import pyarrow
 
 CONFIDENCE = 0.95
@@ -127,6 +128,28 @@ def arrow_table(answers: AnswersLike, confidence: float) -> pyarrow.Table:
     ]
     kinds = pyarrow.array(list(made.values())[-1], type=pyarrow.string())
     return pyarrow.Table.from_arrays([*arrays, kinds], names=list(made))
+
+
+def polars_frame(table: pyarrow.Table) -> polars.DataFrame:
+    """An Arrow table as a polars data frame."""
+    import polars
+
+    frame = polars.from_arrow(table)
+    assert isinstance(frame, polars.DataFrame)
+    return frame
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Rows of text as lines, their columns below one another.
+
+    Examples
+    --------
+    >>> aligned([["city", "rows"], ["Oslo", "3"]])
+    ['city  rows', 'Oslo  3']
+    """
+    held = list(rows)
+    widths = [max(map(len, column)) for column in zip(*held, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in held]
 
 
 def arrow_type(type_: Type) -> Any:

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
 from numbers import Real
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.errors import AnswersError, WpinqError
+from wpinq.errors import AnswersError
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.types import physical
 from wpinq.expr.values import Value
 from wpinq.measure.answer_page import answers_html
-from wpinq.measure.answer_rows import CONFIDENCE, Row, arrow_table, columns, key_fields, rows
+from wpinq.measure.answer_rows import CONFIDENCE, Row, arrow_table, columns, key_fields, polars_frame, rows
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.kinds import Kind
 from wpinq.measure.listing import Listing, listing_from_json
 from wpinq.measure.measurement import SINKS, GeometricCount, Measurement, NoisyChoice, NoisyCount, check_domain
+from wpinq.measure.saved import Saved
 from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
 from wpinq.plan.node import Node
 
@@ -43,7 +41,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class Answers:
+class Answers(Saved):
     """Released numbers: public keys, noisy values, and all that is needed to interpret them.
 
     Attributes
@@ -65,6 +63,7 @@ class Answers:
     Privacy cost: none. Answers hold nothing that was not released.
     """
 
+    saved_as: ClassVar[str] = "answers"
     measurement: Measurement
     scale: float
     values: NDArray[np.float64]
@@ -236,34 +235,11 @@ class Answers:
 
     def to_polars(self, confidence: float = CONFIDENCE) -> polars.DataFrame:
         """The rows as a polars data frame, with the columns of `to_pandas`."""
-        import polars
-
-        frame = polars.from_arrow(arrow_table(self, confidence))
-        assert isinstance(frame, polars.DataFrame)
-        return frame
+        return polars_frame(arrow_table(self, confidence))
 
     def to_arrow(self, confidence: float = CONFIDENCE) -> pyarrow.Table:
         """The rows as an Arrow table, with the columns of `to_pandas`; records within the keys are structs."""
         return arrow_table(self, confidence)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the answers with their plan to a JSON file; `docs/answers.md` describes the format."""
-        Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
-
-    @staticmethod
-    def load(path: str | os.PathLike[str]) -> Answers:
-        """Read answers from a file that `save` wrote; AnswersError when it does not hold them."""
-        if "://" in os.fspath(path):
-            raise AnswersError(f"{os.fspath(path)} is an address, not the path of a file: fetch it, and load the file")
-        try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise AnswersError(f"{os.fspath(path)} cannot be read: {error.strerror}") from None
-        except (ValueError, RecursionError):
-            raise AnswersError(
-                f"{os.fspath(path)} cannot be read as JSON: load what answers.save(path) wrote"
-            ) from None
-        return Answers.from_json(data)
 
     def to_json(self) -> dict[str, Any]:
         """The answers as plain data."""
@@ -283,16 +259,26 @@ class Answers:
             **({"listing": self.listing.to_json(self.measurement.key_type)} if self.listing else {}),
         }
 
-    @staticmethod
-    def from_json(data: Any) -> Answers:
-        """The answers that plain data hold; AnswersError when they do not."""
-        try:
-            return _read(data)
-        except WpinqError as reason:
-            message = str(reason)
-        except Exception:  # data of another make can fail in any way, deep in types and plans
-            message = "these data do not hold answers"
-        raise AnswersError(message)
+    @classmethod
+    def _read(cls, data: Any) -> Self:
+        if (data["format"], data["version"]) != (FORMAT, LISTING_VERSION if "listing" in data else FORMAT_VERSION):
+            raise AnswersError("this is not a file of answers that this version can read")
+        plan = plan_from_json(data["plan"])
+        sink_data = dict(data["sink"])
+        sink = SINKS[sink_data.pop("name")].from_json(sink_data)
+        measurement = Measurement(plan, sink, parse_epsilon(data["epsilon"]), None, str(data["reading"]))
+        type_ = measurement.key_type
+        keys = check_domain((value_from_json(key, type_) for key in data["keys"]), type_, canonical=True)
+        listing = listing_from_json(data["listing"], type_) if "listing" in data else None
+        measurement = replace(measurement, domain=keys, listing=listing)
+        values = np.array(data["values"], dtype=np.float64)
+        scale = float(data["scale"])
+        if not (np.isfinite(values).all() and values.shape == (len(data["keys"]),) and 0 <= scale < math.inf):
+            raise AnswersError("these answers hold numbers that are not finite, or not one for each key")
+        answers = cls(measurement, scale, values, bool(data["simulated"]))
+        if not isinstance(measurement.sink, (NoisyCount, GeometricCount)):
+            _ = answers.value  # fails unless keys and values are those of the sink
+        return answers
 
     def __reduce__(self) -> Any:
         return Answers.from_json, (self.to_json(),)
@@ -335,24 +321,3 @@ def _line(row: Row) -> str:
     number = f"{row.estimate:.6g}" if isinstance(row.estimate, float) else repr(row.estimate)
     ends = "" if row.low is None else f" ({row.low:.6g} to {row.high:.6g})"
     return f"  {title}: {number}{ends}, {row.kind}" if title else f"  {number}{ends}, {row.kind}"
-
-
-def _read(data: Any) -> Answers:
-    if (data["format"], data["version"]) != (FORMAT, LISTING_VERSION if "listing" in data else FORMAT_VERSION):
-        raise AnswersError("this is not a file of answers that this version can read")
-    plan = plan_from_json(data["plan"])
-    sink_data = dict(data["sink"])
-    sink = SINKS[sink_data.pop("name")].from_json(sink_data)
-    measurement = Measurement(plan, sink, parse_epsilon(data["epsilon"]), None, str(data["reading"]))
-    type_ = measurement.key_type
-    keys = check_domain((value_from_json(key, type_) for key in data["keys"]), type_, canonical=True)
-    listing = listing_from_json(data["listing"], type_) if "listing" in data else None
-    measurement = replace(measurement, domain=keys, listing=listing)
-    values = np.array(data["values"], dtype=np.float64)
-    scale = float(data["scale"])
-    if not (np.isfinite(values).all() and values.shape == (len(data["keys"]),) and 0 <= scale < math.inf):
-        raise AnswersError("these answers hold numbers that are not finite, or not one for each key")
-    answers = Answers(measurement, scale, values, bool(data["simulated"]))
-    if not isinstance(measurement.sink, (NoisyCount, GeometricCount)):
-        _ = answers.value  # fails unless keys and values are those of the sink
-    return answers

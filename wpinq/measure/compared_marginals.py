@@ -2,6 +2,7 @@
 
 A record is a tuple of codes, one an attribute; code i of an attribute of size n is in a cell where `0 ≤ i < n`. A
 record that has another code, or null, in an attribute of a view is in no cell of that view, and counts in the others.
+One that is null itself is in no cell at all.
 """
 
 from __future__ import annotations
@@ -151,11 +152,11 @@ def marginal_distances(
 
 
 def _columns(records: list[Value], width: int) -> list[Integers]:
-    """The codes of each attribute; where one is null, a code that no cell has."""
+    """The codes of each attribute; where one is null, or the whole record, a code that no cell has."""
     if not records:
         return [np.zeros(0, dtype=np.int64)] * width
-    columns = zip(*records, strict=True) if isinstance(records[0], tuple) else [records]
-    return [_column(codes) for codes in columns]
+    rows = (record if isinstance(record, tuple) else (record,) * width for record in records)
+    return [_column(codes) for codes in zip(*rows, strict=True)]
 
 
 def _column(codes: Sequence[Value]) -> Integers:

@@ -91,7 +91,7 @@ class Sink(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """The sink as plain data: its name, and its fields, exact numbers as ratios."""
-        held = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        held = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # every sink is one
         return {"name": self.name, **{n: str(v) if isinstance(v, Fraction) else v for n, v in held.items()}}
 
     @classmethod

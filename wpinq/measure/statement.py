@@ -16,7 +16,8 @@ class Balance:
     Attributes
     ----------
     account : str
-        The source, or what several tables share; of such a table `ACCOUNT/TABLE`, which pays nothing itself.
+        The source, or what several tables share; of such a table `ACCOUNT/TABLE`, which pays nothing itself; of an
+        analyst's budget within an account `ACCOUNT@ANALYST`.
     unit : str
         What is protected, in words.
     unit_weight : Fraction
@@ -41,7 +42,9 @@ class Balance:
         if table:
             return escaped(f"{self.account}: paid by {payer}; protects {self.unit}")
         spent, budget, left = map(format_epsilon, (self.spent, self.budget, self.remaining))
-        return escaped(f"{self.account}: spent {spent} of {budget}, {left} remaining; protects {self.unit}")
+        payer, _, analyst = self.account.partition("@")
+        what = f"within the budget of {payer}" if analyst else f"protects {self.unit}"
+        return escaped(f"{self.account}: spent {spent} of {budget}, {left} remaining; {what}")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -272,7 +272,7 @@ facts=["unit_weights"], or use Laplace noise
         return upward(self.root, lambda node, inputs: node.operator.domain(inference, *inputs))[self.root.digest]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)  # a table is thousands of plans, and each is priced, prepared and run
 def certify(root: Node) -> Certificate:
     """The certificate of a plan.
 

@@ -185,7 +185,7 @@ def _from_text(data: Json, type_: Logical) -> Value:
 
 def _argument_to_json(value: Any) -> Json:
     if isinstance(value, Expr):
-        return {"expression": _expression_to_json(value)}
+        return {"expression": expression_to_json(value)}
     if isinstance(value, Type):
         return {"type": type_to_json(value)}
     if isinstance(value, Fraction):
@@ -209,7 +209,7 @@ def ratio_from_json(data: Json) -> Fraction:
 def _argument_from_json(data: Json) -> Any:
     ((kind, content),) = data.items()
     if kind == "expression":
-        return _expression_from_json(content)
+        return expression_from_json(content)
     if kind == "type":
         return type_from_json(content)
     if kind == "fraction":
@@ -221,7 +221,8 @@ def _argument_from_json(data: Json) -> Any:
     return tuple(content) if kind == "texts" else content
 
 
-def _expression_to_json(root: Expr) -> list[Json]:
+def expression_to_json(root: Expr) -> list[Json]:
+    """An expression as plain data: a table, its parts before what they are part of."""
     table: list[Json] = []
     places: dict[bytes, int] = {}
     for expr in walk(root):
@@ -240,7 +241,8 @@ def _expression_to_json(root: Expr) -> list[Json]:
     return table
 
 
-def _expression_from_json(table: list[Json]) -> Expr:
+def expression_from_json(table: list[Json]) -> Expr:
+    """The expression, built and typed anew."""
     built: list[Expr] = []
     for item in table:
         if "constant" in item:

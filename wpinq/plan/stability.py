@@ -43,7 +43,7 @@ class Stability:
 NOTHING_MOVES = added([])
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def stability(root: Node) -> Mapping[Node, Stability]:
     """How far one unit of weight at each cut of a plan moves its root.
 

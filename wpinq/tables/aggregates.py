@@ -20,7 +20,8 @@ from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
 from wpinq.measure.kinds import STATISTIC, Kind
-from wpinq.measure.measurement import Measurement
+from wpinq.measure.measurement import Measurement, check_domain
+from wpinq.plan.format import expression_to_json, value_to_json
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import Operator
 from wpinq.tables.record_groups import Groups
@@ -68,6 +69,20 @@ class Aggregate(ABC):
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:
         """What was released of a group, by its place among the keys."""
 
+    def domains(
+        self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]
+    ) -> list[tuple[Value, ...] | None]:
+        """The keys of each answer that a table of some groups is read off: of a choice, its candidates."""
+        return [measurement.domain for measurement in asked]
+
+    def to_json(self) -> dict[str, Any]:
+        """Of a bound one, as plain data: its name, and what it takes."""
+        return {"name": self.name, "arguments": {name: self._argument(name, kind) for name, kind in self.parameters}}
+
+    def _argument(self, name: str, kind: ParameterKind) -> Any:
+        value = getattr(self, name)
+        return str(value) if kind == "number" else value
+
     def stand_in(self, measurement: Measurement) -> Measurement:
         """A measurement as exact as a number that is read off this one of its own."""
         return measurement
@@ -102,6 +117,15 @@ class OfColumn(Aggregate):
             return replace(self, column=trace(self.column, (type_,)))
         except ExpressionError as error:
             raise type(error)(f"{self.name}: {error}") from None
+
+    def _argument(self, name: str, kind: ParameterKind) -> Any:
+        assert isinstance(self.column, Lambda)
+        if kind == "function":
+            return expression_to_json(self.column)
+        if kind == "keys":
+            type_ = self.column.type
+            return [value_to_json(key, type_) for key in check_domain(getattr(self, name), type_)]
+        return Aggregate._argument(self, name, kind)
 
     @property
     def value(self) -> UserFunction:

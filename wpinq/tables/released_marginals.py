@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from wpinq.arrays import Floats
-from wpinq.errors import AnswersError, WpinqError
+from wpinq.errors import AnswersError
 from wpinq.expr.types import FLOAT, STR
 from wpinq.inference.checks import confidence_of
 from wpinq.marginals.attributes import Attributes
 from wpinq.marginals.marginal_plan import MarginalPlan
 from wpinq.marginals.measured_views import MeasuredView, View
 from wpinq.marginals.residuals import ConsistentMarginals
-from wpinq.measure.answer_rows import CONFIDENCE, arrow_type
+from wpinq.measure.answer_rows import CONFIDENCE, aligned, arrow_type, polars_frame
 from wpinq.measure.answers import STAMP, Answers
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import Kind, kind_of_weights
 from wpinq.measure.measurement import NoisyCount
+from wpinq.measure.saved import Saved
 from wpinq.plan.operators import SelectMany
 from wpinq.tables.attribute_cells import AttributeCells
 from wpinq.tables.fitted_table import FittedTable
@@ -42,11 +40,12 @@ if TYPE_CHECKING:
 
 FORMAT, FORMAT_VERSION = "wpinq marginals", 1
 SHOWN_CELLS = 20
+SHOWN_MARGINALS = 20
 OWN_COLUMNS = ("estimate", "low", "high", "kind")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MarginalTables:
+class MarginalTables(Saved):
     """Marginals that were released: frozen, public, noisy numbers only.
 
     What was measured is made consistent by least squares: any two marginals agree on what they share, and every
@@ -66,6 +65,7 @@ class MarginalTables:
     Privacy cost: none. It holds nothing that was not released.
     """
 
+    saved_as: ClassVar[str] = "marginals"
     attributes: tuple[AttributeCells, ...]
     measuring: MarginalPlan
     answers: Answers
@@ -211,11 +211,7 @@ class MarginalTables:
 
     def to_polars(self, *names: str, confidence: float = CONFIDENCE) -> polars.DataFrame:
         """A marginal as a polars frame, a row a cell; its columns are those of `to_columns`."""
-        import polars
-
-        frame = polars.from_arrow(self.to_arrow(*names, confidence=confidence))
-        assert isinstance(frame, polars.DataFrame)
-        return frame
+        return polars_frame(self.to_arrow(*names, confidence=confidence))
 
     def to_arrow(self, *names: str, confidence: float = CONFIDENCE) -> pyarrow.Table:
         """A marginal as an Arrow table, a row a cell; its columns are those of `to_columns`."""
@@ -247,14 +243,10 @@ class MarginalTables:
             cells = [f"{e:.6g} ({low:.6g} to {high:.6g})" for e, low, high in zip(estimates, lows, highs, strict=True)]
             columns = [[name, *column[:shown]] for name, column in zip(names, labels, strict=True)]
             columns.append([kinds[0], *cells[:shown]])
-            widths = [max(map(len, column)) for column in columns]
-            lines += [
-                "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True))
-                for row in zip(*columns, strict=True)
-            ]
+            lines += aligned(zip(*columns, strict=True))
             if shown < len(estimates):
                 lines.append(f"… {len(estimates) - shown} more cells of {title_of(self.measuring, view)}")
-        return "\n".join(f"  {line.rstrip()}" for line in lines)
+        return "\n".join(f"  {line}" for line in lines)
 
     def _total(self, confidence: float) -> dict[str, list[Any]]:
         half = self.half_width(confidence=confidence)
@@ -278,31 +270,24 @@ class MarginalTables:
     def _half_width(self, view: View) -> float:
         return self.half_width(*(self.names[place] for place in view))
 
-    @staticmethod
-    def from_json(data: Any) -> MarginalTables:
-        """The marginals that plain data hold; AnswersError when they do not."""
-        try:
-            return _read(data)
-        except WpinqError as reason:
-            message = str(reason)
-        except Exception:  # data of another make can fail in any way
-            message = "these data do not hold marginals"
-        raise AnswersError(message)
+    @classmethod
+    def _read(cls, data: Any) -> Self:
+        if (data["format"], data["version"]) != (FORMAT, FORMAT_VERSION):
+            raise AnswersError("this is not a file of marginals that this version can read")
+        answers = Answers.from_json(data["answers"])
+        if not isinstance(answers.measurement.sink, NoisyCount):
+            raise AnswersError("these answers are not those of marginals")
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the marginals to a JSON file, from which `load` reads them."""
-        Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
+        def views(given: Any) -> list[View]:
+            return [tuple(view) for view in given]
 
-    @staticmethod
-    def load(path: str | os.PathLike[str]) -> MarginalTables:
-        """Read marginals from a file that `save` wrote; AnswersError when it does not hold them."""
-        try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise AnswersError(f"{os.fspath(path)} cannot be read: {error.strerror}") from None
-        except (ValueError, RecursionError):
-            raise AnswersError(f"{os.fspath(path)} cannot be read as JSON: load what save(path) wrote") from None
-        return MarginalTables.from_json(data)
+        attributes = tuple(AttributeCells.from_json(each) for each in data["attributes"])
+        table = Attributes(tuple(cells.size for cells in attributes), tuple(cells.name for cells in attributes))
+        shares = dict(zip(views(data["measured"]), data["shares"], strict=True))
+        measuring = MarginalPlan.of(table, shares, views(data["wanted"]))
+        if answers.plan != measured_plan(answers.plan.inputs[0], measuring):
+            raise AnswersError("these answers are of other views or shares than these marginals")
+        return cls(attributes, measuring, answers)
 
     @property
     def _head(self) -> str:
@@ -317,37 +302,16 @@ class MarginalTables:
         return [(title_of(self.measuring, view), cells(view), self._half_width(view)) for view in self.measuring.wanted]
 
     def __repr__(self) -> str:
-        lines = [f"  {title}: {cells} cells, each ± {half:.4g}" for title, cells, half in self.summary()[:_SHOWN]]
-        if (more := len(self.measuring.wanted) - _SHOWN) > 0:
+        shown = self.summary()[:SHOWN_MARGINALS]
+        lines = [f"  {title}: {cells} cells, each ± {half:.4g}" for title, cells, half in shown]
+        if (more := len(self.measuring.wanted) - SHOWN_MARGINALS) > 0:
             lines.append(f"  … {more} more")
         return "\n".join([f"<{self._head}>", *lines])
 
     def _repr_html_(self) -> str:
-        return marginals_html(self._head, self.summary()[:_SHOWN], len(self.measuring.wanted))
-
-
-_SHOWN = 20
+        return marginals_html(self._head, self.summary()[:SHOWN_MARGINALS], len(self.measuring.wanted))
 
 
 def title_of(measuring: MarginalPlan, view: View) -> str:
     """A view in words."""
     return " x ".join(measuring.attributes.named(view)) or "total"
-
-
-def _read(data: Any) -> MarginalTables:
-    if (data["format"], data["version"]) != (FORMAT, FORMAT_VERSION):
-        raise AnswersError("this is not a file of marginals that this version can read")
-    answers = Answers.from_json(data["answers"])
-    if not isinstance(answers.measurement.sink, NoisyCount):
-        raise AnswersError("these answers are not those of marginals")
-
-    def views(given: Any) -> list[View]:
-        return [tuple(view) for view in given]
-
-    attributes = tuple(AttributeCells.from_json(each) for each in data["attributes"])
-    table = Attributes(tuple(cells.size for cells in attributes), tuple(cells.name for cells in attributes))
-    shares = dict(zip(views(data["measured"]), data["shares"], strict=True))
-    measuring = MarginalPlan.of(table, shares, views(data["wanted"]))
-    if answers.plan != measured_plan(answers.plan.inputs[0], measuring):
-        raise AnswersError("these answers are of other views or shares than these marginals")
-    return MarginalTables(attributes, measuring, answers)

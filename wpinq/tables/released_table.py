@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
-from wpinq.errors import AnswersError, SessionError
+from wpinq.errors import AnswersError
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.printing import write_value
 from wpinq.expr.types import FLOAT, STR, Type
 from wpinq.expr.values import Value
-from wpinq.measure.answer_rows import CONFIDENCE, arrow_type, arrow_value
+from wpinq.measure.answer_rows import CONFIDENCE, aligned, arrow_type, arrow_value, polars_frame
 from wpinq.measure.answers import STAMP, Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import RESCALED, WEIGHT, Kind
 from wpinq.measure.listing import Listing
 from wpinq.measure.measurement import check_domain
-from wpinq.plan.format import value_to_json
+from wpinq.measure.saved import Saved
+from wpinq.plan.format import value_from_json, value_to_json
 from wpinq.tables.aggregates import Aggregate
 from wpinq.tables.aggregates import Estimate as Estimate
 from wpinq.tables.record_groups import Groups
@@ -62,9 +60,11 @@ class TableAsked(Protocol):
 
     def bill(self) -> Bill: ...
 
+    def to_json(self) -> dict[str, Any]: ...
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class Table(Saved):
     """Aggregates of groups that were released: frozen, public, noisy numbers only.
 
     `table[key]` is the row of a group, aggregate to `Estimate`; `to_pandas`, `to_polars` and `to_arrow` give all rows.
@@ -83,6 +83,9 @@ class Table:
     Privacy cost: none. A table holds nothing that was not released.
     """
 
+    saved_as: ClassVar[str] = "a table"
+    read_asked: ClassVar[Callable[[Any], Any]]
+    """How what was asked is read again: put here by `saved_table`, which knows the steps that make a table."""
     tabulation: TableAsked
     canonical: tuple[Value, ...]
     answers: Mapping[str, Sequence[Answers]]
@@ -170,11 +173,7 @@ class Table:
 
     def to_polars(self, confidence: float = CONFIDENCE) -> polars.DataFrame:
         """The table as a polars frame, a row a group; its columns are those of `to_columns`."""
-        import polars
-
-        frame = polars.from_arrow(self.to_arrow(confidence))
-        assert isinstance(frame, polars.DataFrame)
-        return frame
+        return polars_frame(self.to_arrow(confidence))
 
     def to_arrow(self, confidence: float = CONFIDENCE) -> pyarrow.Table:
         """The table as an Arrow table, a row a group; its columns are those of `to_columns`."""
@@ -204,19 +203,16 @@ class Table:
             pairs = zip(held[name], held[f"{name}_low"], held[f"{name}_high"], strict=True)
             cells = [_cell(*pair) for pair in list(pairs)[:shown]]
             columns.append([f"{name} ({self._kind_words(name)})", *cells])
-        widths = [max(map(len, column)) for column in columns]
-        lines = [
-            "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in zip(*columns, strict=True)
-        ]
+        lines = aligned(zip(*columns, strict=True))
         if shown < len(self):
             lines.append(f"… {len(self) - shown} more groups")
         kinds = {name: self.tabulation.kind(name) for name in self.answers}
         lines += [f"{name}: {kind}" for name, kind in kinds.items() if kind.name in (WEIGHT, RESCALED)]
         lines += self._selected
-        return "\n".join(f"  {line.rstrip()}" for line in lines)
+        return "\n".join(f"  {line}" for line in lines)
 
     def to_json(self) -> dict[str, Any]:
-        """The table as plain data: its columns, and the answers that they are read off, for `Answers.from_json`."""
+        """The table as plain data: its columns, what was asked, and the answers that the columns are read off."""
         held = self.to_columns()
         values = {
             # a low end of minus infinity, which a listed weight may have, is null: JSON has no word for it
@@ -232,12 +228,22 @@ class Table:
             "simulated": self.simulated,
             "epsilon": str(self.tabulation.epsilon),
             "columns": values,
+            "asked": self.tabulation.to_json(),
+            "keys": [
+                value_to_json(key, self.tabulation.groups.type) for key in self.canonical if self.tabulation.columns
+            ],
             "answers": {name: [answers.to_json() for answers in held] for name, held in self.answers.items()},
         }
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to a JSON file."""
-        Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
+    @classmethod
+    def _read(cls, data: Any) -> Self:
+        if (data["format"], data["version"]) != (FORMAT, FORMAT_VERSION):
+            raise AnswersError("this is not a file of a table that this version can read")
+        asked = cls.read_asked(data["asked"])
+        keys = [value_from_json(key, asked.key_type) for key in data["keys"]] if asked.columns else asked.keys
+        held = {name: tuple(map(Answers.from_json, answers)) for name, answers in data["answers"].items()}
+        asked.check_answers(canonical := tuple(keys or ()), held)
+        return cls(asked, canonical, held)
 
     def _types(self) -> list[Type]:
         """The types of the columns of `to_columns`."""
@@ -263,70 +269,3 @@ def _cell(estimate: Value, low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return write_value(estimate)
     return f"{estimate:.6g} ({low:.6g} to {high:.6g})"
-
-
-class OpenTable:
-    """A table that was paid for, without a list of groups: it answers for groups as they are asked.
-
-    Every group has an answer, whether or not the data hold it, so an OpenTable cannot say which there are. It
-    belongs to its session, as a `Release` does.
-
-    Examples
-    --------
-    >>> import wpinq as wp
-    >>> people = wp.source("people", city=str, age=int)
-    >>> with wp.Session() as session:
-    ...     session.protect(people, [("Oslo", 30), ("Bergen", 40)], budget=1)
-    ...     live = session.release(people.by("city").agg(rows=wp.count(), age=wp.mean("age", 0, 100), epsilon=1))
-    ...     table = live.at(["Oslo", "Rome"])
-    ...     session.remaining("people")
-    Fraction(0, 1)
-    >>> table.keys
-    ('Oslo', 'Rome')
-    """
-
-    __slots__ = ("_held", "tabulation")
-    __hash__ = None  # type: ignore[assignment]  # as a release: nothing may be looked up by it
-
-    def __init__(self, tabulation: TableAsked, held: Mapping[str, Sequence[Any]]) -> None:
-        self.tabulation = tabulation
-        self._held = held
-
-    def at(self, keys: Iterable[object]) -> Table:
-        """The rows of public groups, as a table.
-
-        Parameters
-        ----------
-        keys : iterable
-            Groups; they must not be chosen by looking at the data.
-
-        Notes
-        -----
-        Privacy cost: none beyond what the release cost.
-        """
-        groups = self.tabulation.groups
-        canonical = groups.checked(keys)
-        shown = groups.shown(canonical)
-        answers = {}
-        for name, (release,) in self._held.items():
-            parts = getattr(self.tabulation.aggregates[name], "parts", ())
-            listed = isinstance(release, Answers)  # by what the keys were listed: it is over them already
-            answers[name] = (release if listed else release.at(groups.labels(shown, parts)),)
-        return Table(self.tabulation, canonical, answers)
-
-    def __getitem__(self, key: object) -> dict[str, Estimate]:
-        return self.at([key])[key]
-
-    def __repr__(self) -> str:
-        return "<OpenTable: ask with open_table[key] or open_table.at(keys)>"
-
-    def _refuse(self, *arguments: object) -> NoReturn:
-        raise SessionError(
-            "an OpenTable does not tell which groups there are, for that would reveal records: ask for public groups "
-            "with open_table[key] or open_table.at(keys)"
-        )
-
-    __len__ = __iter__ = __contains__ = __reversed__ = __eq__ = __ne__ = __bool__ = _refuse
-
-    def __reduce__(self) -> NoReturn:
-        raise SessionError("an OpenTable belongs to its session and cannot be pickled; keep open_table.at(keys)")

@@ -12,7 +12,7 @@ import numpy as np
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
 from wpinq.expr.types import BOOL, FLOAT, INT, CategoryOf, Type
-from wpinq.measure.answer_rows import arrow_type
+from wpinq.measure.answer_rows import arrow_type, polars_frame
 from wpinq.tables.attribute_cells import AttributeCells
 from wpinq.tables.marginal_names import view_of
 
@@ -112,11 +112,7 @@ class SyntheticRows:
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a polars frame with the declared types."""
-        import polars
-
-        frame = polars.from_arrow(self.to_arrow())
-        assert isinstance(frame, polars.DataFrame)
-        return frame
+        return polars_frame(self.to_arrow())
 
     def to_arrow(self) -> pyarrow.Table:
         """The rows as an Arrow table with the declared types."""

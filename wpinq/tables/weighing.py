@@ -16,6 +16,7 @@ from wpinq.expr import catalogue
 from wpinq.expr.nodes import Expr
 from wpinq.expr.trace import Symbol, lift
 from wpinq.expr.types import FLOAT, Type
+from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
 from wpinq.measure.clamped import average_elements, check_range, sum_elements
 from wpinq.measure.kinds import COUNT, RESCALED, WEIGHT, Kind, kind_of_weights
@@ -41,6 +42,11 @@ class Weighing(Aggregate):
         domain = None if groups.keys is None else groups.labels(groups.keys, self.parts)
         listing = groups.listing if self.lists else None
         return (Measurement(self.plan(groups), NoisyCount(), epsilon, domain, reading, listing),)
+
+    def domains(
+        self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]
+    ) -> list[tuple[Value, ...] | None]:
+        return [groups.labels(keys, self.parts)]
 
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:
         (weights,) = answers

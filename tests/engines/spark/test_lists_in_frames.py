@@ -33,7 +33,7 @@ SOURCES: dict[str, tuple[wp.Query, str, list[tuple[Any, ...]]]] = {
         [([[0, 1], None, []],), ([],), ([[1, 0]],)],
     ),
     "lists of records": (
-        wp.source("s", who=str, visits=list[VISIT]),  # type: ignore[misc]
+        wp.source("s", who=str, visits=list[VISIT]),
         "visits array<struct<tags: array<string>, price: decimal(10,3), day: date>>, who string",
         [
             ([(["a", "é"], Decimal("1.50"), date(2024, 2, 29))], "x"),
@@ -89,7 +89,7 @@ def test_a_frame_is_what_rows_of_python_are(name: str, spark: Any, database: Spa
 
 
 def test_lists_of_a_frame_are_released(spark: Any) -> None:
-    baskets = wp.source("baskets", items=list[ITEM])  # type: ignore[valid-type]
+    baskets = wp.source("baskets", items=list[ITEM])
     frame = spark.sql(
         "SELECT array(named_struct('price', 3, 'what', 'a'), named_struct('price', 4, 'what', 'b')) AS items "
         "UNION ALL SELECT array() AS items"
@@ -115,14 +115,14 @@ def test_lists_of_a_frame_are_released(spark: Any) -> None:
         (list[float], "SELECT array(1D, CAST('NaN' AS DOUBLE)) AS x", "has in field 'x' nan or infinity"),
         (list[str], "SELECT array(CAST(X'ff4711' AS STRING)) AS x", "has in field 'x' a text that is not UTF-8"),
         (list[bool], "SELECT array(0, 2) AS x", "an integer that is neither 0 nor 1"),
-        (list[wp.decimal(1)], "SELECT array(1.25) AS x", "a number of more than 1 decimals"),  # type: ignore[misc]
+        (list[wp.decimal(1)], "SELECT array(1.25) AS x", "a number of more than 1 decimals"),
         (list[list[date]], "SELECT array(array(DATE '10000-01-01')) AS x", "a date outside the years"),
-        (list[wp.category("a")], "SELECT array('b') AS x", "none of the declared categories"),  # type: ignore[misc]
+        (list[wp.category("a")], "SELECT array('b') AS x", "none of the declared categories"),
         ({"a": int}, "SELECT CAST(NULL AS STRUCT<a: INT>) AS x", "has in field 'x' null where"),
         ({"a": float}, "SELECT named_struct('a', double('Infinity')) AS x", "has in field 'x' nan or infinity"),
-        (list[PART], "SELECT array(named_struct('a', int(NULL))) AS x", "null where int is"),  # type: ignore[valid-type]
+        (list[PART], "SELECT array(named_struct('a', int(NULL))) AS x", "null where int is"),
         (list[int], "SELECT array('4711') AS x", "of another type than list[int]. A list is an array"),
-        (list[PART], "SELECT array(named_struct('b', 1)) AS x", "a record a struct that has"),  # type: ignore[valid-type]
+        (list[PART], "SELECT array(named_struct('b', 1)) AS x", "a record a struct that has"),
         ({"a": int}, "SELECT 4711 AS x", "of another type than (a: int)"),
         (list[tuple[int, int]], "SELECT array(named_struct('a', 1, 'b', 2)) AS x", "by name (functions.struct)"),
     ],

@@ -41,7 +41,7 @@ def draw(grower: Grower, left: Live) -> Live | None:
     matching = [atom for atom, other in atoms(types[1:]) if other == type_] or [("constant", 0)]
     keys: tuple[Recipe, Recipe] = (recipe, rng.choice(matching))
     if type_ == INT and rng.random() < 0.3:
-        keys = tuple(("modulo", key, ("constant", 2)) for key in keys)  # type: ignore[assignment]
+        keys = tuple(("modulo", key, ("constant", 2)) for key in keys)
     result: Recipe = ("tuple", IDENTITY, ("at", 1, ()))
     if sum(map(expressions.leaves, types)) > 4 or rng.random() < 0.3:
         result = ("tuple", *(expressions.scalar(rng, types) for _ in range(3)))

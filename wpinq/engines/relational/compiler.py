@@ -118,7 +118,11 @@ def compile_anew(
     raise PlanError(reason)
 
 
-@lru_cache(maxsize=512)  # behind a function, so that all ways to call it are one
+PLANS_LIMIT = 4096
+"""The most plans that are remembered: a table has a choice in each of thousands of groups, and looks at all in turn."""
+
+
+@lru_cache(maxsize=PLANS_LIMIT)  # behind a function, so that all ways to call it are one
 def _compiled(
     root: Node, rewrites: tuple[Rewrite, ...], dialect: Dialect, shared: frozenset[bytes], asked: bool
 ) -> Compiled:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from wpinq.engines.relational.compiler import compile_plan
+from wpinq.engines.relational.compiler import PLANS_LIMIT, compile_plan
 from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.errors import PlanError
 from wpinq.plan.node import Node
@@ -39,7 +39,7 @@ def nesting(sql: str) -> int:
     return most
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=PLANS_LIMIT)
 def check_nesting(root: Node, rewrites: tuple[Rewrite, ...]) -> None:
     """Refuse a plan whose program DuckDB would not plan in reasonable time."""
     for step, sql in compile_plan(root, rewrites).queries:

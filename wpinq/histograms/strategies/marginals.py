@@ -18,7 +18,7 @@ from wpinq.histograms.strategies.linear import listed
 from wpinq.histograms.strategies.product import attributes_of
 from wpinq.histograms.strategies.strategy import Strategy
 from wpinq.histograms.workload import Bins, Workload
-from wpinq.marginals.attributes import weight_of
+from wpinq.marginals.attributes import Attributes, weight_of
 from wpinq.marginals.marginal_plan import MarginalPlan
 from wpinq.marginals.measured_views import MeasuredView, View
 from wpinq.marginals.planning import Objective, plan_marginals
@@ -145,10 +145,7 @@ class Marginals(Strategy):
         PlanError
             When values are not integers.
         """
-        names = self.attributes.names
-        if bin is None and names is not None:
-            bin = lambda r: tuple(getattr(r, name) for name in names)  # noqa: E731
-        values = attributes_of(source, bin, self.attributes.sizes)
+        values = codes_of(source, bin, self.attributes)
         pairs = list(enumerate(self.shares.items()))
         return values.select_many(
             lambda r: listed([((number, self.plan.cell(r, view)), share) for number, (view, share) in pairs])
@@ -289,3 +286,13 @@ class Marginals(Strategy):
         for pair in pairs:
             found = np.multiply.outer(found, np.asarray(pair))
         return float((found / self.plan.algebra.precisions(tuple(inside))).sum())
+
+
+def codes_of(source: Query, bin: UserFunction | None, attributes: Attributes) -> Query:
+    """The query of each record's codes: what a function gives, or the fields that the attributes are named after."""
+    names = attributes.names or ()
+
+    def named(record: Any) -> Any:
+        return tuple(getattr(record, name) for name in names)
+
+    return attributes_of(source, named if bin is None and names else bin, attributes.sizes)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
 from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.measured_views import MeasuredView, View
+from wpinq.marginals.measured_views import View
 from wpinq.marginals.models.fit_target import FitTarget
 from wpinq.marginals.models.joint_model import JointModel, systematic
 from wpinq.marginals.models.mirror_descent import mirror_descent
@@ -18,6 +19,7 @@ MOST_TABLE_CELLS = 2**20
 """The most cells of a full table."""
 
 
+@dataclass(eq=False, repr=False)
 class FullTable(JointModel):
     """A distribution that is written down: a share for each cell of the table.
 
@@ -27,17 +29,7 @@ class FullTable(JointModel):
         An axis an attribute.
     """
 
-    def __init__(
-        self,
-        attributes: Attributes,
-        total: float,
-        measured: Sequence[MeasuredView],
-        loss: float,
-        steps: int,
-        shares: Floats,
-    ) -> None:
-        super().__init__(attributes, total, measured, loss, steps)
-        self.shares = shares
+    shares: Floats
 
     def _shares(self, view: View) -> Floats:
         return _sums(self.shares, view)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ MOST_CELLS = 2**26
 """The most cells of a marginal that a model writes down."""
 
 
+@dataclass(eq=False, repr=False)
 class JointModel(ABC):
     """A distribution over all records of a table, and how many there are: fitted to noisy marginals by `fit`.
 
@@ -40,15 +42,12 @@ class JointModel(ABC):
         What `fit` was told, but for the seed: with it the same fit is made of other answers.
     """
 
-    def __init__(
-        self, attributes: Attributes, total: float, measured: Sequence[MeasuredView], loss: float, steps: int
-    ) -> None:
-        self.attributes = attributes
-        self.total = total
-        self.measured = tuple(measured)
-        self.loss = loss
-        self.steps = steps
-        self.options: Mapping[str, Any] = {}
+    attributes: Attributes
+    total: float
+    measured: tuple[MeasuredView, ...]
+    loss: float
+    steps: int
+    options: Mapping[str, Any] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self.attributes.sizes)} attributes, {len(self.measured)} views measured>"

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.arrays import Floats, Integers
-from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.measured_views import MeasuredView, View
+from wpinq.marginals.measured_views import View
 from wpinq.marginals.models.digital_net import DigitalNet
 from wpinq.marginals.models.fit_target import FitTarget
 from wpinq.marginals.models.joint_model import JointModel, systematic
@@ -35,6 +34,7 @@ Shares = NDArray[Any]
 """Of each kind (first axis), the shares of an attribute's values, or of the cells of several attributes."""
 
 
+@dataclass(eq=False, repr=False)
 class MixtureModel(JointModel):
     """A mixture of products: `p(record) = 1/K Σ_k Π_i p_{k,i}(record_i)`. What `fit` gives unless told otherwise.
 
@@ -44,17 +44,7 @@ class MixtureModel(JointModel):
         For each attribute its shares in each kind, of shape (K, size).
     """
 
-    def __init__(
-        self,
-        attributes: Attributes,
-        total: float,
-        measured: Sequence[MeasuredView],
-        loss: float,
-        steps: int,
-        shares: Sequence[Floats],
-    ) -> None:
-        super().__init__(attributes, total, measured, loss, steps)
-        self.shares = tuple(shares)
+    shares: tuple[Floats, ...]
 
     def _shares(self, view: View) -> Floats:
         kinds = len(self.shares[0])
@@ -83,7 +73,8 @@ def fit_mixture(target: FitTarget, components: int, members: int, steps: int, se
     """Several mixtures, each from its own random start, as one: what differs from start to start averages out."""
     found = [_MixtureFit(target, components, np.random.default_rng([seed, member])) for member in range(members)]
     taken = [member.run(steps) for member in found]
-    shares = [np.concatenate(parts) for parts in zip(*(member.shares(np.float64) for member in found), strict=True)]
+    parts = zip(*(member.shares(np.float64) for member in found), strict=True)
+    shares = tuple(np.concatenate(of_one) for of_one in parts)
     model = MixtureModel(target.attributes, target.total, target.views, 0.0, max(taken), shares)
     left = sum(float(((model.marginal(each.view) - each.counts) ** 2).sum()) / each.variance for each in target.views)
     model.loss = left / target.cells

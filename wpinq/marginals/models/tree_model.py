@@ -7,14 +7,14 @@ marginals, a tree's is that of the largest entropy.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
 from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.measured_views import MeasuredView, View
+from wpinq.marginals.measured_views import View
 from wpinq.marginals.models.fit_target import FitTarget
 from wpinq.marginals.models.joint_model import MOST_CELLS, JointModel, systematic
 from wpinq.marginals.models.mirror_descent import mirror_descent
@@ -73,6 +73,7 @@ class Forest:
         return [child for child, parent in enumerate(self.parents) if parent == place]
 
 
+@dataclass(eq=False, repr=False)
 class TreeModel(JointModel):
     """A distribution in which every attribute depends on one other: `p(record) = Π_i p(record_i | record_parent(i))`.
 
@@ -80,26 +81,18 @@ class TreeModel(JointModel):
     ----------
     forest : Forest
         Which depends on which.
-    singles : tuple of arrays
-        The shares of each attribute's values.
     given : tuple of arrays
         For each attribute its shares given each value of the one above, of shape (size above, size); of roots, one row.
+    singles : tuple of arrays
+        The shares of each attribute's values.
     """
 
-    def __init__(
-        self,
-        attributes: Attributes,
-        total: float,
-        measured: Sequence[MeasuredView],
-        loss: float,
-        steps: int,
-        forest: Forest,
-        given: Sequence[Floats],
-    ) -> None:
-        super().__init__(attributes, total, measured, loss, steps)
-        self.forest = forest
-        self.given = tuple(given)
-        self.singles = _singles(forest, self.given)
+    forest: Forest
+    given: tuple[Floats, ...]
+    singles: tuple[Floats, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.singles = _singles(self.forest, self.given)
 
     def _shares(self, view: View) -> Floats:
         found, places = np.ones(1), []
@@ -174,7 +167,7 @@ def fit_tree(target: FitTarget, steps: int) -> TreeModel:
 
 def propagate(
     attributes: Attributes, forest: Forest, views: Sequence[View], potentials: Sequence[Floats]
-) -> list[Floats]:
+) -> tuple[Floats, ...]:
     """Belief propagation: of each attribute its shares given the one above, under `p ∝ exp(Σ_a θ_a)`.
 
     Examples
@@ -203,7 +196,7 @@ def propagate(
         given[place] = weights / sums[:, None]
         if above is not None:
             single[above] = single[above] + top + np.log(sums)
-    return given
+    return tuple(given)
 
 
 def _singles(forest: Forest, given: Sequence[Floats]) -> tuple[Floats, ...]:
