@@ -33,11 +33,11 @@ def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     engines = {"reference": given.plans, "duckdb": given.plans, "spark": given.spark_plans}
     run: dict[str, Callable[[Allotment], Part]] = {
-        "fits": lambda time: audit_fits(given.seed, 2 * given.samples, time),
-        "sessions": lambda time: audit_sessions(given.seed, given.releases, time),
+        "fits": lambda time: audit_fits(2 * given.samples, time),
+        "sessions": lambda time: audit_sessions(given.releases, time),
         "kills": lambda time: audit_kills(given.seed, given.kills, time, given.scratch),
         "debits": lambda time: audit_debits(given.seed, given.debits, time, given.scratch),
-        "bounds": lambda time: audit_bounds(given.seed, given.samples, time),
+        "bounds": lambda time: audit_bounds(given.samples, time),
         "plans": lambda time: audit_plans(given.seed, {name: n for name, n in engines.items() if n}, time),
     }
     names = [name for name in SHARES if not given.only or name in given.only.split(",")]
@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--only", default="", help=f"parts, with commas: {', '.join(SHARES)}")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="of plans, kills and debits")
     parser.add_argument("--folder", type=Path, default=Path("audit"), help="where the report is written")
     parser.add_argument("--page", type=Path, help="a page to keep the figures on: docs/audit.md")
     parser.add_argument("--scratch", type=Path, default=None, help="where ledgers are made")

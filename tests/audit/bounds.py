@@ -45,9 +45,7 @@ def judged(name: str, pair: Pair, sound: Measured) -> Iterator[str]:
         yield f"{name}: the noise has not its law, p = {sound.fit:.3g}"
 
 
-def audit_bounds(
-    seed: int, size: int, allotment: Allotment, chosen: Sequence[Asked] | None = None, noise: float = 1.0
-) -> Part:
+def audit_bounds(size: int, allotment: Allotment, chosen: Sequence[Asked] | None = None, noise: float = 1.0) -> Part:
     """So many releases of either side of each pair, fewer where time is over; `noise` plants noise of "
     "another scale."""
     part = Part(

@@ -145,7 +145,7 @@ KINDS: dict[str, tuple[Callable[[int], Values], float]] = {
 """Every kind of noise, and which share of the size it is drawn so often that it takes about as long."""
 
 
-def audit_fits(seed: int, size: int, allotment: Allotment) -> Part:
+def audit_fits(size: int, allotment: Allotment) -> Part:
     """Draw so many of each kind, fewer of those that take long, and compare with the law."""
     part = Part(
         "fits",

@@ -29,7 +29,6 @@ ENGINES = ("reference", "duckdb")
 
 
 def audit_sessions(
-    seed: int,
     releases: int,
     allotment: Allotment,
     chosen: Sequence[Asked] | None = None,

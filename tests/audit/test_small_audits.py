@@ -50,25 +50,25 @@ FEW = {
 
 @pytest.mark.parametrize("kind", FEW)
 def test_sound_noise_is_within_its_bill_and_too_little_is_caught(kind: str) -> None:
-    part = audit_bounds(1, ALIKE[kind], FOREVER, FEW[kind])
+    part = audit_bounds(ALIKE[kind], FOREVER, FEW[kind])
     assert part.faults == []
     assert all(bound > 0.8 * exact for _, _, exact, bound, *_ in part.rows)
 
 
 @pytest.mark.parametrize("kind", FEW)
 def test_a_release_with_a_tenth_too_little_noise_is_a_fault(kind: str) -> None:
-    part = audit_bounds(1, ALIKE[kind], FOREVER, FEW[kind][:1], noise=0.9)
+    part = audit_bounds(ALIKE[kind], FOREVER, FEW[kind][:1], noise=0.9)
     assert any("is lost, and" in fault and "billed" in fault for fault in part.faults)
 
 
 def test_draws_of_another_law_than_that_of_buckets_and_ladders_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     few = [one for one in asked(("draws",)) if one[1].name in ("buckets", "a count of triangles")]
-    part = audit_bounds(1, 3000, FOREVER, few)
+    part = audit_bounds(3000, FOREVER, few)
     assert [fault for fault in part.faults if "not caught" not in fault] == []
     of_buckets, of_ladders = noisy_choices.bucketed, noisy_choices.draw_count
     monkeypatch.setattr(noisy_choices, "bucketed", lambda order, *more: of_buckets(wider(order), *more))
     monkeypatch.setattr(noisy_choices, "draw_count", lambda ladder, scale: of_ladders(ladder, 1.5 * scale))
-    faults = audit_bounds(1, 3000, FOREVER, few).faults
+    faults = audit_bounds(3000, FOREVER, few).faults
     assert sum("the noise has not its law" in fault for fault in faults) == 2
 
 
@@ -79,21 +79,21 @@ def wider(order: orders.Order) -> orders.Order:
 def test_noise_of_another_law_is_a_fault_of_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = orders.with_laplace_noise
     monkeypatch.setattr(orders, "with_laplace_noise", lambda weights, scale: honest(weights, 1.02 * scale))
-    part = audit_bounds(1, 200_000, FOREVER, FEW["numbers"][:1])
+    part = audit_bounds(200_000, FOREVER, FEW["numbers"][:1])
     assert any("the noise has not its law" in fault for fault in part.faults)
 
 
 def test_every_pair_is_of_a_whole_bound_where_it_says_so() -> None:
     """Each pair once, at its epsilon: what is billed, and the law on the pair."""
     assert set(KINDS) == {"numbers", "listings", "recipes", "choices", "draws"}
-    part = audit_bounds(1, 2, FOREVER)
+    part = audit_bounds(2, FOREVER)
     assert [fault for fault in part.faults if "not caught" not in fault] == []
     assert len({row[0] for row in part.rows}) == len(part.rows) > 35
 
 
 def test_sessions_draw_the_law_at_the_bill() -> None:
     few = [*FEW["numbers"], *FEW["choices"]]
-    part = sessions.audit_sessions(1, 40, FOREVER, few)
+    part = sessions.audit_sessions(40, FOREVER, few)
     assert part.faults == []
     assert [row[:3] for row in part.rows] == [(engine, 3, 240) for engine in ("reference", "duckdb")]
 
@@ -101,7 +101,7 @@ def test_sessions_draw_the_law_at_the_bill() -> None:
 def test_a_session_with_less_noise_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = orders.with_laplace_noise
     monkeypatch.setattr(orders, "with_laplace_noise", lambda weights, scale: honest(weights, 0.5 * scale))
-    part = sessions.audit_sessions(1, 300, FOREVER, FEW["numbers"][:1], ("reference",))
+    part = sessions.audit_sessions(300, FOREVER, FEW["numbers"][:1], ("reference",))
     assert any("not the law" in fault for fault in part.faults)
 
 
@@ -116,7 +116,7 @@ def test_a_session_that_charges_less_than_the_bill_is_a_fault(monkeypatch: pytes
         return honest(ledger, measurements, half, *more)
 
     monkeypatch.setattr(Ledger, "debit", lowered)
-    part = sessions.audit_sessions(1, 2, FOREVER, FEW["numbers"][:1], ("reference",))
+    part = sessions.audit_sessions(2, FOREVER, FEW["numbers"][:1], ("reference",))
     assert any("what was spent is not the bill" in fault for fault in part.faults)
 
 
@@ -124,7 +124,7 @@ def test_a_session_that_charges_less_than_the_bill_is_a_fault(monkeypatch: pytes
 
 
 def test_all_noise_fits_its_law() -> None:
-    part = fits.audit_fits(1, 20_000, FOREVER)
+    part = fits.audit_fits(20_000, FOREVER)
     assert part.faults == []
     assert len(part.rows) == len(fits.KINDS)
 
@@ -132,7 +132,7 @@ def test_all_noise_fits_its_law() -> None:
 def test_a_law_that_is_off_by_a_tenth_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = fits.with_laplace_noise
     monkeypatch.setattr(fits, "with_laplace_noise", lambda values, scale: honest(values, 0.9 * scale))
-    assert any("Laplace noise of scale 1 on 0: scale" in fault for fault in fits.audit_fits(1, 20_000, FOREVER).faults)
+    assert any("Laplace noise of scale 1 on 0: scale" in fault for fault in fits.audit_fits(20_000, FOREVER).faults)
 
 
 # --- plans ------------------------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_the_command_writes_a_report_and_says_whether_all_is_well(
 def test_time_that_is_over_ends_a_part_early() -> None:
     part = plans.audit_plans(1, {"reference": 10**9}, Allotment(0.0))
     assert part.ran["plans on reference"] == plans.CHUNK
-    bounded = audit_bounds(1, 10**9, Allotment(0.0), FEW["choices"])
+    bounded = audit_bounds(10**9, Allotment(0.0), FEW["choices"])
     assert bounded.ran["fewest draws a side"] == 2000
     assert bounded.ran["controls that were not caught for want of draws"] == 1
     assert bounded.faults == []
