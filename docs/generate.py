@@ -48,6 +48,7 @@ TRUSTED = (
         "plan/moves/ceiling",
         "plan/moves/joining",
         "plan/stability",
+        "plan/beside",
         "plan/demand",
         "plan/certify",
     ),
@@ -108,6 +109,12 @@ TRUSTED = (
         "kernel/batches",
         "kernel/release",
         "kernel/looking",
+        "kernel/asking_limits",
+        "kernel/plan_cost",
+        "kernel/admission",
+        "kernel/confinement",
+        "kernel/gates",
+        "kernel/confined_looking",
         "kernel/way_of_release",
         "kernel/analysts",
         "kernel/session",
@@ -187,7 +194,8 @@ def _index(operators: list[type[Operator]]) -> str:
 
 Every operator maps weighted datasets to a weighted dataset and is *stable*: where its inputs change by some total
 weight, its output changes by no more. So plans compose, and a plan's cost is counted along its paths
-([budgets](../budgets.md)). The formulas are those of the paper; each page has an example that is run as a test.
+([budgets](../budgets.md)). The formulas are those of the paper; each page has an example that is run as a test, and
+a proof of its stability and of [what floats round](../proofs/rounding.md).
 
 | in text | as a method of `Query` | takes | stable because |
 | --- | --- | --- | --- |
@@ -228,7 +236,7 @@ def _page(operator: type[Operator]) -> str:
 {example}
 ```
 
-[All operators](index.md)
+What it [rounds, and why it is stable](../proofs/{file_name(operator)}): the proof. [All operators](index.md)
 """
 
 

@@ -19,6 +19,7 @@ from wpinq.errors import LanguageError as LanguageError
 from wpinq.errors import LedgerError as LedgerError
 from wpinq.errors import PlanError as PlanError
 from wpinq.errors import SessionError as SessionError
+from wpinq.errors import SourceClosed as SourceClosed
 from wpinq.errors import SourceExhausted as SourceExhausted
 from wpinq.errors import SourceRejected as SourceRejected
 from wpinq.errors import WpinqError as WpinqError
@@ -29,6 +30,7 @@ from wpinq.expr.library import *  # noqa: F403 - the functions of lambdas
 from wpinq.expr.types import category as category
 from wpinq.expr.types import decimal as decimal
 from wpinq.ingest import EdgeList as EdgeList
+from wpinq.kernel.asking_limits import Limits as Limits
 from wpinq.kernel.release import Release as Release
 from wpinq.kernel.session import Session as Session
 from wpinq.language import Program as Program

@@ -73,6 +73,10 @@ class EvaluationFailed(WpinqError):
     """An engine failed after the debit. The message is a constant: the reason may depend on protected data."""
 
 
+class SourceClosed(SessionError):
+    """A source answers no analyst until its curator opens it again. The message is a constant."""
+
+
 class AnswersError(WpinqError):
     """Answers do not hold what was asked of them, or a file does not hold answers."""
 

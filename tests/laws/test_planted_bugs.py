@@ -385,7 +385,7 @@ PLANTS = (
         "partitions by different keys taken for one",
         DEMAND,
         "_part_key",
-        (("split.digest, operator.key.digest)", "split.digest)"),),
+        (("split.digest, operator.key.digest, *own)", "split.digest, *own)"),),
         ("bounds", "stability"),
         ("Concat", "Except"),
     ),
@@ -400,7 +400,12 @@ PLANTS = (
         "one part of a partition pays for itself only once",
         CERTIFY,
         "demand",
-        (("owed += max(held.values()) - largest", "owed = max(owed, max(held.values()) - largest)"),),
+        (
+            (
+                "owed.get(alone, Fraction(0)) + max(held.values()) - largest",
+                "max(owed.get(alone, Fraction(0)), max(held.values()) - largest)",
+            ),
+        ),
         ("bounds", "stability"),
         ("Concat", "Except"),
     ),

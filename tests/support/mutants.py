@@ -99,7 +99,10 @@ MUTANTS = (
         DEMAND,
         "demand",
         (
-            ("owed += max(held.values()) - largest", "owed = max(owed, max(held.values()) - largest)"),
+            (
+                "owed.get(alone, Fraction(0)) + max(held.values()) - largest",
+                "max(owed.get(alone, Fraction(0)), max(held.values()) - largest)",
+            ),
             (
                 "by_source.get(operator.source, Fraction(0)) + asked_here",
                 "max(by_source.get(operator.source, Fraction(0)), asked_here)",

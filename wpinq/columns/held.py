@@ -59,6 +59,11 @@ class HeldColumns(Mapping[Value, float]):
         self.type, self.norm, self._count, self._file = type_, norm, count, file
         self._close = weakref.finalize(self, os.close, file)
 
+    @property
+    def file(self) -> int:
+        """The number of its file, which a forked child keeps open."""
+        return self._file
+
     @contextlib.contextmanager
     def shown(self, connection: Any, name: str) -> Iterator[str]:
         """What to read the columns from, for a while."""

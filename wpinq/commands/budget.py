@@ -28,6 +28,8 @@ def add_parser(commands: Any) -> None:
     named = "a ledger; or backup LEDGER COPY, to copy it while it is used; or restore COPY LEDGER, with --expect-head"
     made.add_argument("ledger", type=Path, nargs="+", metavar="LEDGER", help=named)
     made.add_argument("--set", action="append", default=[], metavar="NAME=EPSILON", help="change a budget, on record")
+    opened = "answer analysts again over an account that a failed evaluation closed to them, on record"
+    made.add_argument("--reopen", action="append", default=[], metavar="NAME", help=opened)
     of_analyst = "an analyst who is not trusted: --set gives the analyst a budget within that of an account, and "
     of_analyst += "accounts and history are shown as the analyst sees them"
     made.add_argument("--analyst", metavar="ANALYST", help=of_analyst)
@@ -57,6 +59,10 @@ def run(options: argparse.Namespace) -> None:
             ledger.verify()
         for name, budget in budgets.items():
             ledger.set_budget(name, budget, options.analyst)
+        for name in options.reopen:
+            if not ledger.open_to_analysts(name):
+                raise UsageError(f"{name!r} is open to analysts: --reopen takes an account that is closed")
+        closed = ledger.closed_to_analysts()
         accounts = ledger.balances(options.analyst)
         payers = [each.account for each in accounts if "/" not in each.account]
         readings = {} if delta is None else {name: ledger.spent_at(name, delta, options.analyst) for name in payers}
@@ -66,6 +72,8 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         shown: dict[str, Any] = {"accounts": list(map(_account, accounts)), "history": list(map(_event, history))}
         shown["head"] = head
+        if closed:
+            shown["closed"] = sorted(closed)
         if delta is not None:
             spent = {name: str(epsilon) for name, epsilon in readings.items()}
             shown["reading"] = {"delta": str(delta), "spent": spent, "note": NO_PROMISE}
@@ -78,6 +86,8 @@ def run(options: argparse.Namespace) -> None:
         print(f"{options.analyst} has no budget in this ledger: give one with --set" if options.analyst else none)
     for each in accounts:
         print(each)
+        if each.account in closed:
+            print(f"  closed to analysts, for an evaluation failed; --reopen {each.account} answers them again")
         if each.account in readings and delta is not None:
             print(f"  read at delta {format_epsilon(delta)}: {format_epsilon(readings[each.account])}")
     for line in _promised(accounts):
@@ -97,7 +107,7 @@ def _copy(options: argparse.Namespace) -> None:
     """`wpinq budget backup LEDGER COPY` and `wpinq budget restore COPY LEDGER`."""
     what, *paths = options.ledger
     changing = options.set or options.history or options.verify or options.delta or options.program or options.json
-    changing = changing or options.analyst is not None
+    changing = changing or options.reopen or options.analyst is not None
     if str(what) not in ("backup", "restore") or len(paths) != 2 or changing:
         raise UsageError("give one ledger; or backup LEDGER COPY; or restore COPY LEDGER --expect-head HEAD")
     if str(what) == "backup":

@@ -62,6 +62,11 @@ class Engine(ABC):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    @staticmethod
+    def rest() -> None:
+        """Let go of all threads that engines of this kind have in the process, until they are used again."""
+        return  # most have none
+
     def open(self) -> object:
         """Get ready before the first evaluation, so that what is wrong with the options shows."""
         return None
@@ -149,6 +154,9 @@ ENGINES = {
 }
 """Every engine by name: the module and the class."""
 
+STEPWISE = {"duckdb": "wpinq.engines.relational.duckdb.stepwise:StepwiseDatabase"}
+"""By name of an engine, one of the same weights whose rows are those of the plan's steps, as its bounds have them."""
+
 DEFAULT_ENGINE = "duckdb"
 
 
@@ -156,7 +164,16 @@ def find_engine(name: str) -> type[Engine]:
     """The engine of this name, or PlanError."""
     if name not in ENGINES:
         raise PlanError(f"there is no engine {name!r}; the engines are {', '.join(ENGINES)}")
-    module, _, class_ = ENGINES[name].partition(":")
+    return _imported(ENGINES[name])
+
+
+def find_stepwise(name: str) -> type[Engine] | None:
+    """The engine that takes the steps of a plan one by one as this one would; None where there is none."""
+    return _imported(STEPWISE[name]) if name in STEPWISE else None
+
+
+def _imported(place: str) -> type[Engine]:
+    module, _, class_ = place.partition(":")
     found: type[Engine] = getattr(import_module(module), class_)
     return found
 

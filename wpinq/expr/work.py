@@ -35,10 +35,13 @@ class CallWork:
         Values and code points that it handles.
     text : int
         The longest string in what it gives, or the most that a list without a bound holds there.
+    calls : int
+        The calls that it is written of, with each function that is mapped written out where it is used.
     """
 
     steps: int
     text: int
+    calls: int
 
 
 @lru_cache(maxsize=4096)
@@ -91,7 +94,7 @@ class _Measure:
                 "a record holds: bound one of them, as in wp.first(items, 20), or give a limit"
             )
         content = held.content.factor if _unbounded(function.type) else 0
-        return CallWork(steps.factor, max(held.text.factor, content))
+        return CallWork(steps.factor, max(held.text.factor, content), self.calls)
 
     def of_body(self, body: Expr, bound: dict[bytes, _Held]) -> tuple[Amount, _Held]:
         """Each distinct expression once; the functions that are mapped, where they are used."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-from wpinq.columns.flat import column_names
+from wpinq.columns.flat import column_names, column_types
 from wpinq.columns.held import HeldColumns
 from wpinq.errors import SourceRejected
 from wpinq.expr.sizes import Sizes
@@ -53,6 +53,23 @@ def enforce_sizes(connection: Any, sizes: Sizes | None, held: HeldColumns) -> No
             grouped = f" GROUP BY {', '.join(column for name in names for column in places[name])}" if names else ""
             if connection.execute(f"SELECT 1 FROM {table}{grouped} HAVING count(*) > {most} LIMIT 1").fetchall():
                 raise SourceRejected(broken_size(words))
+
+
+def enforce_content(connection: Any, most: int, held: HeldColumns) -> None:
+    """Refuse data in which a text, or a list with all that is in it, is larger than some number of code points."""
+    columns = [
+        f"length(CAST({name} AS VARCHAR)) > {most}"
+        for name, kind in zip(column_names(held.type), column_types(held.type), strict=True)
+        if kind == "VARCHAR" or kind.endswith("[]")
+    ]
+    if not columns:
+        return
+    with held.shown(connection, "checking") as table:
+        if connection.execute(f"SELECT 1 FROM {table} WHERE {' OR '.join(columns)} LIMIT 1").fetchall():
+            raise SourceRejected(
+                f"Refused as a whole, the data: a text or a list is larger than the {most:,} code points that the "
+                "limits of untrusted mode take, a list as it is written. Raise Limits(record=...), or cut the data"
+            )
 
 
 def broken_size(words: str) -> str:

@@ -23,6 +23,7 @@ from wpinq.kernel import ledger_tables as tables
 from wpinq.kernel.accounts import OF_ANALYST, AccountTerms, check_same, declared_account
 from wpinq.kernel.charge import from_nano
 from wpinq.kernel.debits import MARK, Side
+from wpinq.kernel.gates import CLOSED, OPEN, Gates, said
 from wpinq.kernel.ledger_file import LedgerFile
 from wpinq.kernel.ledger_head import Head
 from wpinq.kernel.ledger_history import Entry, decimal_epsilon
@@ -77,6 +78,7 @@ class Ledger:
     ) -> None:
         expected = None if expect_head is None else Head.parse(expect_head)
         self._file = LedgerFile(None if path is None else os.fspath(path), create, expected)
+        self._gates = Gates()
         self._sound: set[str] = set()  # measurements whose answers were found to be those that were stored
         self._raised: dict[str, int] = {}  # partitions whose demands were those of the entries, and by when
 
@@ -205,6 +207,40 @@ class Ledger:
             return tables.get_account(connection, own)
 
         return self._file.write(changed)
+
+    def close_to_analysts(self, names: Iterable[str]) -> frozenset[str]:
+        """Record that accounts answer no analyst until they are opened again; which of them were open until now.
+
+        Nothing else changes: budgets and answers stay, and a session that is not in untrusted mode answers.
+        """
+
+        def shut(connection: sqlite3.Connection) -> frozenset[str]:
+            asked = frozenset(names)
+            found = asked - self._gates.closed(connection, asked)
+            self._set_gates(connection, found, CLOSED)
+            return found
+
+        return self._file.write(shut)
+
+    def open_to_analysts(self, name: str) -> bool:
+        """Record that an account answers analysts again: an act of the curator. Whether it was closed."""
+
+        def opened(connection: sqlite3.Connection) -> bool:
+            tables.get_account(connection, name)
+            found = self._gates.closed(connection, [name])
+            self._set_gates(connection, found, OPEN)
+            return bool(found)
+
+        return self._file.write(opened)
+
+    def closed_to_analysts(self, names: Iterable[str] | None = None) -> frozenset[str]:
+        """Which of some accounts answer no analyst, or of all."""
+        return self._file.read(lambda connection: self._gates.closed(connection, names))
+
+    def _set_gates(self, connection: sqlite3.Connection, names: Iterable[str], state: str) -> None:
+        for name in sorted(names):
+            budget = tables.get_account(connection, name).budget
+            self._append(connection, "set budget", name, budget, said(budget, state))
 
     def account(self, name: str) -> Account:
         """The account of a source. Raises LedgerError when there is none."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_releases, ledger_schema, ledger_totals
+from wpinq.kernel import gates, ledger_releases, ledger_schema, ledger_totals
 from wpinq.kernel.ledger_head import START, Head
 from wpinq.kernel.ledger_totals import TOTALS, Totals
 from wpinq.measure.delta_reading import Charged
@@ -148,6 +148,7 @@ def carry_out(
         query = "INSERT INTO accounts (name, schema, unit, unit_weight, budget, spent) VALUES (?, ?, ?, ?, ?, ?)"
         changed = connection.execute(query, values).rowcount
     elif kind == "set budget":
+        gates.check(amount, content)
         query = "UPDATE accounts SET budget = ? WHERE name = ? AND budget = ?"
         changed = connection.execute(query, (amount, source, content["previous"])).rowcount
     elif kind == "debit":
@@ -255,6 +256,8 @@ def _entry(sequence: int, time: str, kind: str, source: str, amount: int, text: 
         description = f"budget {decimal_epsilon(amount)}, unit {content['unit']}"
     elif kind == "set budget":
         description = f"budget {decimal_epsilon(content['previous'])} -> {decimal_epsilon(amount)}"
+        if gates.ANALYSTS in content:
+            description = f"{content[gates.ANALYSTS]} to analysts, the budget stays"
     elif kind == "debit":
         measurements = tuple(content["measurements"])
         description = "; ".join(content["measurements"].values())

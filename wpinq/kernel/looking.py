@@ -54,6 +54,20 @@ class Looking:
         """The place of the candidate that a choice falls on."""
         return self._guarded(self._pick, order)
 
+    def check(self, order: Order, keys: int) -> None:
+        """Refuse, before anything is paid, a look for so many keys that would not be taken; from what is public."""
+        self._engine.check(order.measurement.plan)
+
+    def get_ready(self, orders: Sequence[Order]) -> None:
+        """Refuse what the engine cannot run at all, and have it open."""
+        self._engine.open()
+        for order in orders:
+            self._engine.rehearse(order.measurement.plan)
+
+    def asking(self, looks: Sequence[tuple[Order, int]], work: Callable[[], T]) -> T:
+        """What is done for an asking once it is paid, which looks at the data for these orders, so many keys each."""
+        return work()
+
     # --- what sees protected data: called through _guarded only -------------------------------------------------------
 
     def _draw(self, order: Order, held: Sequence[Protected], keys: Sequence[Value], past: Past) -> list[float]:

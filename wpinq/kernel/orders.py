@@ -96,6 +96,11 @@ class Order:
         return bool(self.measurement.domain) or self.measurement.listing is not None
 
     @property
+    def keys_at_once(self) -> int:
+        """How many keys it looks for right away."""
+        return len(self.measurement.domain or ())
+
+    @property
     def conditional(self) -> ConditionalNoise:
         """Its noise, under conditions."""
         return ConditionalNoise(self.scale, isinstance(self.measurement.sink, GeometricCount))

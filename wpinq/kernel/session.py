@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
@@ -19,11 +19,15 @@ from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import LedgerError, SessionError
 from wpinq.habits import SESSION_CALLS, methods_told
 from wpinq.ingest import read_source
+from wpinq.ingest.promises import enforce_content
 from wpinq.interrupts import interruptible
 from wpinq.kernel.accounts import accounts_of, check_single
 from wpinq.kernel.analysts import Analyst
+from wpinq.kernel.asking_limits import Limits
 from wpinq.kernel.charge import budget_to_nano, from_nano
+from wpinq.kernel.confined_looking import ConfinedLooking
 from wpinq.kernel.ledger import Account, Ledger
+from wpinq.kernel.looking import Looking
 from wpinq.kernel.orders import Data, DeclaredSource, Protected
 from wpinq.kernel.origins import Origins
 from wpinq.kernel.release import Release
@@ -64,6 +68,11 @@ class Session:
         Told the name of each operator before it runs, for progress displays; never a count or a size.
     progress : bool
         Whether to show these names and the time on a progress bar. Times depend on the data: for the curator's eyes.
+    untrusted : Limits, optional
+        Answers analysts who are not trusted: plans are admitted by bounds that sources declare, evaluated in a child
+        process under limits, and answered at a moment that was fixed before. docs/untrusted.md.
+    on_closed : callable, optional
+        In untrusted mode, told the names of accounts that a failed evaluation closed, for the curator.
 
     Examples
     --------
@@ -88,7 +97,11 @@ class Session:
         threads: int | None = None,
         on_step: OnStep | None = None,
         progress: bool = False,
+        untrusted: Limits | None = None,
+        on_closed: Callable[[tuple[str, ...]], object] | None = None,
     ) -> None:
+        if not (untrusted is None or isinstance(untrusted, Limits)):
+            raise SessionError("untrusted takes limits: Session(..., untrusted=wp.Limits())")
         self._engine = find_engine(engine)(memory_limit, threads)
         self._owns_ledger = not isinstance(ledger, Ledger)
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, expect_head=expect_head)
@@ -98,7 +111,14 @@ class Session:
         self._opened_at = int(self._ledger.head().partition(":")[0])
         self._protected: dict[str, Protected] = {}
         steps = StepDisplay(on_step, progress)
-        self._way = WayOfRelease(self._ledger, self._engine, self._protected, steps, self._run)
+        self._untrusted = untrusted
+        if untrusted is None:
+            looking = Looking(self._engine, self._protected, steps)
+        else:
+            if steps.told is not None:
+                raise SessionError("untrusted mode shows no steps: their times depend on the data")
+            looking = ConfinedLooking(self._engine, self._protected, steps, untrusted, self._ledger, on_closed)
+        self._way = WayOfRelease(self._ledger, self._engine, self._protected, steps, self._run, looking)
         self._origins = Origins()
         self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
         self._debited: dict[str, Fraction] | None = None  # until the session is closed
@@ -200,12 +220,47 @@ class Session:
         self._origins.keep(name, origin)
         self._protected[name] = Protected(declared, label, words, weights)
         self._engine.forget(name)
+        if self._untrusted is not None:
+            self._engine.rest()
+
+    def reopen(self, source: str) -> bool:
+        """Answer analysts again over a source that a failed evaluation closed: a recorded act of the curator.
+
+        Each time is one bit more that an analyst may have learnt of the data, outside of every epsilon: find out first
+        what was asked (`history`), and whether limits or declarations have to change.
+
+        Parameters
+        ----------
+        source : str
+            Its name, or that of its account: all tables of an account are closed and opened together.
+
+        Returns
+        -------
+        bool
+            Whether it was closed.
+        """
+        self._way.check_open()
+        return self._ledger.open_to_analysts(self._paying(source))
+
+    def closed_to_analysts(self) -> tuple[str, ...]:
+        """The accounts that answer no analyst until `reopen`, by name; also those that other sessions closed."""
+        self._way.check_open()
+        return tuple(sorted(self._ledger.closed_to_analysts()))
+
+    def close_to_analysts(self, source: str) -> None:
+        """Answer no analyst over a source from now on, until `reopen`: on record, before this returns.
+
+        For who runs untrusted sessions in processes: where one of those ended in the middle of a release, nothing else
+        closes its sources.
+        """
+        self._way.check_open()
+        self._ledger.close_to_analysts([self._paying(source)])
 
     def _read(self, declared: Source, data: object) -> Data:
         if isinstance(data, EngineDataset):  # only what this engine adopts itself
             raise SessionError("data are offered as they are: the engine makes its own form of them")
         offered, facts = self._engine.adopt(data), frozenset(declared.facts)
-        return self._engine.keep(
+        checked = self._engine.keep(
             read_source(
                 offered,
                 declared.row,
@@ -217,6 +272,11 @@ class Session:
                 database=self._engine.checking,
             )
         )
+        if self._untrusted is not None:
+            assert isinstance(checked, HeldColumns)  # of the engine that untrusted mode takes
+            with self._engine.checking() as connection:
+                enforce_content(connection, self._untrusted.record, checked)
+        return checked
 
     def _same(self, one: Data, other: Data) -> bool:
         if not (isinstance(one, HeldColumns) and isinstance(other, HeldColumns)):

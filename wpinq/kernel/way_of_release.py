@@ -6,7 +6,7 @@ are looked at, and never given back. Once it stands, whatever goes wrong is one 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -47,13 +47,21 @@ class WayOfRelease:
         What is told the steps.
     run : str
         The random word that the session writes beside its debits.
+    looking : Looking
+        What looks at the data.
     """
 
     def __init__(
-        self, ledger: Ledger, engine: Engine, protected: Mapping[str, Protected], steps: StepDisplay, run: str
+        self,
+        ledger: Ledger,
+        engine: Engine,
+        protected: Mapping[str, Protected],
+        steps: StepDisplay,
+        run: str,
+        looking: Looking,
     ) -> None:
         self._ledger, self._engine, self._protected, self._steps, self._run = ledger, engine, protected, steps, run
-        self._looking = Looking(engine, protected, steps)
+        self._looking = looking
         self.closed = False
 
     def check_open(self) -> None:
@@ -73,32 +81,30 @@ class WayOfRelease:
         # one state of things for the whole batch, whatever other threads protect
         batch = prepared(measurements, dict(self._protected), fresh, partial(self._ledger.paid, analyst=analyst))
         orders = batch.orders
-        self._check_engine(orders)
+        looks = [(order, order.keys_at_once) for order in orders if order.looks_at_once]
+        for order in orders:
+            self._looking.check(order, max(1, order.keys_at_once))
+        self._looking.get_ready(orders)
         # of which there can be no answers yet
         new = set(self._ledger.debit(batch.descriptions, batch.price, written, self._run, analyst))
-        released = []
-        try:
+
+        def answered() -> Any:
             together = [o.measurement.plan for o in orders if o.digest in new and o.looks_at_once]
+            released = []
             with self._engine.together(together):
                 for order in orders:
                     released.append(self._release(order, order.digest in new, analyst))
                     new.discard(order.digest)
             return regrouped(measurements, batch.asked, released)  # a table asks at the keys that it listed
+
+        try:
+            return self._looking.asking(looks, answered)
         finally:
             self._steps.done()
 
     def bill(self, measurements: Together, fresh: bool) -> Bill:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
         return bill_of(measurements, dict(self._protected), fresh)
-
-    def _check_engine(self, orders: Sequence[Order]) -> None:
-        """Refuse what the engine cannot run while nothing is paid for; found from the plans, without data."""
-        plans = [order.measurement.plan for order in orders]
-        for plan in plans:
-            self._engine.check(plan)
-        self._engine.open()
-        for plan in plans:
-            self._engine.rehearse(plan)
 
     def _release(self, order: Order, new: bool, analyst: str | None) -> Answers | Release:
         measurement = order.measurement
@@ -107,7 +113,7 @@ class WayOfRelease:
         if measurement.listing is not None:
             return self._shown(order, self._list(order, measurement.listing), analyst)
         if measurement.domain is None:
-            return Release(measurement, lambda keys: self._shown(order, self._answer(order, keys), analyst))
+            return Release(measurement, lambda keys: self._ask(order, keys, analyst))
         return self._shown(order, self._answer(order, measurement.domain, new), analyst)
 
     def _shown(self, order: Order, answers: Answers, analyst: str | None) -> Answers:
@@ -118,6 +124,14 @@ class WayOfRelease:
         if analyst is not None:
             self._looking.check_held(order)
         return answers
+
+    def _ask(self, order: Order, keys: tuple[Value, ...], analyst: str | None) -> Answers:
+        self.check_open()
+        self._looking.check(order, len(keys))
+        self._looking.get_ready([order])
+        return self._looking.asking(
+            [(order, len(keys))], lambda: self._shown(order, self._answer(order, keys), analyst)
+        )
 
     def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
         self.check_open()

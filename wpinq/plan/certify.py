@@ -9,15 +9,17 @@ printed on every bill, because they narrow which neighbours the promise covers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from operator import attrgetter
 from types import MappingProxyType
+from typing import TypeVar
 
 from wpinq.errors import PlanError
 from wpinq.plan.arithmetic import SUM_ROUNDOFFS, UNIT_ROUNDOFF
+from wpinq.plan.beside import least_on_a_way, masses_over_parts
 from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.demand import demand
 from wpinq.plan.domain import Domain, Inference
@@ -152,7 +154,7 @@ class Certificate:
         Releases over parts of one partition pay for the largest of them only, and one part may round more than another.
         So where a plan has up to n > 0 Partitions on a path, η' takes the place of η, with H = 2⁻¹² and
         `1 + η' = (1 + H) · max(1, 2ⁿ⁺¹ η / H)`: rounding then takes no more than a share H of what is paid, whatever
-        the parts. `docs/privacy.md` has the proof.
+        the parts. The least way from a source to the root takes the place of S: docs/proofs/partition.md has the proof.
         """
         known = self._slacks.get((readouts, exact, by_uses))
         if known is None:
@@ -164,10 +166,16 @@ class Certificate:
         return {}
 
     def _slack(self, readouts: int, exact: bool, by_uses: bool) -> Fraction:
-        moved = self.uses if by_uses else self.stability
+        over_parts = bool(self.output.splits) and not by_uses
+        moved = least_on_a_way(self.root) if over_parts else self.uses if by_uses else self.stability
         least = min(source.unit_weight * min(1, moved[name]) for name, source in self.sources.items())
-        readout_error = readouts * SUM_ROUNDOFFS * UNIT_ROUNDOFF * self.output.mass
-        widening = Fraction(0) if exact else 2 * (self.rounding_error + readout_error) / least
+        masses = (
+            masses_over_parts(self.root) if over_parts else {digest: step.mass for digest, step in self.steps.items()}
+        )
+        rounded = readouts * SUM_ROUNDOFFS * masses[self.root.digest]
+        for digest, step in self.steps.items():
+            rounded += step.paths * step.node.operator.roundoffs() * masses[digest]
+        widening = Fraction(0) if exact else 2 * UNIT_ROUNDOFF * rounded / least
         if self.output.splits:
             shares = (2 << self.output.splits) * widening / PARTITION_SLACK
             return (1 + PARTITION_SLACK) * max(Fraction(1), shares) - 1
@@ -246,15 +254,18 @@ facts=["unit_weights"], or use Laplace noise
     def rows(self) -> Mapping[bytes, RowBounds]:
         """Digest to bounds on the records of a step and on the rows that it handles, from what the sources declare."""
 
-        def of_step(node: Node, inputs: list[tuple[RowBounds, Fraction]]) -> tuple[RowBounds, Fraction]:
-            below = zip(node.inputs, inputs, strict=True)
-            rows = node.operator.rows(*(self._sized(child, *found) for child, found in below))
-            if isinstance(node.operator, Source):  # at most so many records of weight 1
-                counted = rows.records if node.operator.exact else None
-                return rows, node.operator.cap if counted is None else min(node.operator.cap, Fraction(counted))
-            return rows, node.operator.mass(*(mass for _, mass in inputs))
+        def of_step(node: Node, inputs: list[_RowsAndMass]) -> _RowsAndMass:
+            return _remembered(_ROWS, node, lambda: self._rows_of(node, inputs))
 
         return MappingProxyType({digest: rows for digest, (rows, _) in upward(self.root, of_step).items()})
+
+    def _rows_of(self, node: Node, inputs: list[_RowsAndMass]) -> _RowsAndMass:
+        below = zip(node.inputs, inputs, strict=True)
+        rows = node.operator.rows(*(self._sized(child, *found) for child, found in below))
+        if isinstance(node.operator, Source):  # at most so many records of weight 1
+            counted = rows.records if node.operator.exact else None
+            return rows, node.operator.cap if counted is None else min(node.operator.cap, Fraction(counted))
+        return rows, node.operator.mass(*(mass for _, mass in inputs))
 
     def _sized(self, node: Node, rows: RowBounds, mass: Fraction) -> Sized:
         step, (_, _, ceiling) = self.steps[node.digest], self._counts[node.digest]
@@ -314,19 +325,30 @@ def _step(node: Node, inputs: list[CertifiedStep], paths: int) -> CertifiedStep:
 _Counts = tuple[Counted | NoCount, bool, Ceiling]
 """What a step counts, whether no weight is negative, and what none exceeds."""
 
+_RowsAndMass = tuple[RowBounds, Fraction]
+"""Bounds on the rows of a step, and its mass as far as the number of records of its sources bounds it."""
+
 _COUNTS: dict[bytes, _Counts] = {}
+_ROWS: dict[bytes, _RowsAndMass] = {}
 """Of steps by digest: plans of a batch share most of them."""
 
-_COUNTS_LIMIT = 8192
+_REMEMBERED = 8192
+"""The most steps of either."""
+
+T = TypeVar("T")
+
+
+def _remembered(known: dict[bytes, T], node: Node, find: Callable[[], T]) -> T:
+    """What is known of a step, or is found now: it is a function of the step."""
+    if node.digest not in known:
+        if len(known) >= _REMEMBERED:
+            known.clear()
+        known[node.digest] = find()
+    return known[node.digest]
 
 
 def _counted(node: Node, inputs: list[_Counts]) -> _Counts:
-    known = _COUNTS.get(node.digest)
-    if known is None:
-        if len(_COUNTS) >= _COUNTS_LIMIT:
-            _COUNTS.clear()
-        known = _COUNTS[node.digest] = _counts_of(node, inputs)
-    return known
+    return _remembered(_COUNTS, node, lambda: _counts_of(node, inputs))
 
 
 def _counts_of(node: Node, inputs: list[_Counts]) -> _Counts:

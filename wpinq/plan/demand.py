@@ -3,7 +3,8 @@
 Cost is linear: a demand of epsilon at a root is asked of every cut below it, a source or a part of a partition, as
 often as one unit of weight there can move the root (`plan/stability.py`). Demands on the parts of one Partition do not
 add up: the dataset that was split owes the largest of them, for one unit of change is spread over its parts. It is a
-root in turn. Numbers are exact rationals.
+root in turn. Where a plan adds other data to a part, what it rounds does not shrink with the part, and its demands do
+add up to those of other plans (`plan/beside.py`). Numbers are exact rationals.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from fractions import Fraction
 from operator import attrgetter
 
 from wpinq.expr.nodes import digest_of
+from wpinq.plan.beside import unshared
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Partition, Source
 from wpinq.plan.stability import Stability, stability
@@ -59,8 +61,8 @@ def demand(
         What is asked of a cut for each epsilon: the sharp bound, or the number of paths.
     """
     reaching: dict[bytes, Fraction] = {}
-    waiting: dict[bytes, dict[str, dict[str, Fraction]]] = {}
-    asked_of: dict[bytes, Fraction] = {}
+    waiting: dict[bytes, dict[tuple[str, bytes], dict[str, Fraction]]] = {}
+    asked_of: dict[bytes, dict[bytes, Fraction]] = {}
     by_source: dict[str, Fraction] = {}
     parts: dict[PartKey, Fraction] = {}
     parted: list[Node] = []
@@ -75,29 +77,29 @@ def demand(
             name = cut.operator.source
             by_source[name] = by_source.get(name, Fraction(0)) + epsilon * rate(found)
     for node in reversed(list(topological(parted))):
-        split_into = waiting.pop(node.digest, {})
-        is_root = bool(split_into) or node.digest in reaching
-        owed = reaching.pop(node.digest, Fraction(0))
-        for partition, asked in split_into.items():
+        owed: dict[bytes, Fraction] = {}  # by the plan that pays in full, and together for all others
+        if node.digest in reaching:
+            owed[b""] = reaching.pop(node.digest)
+        for (partition, alone), asked in waiting.pop(node.digest, {}).items():
             held = dict(earlier(partition))
             largest = max(held.values(), default=Fraction(0))
             for part, epsilon in asked.items():
                 held[part] = held.get(part, Fraction(0)) + epsilon
                 parts[partition, part] = held[part]
-            owed += max(held.values()) - largest
-        if is_root:
+            owed[alone] = owed.get(alone, Fraction(0)) + max(held.values()) - largest
+        for alone, amount in owed.items():
+            payer = alone or (node.digest if unshared(node) else b"")
             for cut, found in stability(node).items():
-                asked_of[cut.digest] = asked_of.get(cut.digest, Fraction(0)) + owed * rate(found)
-        asked_here = asked_of.pop(node.digest, None)
-        if asked_here is None:
-            continue
+                asked_cut = asked_of.setdefault(cut.digest, {})
+                asked_cut[payer] = asked_cut.get(payer, Fraction(0)) + amount * rate(found)
         operator = node.operator
-        if isinstance(operator, Source):
-            by_source[operator.source] = by_source.get(operator.source, Fraction(0)) + asked_here
-        else:
+        for alone, asked_here in asked_of.pop(node.digest, {}).items():
+            if isinstance(operator, Source):
+                by_source[operator.source] = by_source.get(operator.source, Fraction(0)) + asked_here
+                continue
             assert isinstance(operator, Partition)
-            partition, part = _part_key(node, operator, scope)
-            asked = waiting.setdefault(node.inputs[0].digest, {}).setdefault(partition, {})
+            partition, part = _part_key(node, operator, scope, alone)
+            asked = waiting.setdefault(node.inputs[0].digest, {}).setdefault((partition, alone), {})
             asked[part] = asked.get(part, Fraction(0)) + asked_here
     return Demand(by_source, parts)
 
@@ -131,9 +133,11 @@ def chain_of_parts(root: Node, scope: Callable[[Node], str] = lambda split: "") 
         (root,) = cut.inputs
 
 
-def _part_key(node: Node, operator: Partition, scope: Callable[[Node], str]) -> PartKey:
+def _part_key(node: Node, operator: Partition, scope: Callable[[Node], str], alone: bytes = b"") -> PartKey:
+    """The part as the ledger knows it; for a plan that pays in full, as a part of a partition of that plan's own."""
     (split,) = node.inputs
-    partition = digest_of("partition", scope(split), split.digest, operator.key.digest)
+    own = (alone,) if alone else ()
+    partition = digest_of("partition", scope(split), split.digest, operator.key.digest, *own)
     return partition.hex(), operator.part.digest.hex()
 
 

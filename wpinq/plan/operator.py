@@ -49,6 +49,28 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
+class PartsRead:
+    """What a step reads of partitions right below it.
+
+    Attributes
+    ----------
+    read : frozenset of bytes
+        The partitions of which it reads parts.
+    bounding : frozenset of bytes
+        Those of them whose parts, as far as they are read, it does not outweigh.
+    missed : frozenset of bytes
+        Those that it, or a step below it, reads and is not bounded by.
+    nonnegative : bool
+        Whether none of its weights is negative.
+    """
+
+    read: frozenset[bytes]
+    bounding: frozenset[bytes]
+    missed: frozenset[bytes]
+    nonnegative: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Parameter:
     """One argument of an operator, as a fluent method or a text program takes it.
 
@@ -119,6 +141,11 @@ class Operator(ABC):
             f"{self.name}: how far engines may round it is not declared, so no noise covers it; "
             f"define roundoffs() in {type(self).__module__}"
         )
+
+    def bounding(self, *inputs: PartsRead) -> frozenset[bytes]:
+        """The partitions whose parts the output does not outweigh: those of all inputs, which outweigh it together."""
+        first, *others = (below.bounding for below in inputs) if inputs else (frozenset[bytes](),)
+        return first.intersection(*others)
 
     def nonnegative(self, *inputs: bool) -> bool:
         """Whether no output weight can be negative, given that of the inputs. False where it is not known."""

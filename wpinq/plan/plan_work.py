@@ -30,11 +30,14 @@ class StepWork:
     steps : int or None
         The values and code points that its functions handle, in multiples of what a record holds, and a step for each
         row.
+    calls : int
+        The calls that its functions are written of.
     """
 
     node: Node
     rows: int | None
     steps: int | None
+    calls: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,15 @@ class PlanWork:
         The step that takes most; where some are not bounded, the first of those.
     unbounded : tuple of str
         The sources that declare no bound on their records.
+    each : tuple of StepWork
+        Every step, inputs before users.
     """
 
     rows: int | None
     steps: int | None
     dominant: StepWork
     unbounded: tuple[str, ...]
+    each: tuple[StepWork, ...]
 
 
 def plan_work(root: Node) -> PlanWork:
@@ -92,18 +98,19 @@ def plan_work(root: Node) -> PlanWork:
     sources = (step.node.operator for step in steps if isinstance(step.node.operator, Source))
     unbounded = tuple(one.source for one in sources if one.sizes is None or one.sizes.records is None)
     if unknown:
-        return PlanWork(None, None, unknown[0], unbounded)
-    return PlanWork(total, taken, max(steps, key=lambda step: step.steps or 0), unbounded)
+        return PlanWork(None, None, unknown[0], unbounded, tuple(steps))
+    return PlanWork(total, taken, max(steps, key=lambda step: step.steps or 0), unbounded, tuple(steps))
 
 
 def _of_step(node: Node, rows: Mapping[bytes, RowBounds]) -> StepWork:
     handled = rows[node.digest].handled
-    steps = handled
+    steps, calls = handled, 0
     for parameter in node.operator.parameters:
         function = getattr(node.operator, parameter.name, None)
         if parameter.kind in ("function", "widths") and isinstance(function, Lambda):
             texts = tuple(node.inputs[i].reach.text for i in parameter.of)
             once = len(parameter.of) == 1 and not parameter.group  # of each record of an input, else of each row made
             often = rows[node.inputs[parameter.of[0]].digest].records if once else handled
-            steps = both(steps, times(often, work(node.operator.as_run(function), texts).steps))
-    return StepWork(node, handled, steps)
+            taken = work(node.operator.as_run(function), texts)
+            steps, calls = both(steps, times(often, taken.steps)), calls + taken.calls
+    return StepWork(node, handled, steps, calls)

@@ -34,7 +34,7 @@ def with_facts(root: Node, facts: Callable[[Source], frozenset[str]]) -> Node:
     ('simple', 'unit_weights')
     """
 
-    return _redeclared(root, lambda source: replace(source, facts=tuple(sorted(facts(source)))))
+    return redeclared(root, lambda source: replace(source, facts=tuple(sorted(facts(source)))))
 
 
 def with_records_at_most(root: Node, records: Mapping[str, int]) -> Node:
@@ -66,10 +66,12 @@ def with_records_at_most(root: Node, records: Mapping[str, int]) -> Node:
         keys = () if source.sizes is None else source.sizes.keys
         return replace(source, sizes=Sizes(records[source.source], keys))
 
-    return _redeclared(root, bounded)
+    return redeclared(root, bounded)
 
 
-def _redeclared(root: Node, declared: Callable[[Source], Source]) -> Node:
+def redeclared(root: Node, declared: Callable[[Source], Source]) -> Node:
+    """The plan over sources that are declared otherwise, each of them as it is told."""
+
     def again(node: Node, inputs: list[Node]) -> Node:
         operator = node.operator
         if isinstance(operator, Source):

@@ -79,10 +79,14 @@ class GroupBy(Keyed):
             )
         return Counted(things.factor / 2, f"groups of {things.of}", even=True)  # one output a key, which it holds
 
+    def group(self, below: RowBounds) -> int | None:
+        """The most records of one group."""
+        return below.at_key(matching(self.key, any_record("key", self.key.core.type)))
+
     def rows(self, *inputs: Sized) -> RowBounds:
         (below,) = inputs
         parts = any_record("key", self.key.core.type)
-        group = below.rows.at_key(matching(self.key, parts))
+        group = self.group(below.rows)
         records = any_record("field", self.key.core.parameters[0].type)
         a_key = followed(below.rows.a_key, records, record_of((applied(self.key, [records]), UNKNOWN)))
         outputs = 1 if below.even else group  # one for each weight in a group, and no more than it has records

@@ -9,7 +9,7 @@ from typing import ClassVar
 from wpinq.plan.arithmetic import Weight
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.moves.ceiling import Ceiling, least
-from wpinq.plan.operator import register
+from wpinq.plan.operator import PartsRead, register
 from wpinq.plan.operators.extreme import Extreme
 from wpinq.plan.row_bounds import RowBounds, Sized, both, fewest, kept
 
@@ -50,6 +50,11 @@ class Intersect(Extreme):
         for fields in left.a_key.keys() & right.a_key.keys():
             a_key[fields] = min(left.a_key[fields], right.a_key[fields])
         return RowBounds(fewest([left.records, right.records]), kept(a_key), both(left.records, right.records))
+
+    def bounding(self, *inputs: PartsRead) -> frozenset[bytes]:
+        left, right = inputs  # |min(a, b)| <= |a| where b >= 0
+        one, other = (side.bounding if partner.nonnegative else frozenset() for side, partner in (inputs, inputs[::-1]))
+        return (left.bounding & right.bounding) | one | other
 
     def nonnegative(self, *inputs: bool) -> bool:
         return all(inputs)

@@ -21,7 +21,7 @@ from wpinq.plan.moves.ceiling import Ceiling, Fields
 from wpinq.plan.moves.change import NOTHING, Change, Move, added
 from wpinq.plan.moves.joining import at_one_key, at_one_key_of_any_sign, at_unknown_keys
 from wpinq.plan.moves.terms import Term, any_record, applied, matching, overlaid
-from wpinq.plan.operator import Keyed, Moved, Parameter, function_type, register
+from wpinq.plan.operator import Keyed, Moved, Parameter, PartsRead, function_type, register
 from wpinq.plan.operators.group_by import HALF_A_KEY
 from wpinq.plan.row_bounds import RowBounds, Sized, both, fewest, followed, kept, lower, times
 
@@ -80,6 +80,9 @@ class Join(Keyed):
 
     def roundoffs(self) -> Fraction:
         return 7 + SUM_ROUNDOFFS  # a product, a sum of norms, a quotient: 3; norms: 3, and 1 for their grid
+
+    def bounding(self, *inputs: PartsRead) -> frozenset[bytes]:
+        return frozenset[bytes]().union(*(below.bounding for below in inputs))  # it weighs no more than either side
 
     def nonnegative(self, *inputs: bool) -> bool:
         return all(inputs)  # two negative weights have a positive product, but not with every partner

@@ -95,14 +95,14 @@ class Database(RelationalEngine):
         Traceback (most recent call last):
         wpinq.errors.PlanError: the engine "duckdb" cannot run this plan: Join: the caps of its sides differ by ...
         """
-        try:
-            _drafts.evaluate(root, dict.fromkeys(sources([root]), _NOTHING), keys=())
-            return
-        except PlanError as error:
-            reason = str(error)
-        except (EvaluationFailed, RecursionError):
-            reason = "its program is too much for the database"
-        raise PlanError(f'the engine "duckdb" cannot run this plan: {reason}; or use engine="reference"')
+        check_with(root, REWRITES)
+
+    @staticmethod
+    def rest() -> None:
+        """Shut every DuckDB of the process: their threads end with them, and each opens again when it is used."""
+        for database in list(_databases):
+            with database._lock:
+                database._shut()
 
     @classmethod
     def once(
@@ -259,6 +259,18 @@ class Database(RelationalEngine):
             except BaseException:
                 self._shut()
                 raise
+
+
+def check_with(root: Node, rewrites: tuple[Rewrite, ...]) -> None:
+    """Refuse a plan whose program, with some rewrites, DuckDB cannot run on no data at all."""
+    try:
+        _drafts.evaluate(root, dict.fromkeys(sources([root]), _NOTHING), keys=(), rewrites=rewrites)
+        return
+    except PlanError as error:
+        reason = str(error)
+    except (EvaluationFailed, RecursionError):
+        reason = "its program is too much for the database"
+    raise PlanError(f'the engine "duckdb" cannot run this plan: {reason}; or use engine="reference"')
 
 
 @dataclass(slots=True)

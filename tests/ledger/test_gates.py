@@ -1,0 +1,124 @@
+"""Gates: that an account answers no analyst is on record in the ledger, changes no budget, and goes where it goes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from wpinq.cli import main
+from wpinq.errors import LedgerError
+from wpinq.kernel import ledger_history
+from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.ledger_backup import backup, restore
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with Ledger(tmp_path / "l.db") as made:
+        for name in ("edges", "nodes"):
+            made.open_account(name, schema="s", unit="u", unit_weight=1, budget=10**9)
+    return tmp_path / "l.db"
+
+
+def test_closing_and_opening_are_entries_once_each_and_change_no_budget(path: Path) -> None:
+    with Ledger(path) as ledger:
+        assert ledger.closed_to_analysts() == frozenset()
+        assert ledger.close_to_analysts(["edges"]) == {"edges"}
+        assert ledger.close_to_analysts(["edges", "nodes"]) == {"nodes"}
+        assert ledger.closed_to_analysts() == {"edges", "nodes"}
+        assert ledger.closed_to_analysts(["nodes", "others"]) == {"nodes"}
+        assert ledger.open_to_analysts("edges")
+        assert not ledger.open_to_analysts("edges")
+        ledger.set_budget("nodes", 2 * 10**9)
+        assert ledger.closed_to_analysts() == {"nodes"}
+        said = [(event.kind, event.account, event.description) for event in ledger.events()][2:]
+        assert said == [
+            ("set budget", "edges", "closed to analysts, the budget stays"),
+            ("set budget", "nodes", "closed to analysts, the budget stays"),
+            ("set budget", "edges", "open to analysts, the budget stays"),
+            ("set budget", "nodes", "budget 1 -> 2"),
+        ]
+        assert [account.budget for account in ledger.accounts()] == [10**9, 2 * 10**9]
+        ledger.verify()
+
+
+def test_every_process_sees_at_once_what_another_closed(path: Path) -> None:
+    with Ledger(path) as one, Ledger(path) as other:
+        assert other.closed_to_analysts() == frozenset()
+        one.close_to_analysts(["edges"])
+        assert other.closed_to_analysts(["edges"]) == {"edges"}
+        assert other.close_to_analysts(["edges"]) == frozenset()
+        one.open_to_analysts("edges")
+        assert other.closed_to_analysts(["edges"]) == frozenset()
+
+
+def test_an_account_that_there_is_not_is_neither_closed_nor_opened(path: Path) -> None:
+    with Ledger(path) as ledger:
+        with pytest.raises(LedgerError, match="no account for 'others'"):
+            ledger.close_to_analysts(["edges", "others"])
+        with pytest.raises(LedgerError, match="no account for 'others'"):
+            ledger.open_to_analysts("others")
+        assert ledger.closed_to_analysts() == frozenset()  # all or none
+
+
+def test_a_copy_is_closed_where_the_ledger_was_and_after_it_is_restored(path: Path, tmp_path: Path) -> None:
+    with Ledger(path) as ledger:
+        ledger.close_to_analysts(["edges"])
+        head = ledger.head()
+    copy = tmp_path / "copy"
+    backup(path, copy)
+    for file in tmp_path.glob("l.db*"):
+        file.unlink()
+    restore(copy, path, head)
+    with Ledger(path) as ledger:
+        assert ledger.closed_to_analysts() == {"edges"}
+
+
+@pytest.mark.parametrize(
+    "content", [{"previous": 10**9, "analysts": "ajar"}, {"previous": 10**9 - 1, "analysts": "open"}]
+)
+def test_an_entry_that_says_what_no_gate_can_is_found(path: Path, content: dict[str, object]) -> None:
+    with Ledger(path) as ledger, pytest.raises(LedgerError, match="a gate is closed or open"):
+        ledger._file.write(lambda connection: ledger_history.append(connection, "set budget", "edges", 10**9, content))
+
+
+def test_a_gate_that_is_cut_off_is_noticed(path: Path) -> None:
+    with Ledger(path) as ledger:
+        before = path.read_bytes()
+        ledger.close_to_analysts(["edges"])
+    for file in path.parent.glob("l.db-*"):
+        if file.name.endswith(("-wal", "-shm")):
+            file.unlink()
+    path.write_bytes(before)
+    with pytest.raises(LedgerError):
+        Ledger(path)
+
+
+def test_the_command_line_shows_what_is_closed_and_opens_it(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Ledger(path) as ledger:
+        ledger.close_to_analysts(["edges"])
+    assert main(["budget", str(path)]) == 0
+    assert "closed to analysts, for an evaluation failed; --reopen edges answers them again" in capsys.readouterr().out
+    assert main(["budget", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["closed"] == ["edges"]
+    assert main(["budget", str(path), "--reopen", "nodes"]) == 2
+    assert "'nodes' is open to analysts" in capsys.readouterr().err
+    assert main(["budget", str(path), "--reopen", "edges", "--history"]) == 0
+    shown = capsys.readouterr().out
+    assert "closed to analysts, for" not in shown
+    assert "set budget edges 1 open to analysts, the budget stays" in shown
+
+
+def test_what_a_debit_that_was_undone_had_read_is_not_remembered(path: Path) -> None:
+    def price(new: object, parts_of: object) -> Pricing:
+        raise ValueError
+
+    with Ledger(path) as ledger:
+        with pytest.raises(ValueError):
+            ledger.debit({"x": "x"}, price)
+        ledger.close_to_analysts(["edges"])
+        with pytest.raises(ValueError):
+            ledger.debit({"x": "x"}, price)
+        assert ledger.closed_to_analysts() == {"edges"}

@@ -1,0 +1,197 @@
+"""What looks at protected data for analysts who are not trusted: in a child under limits, until a fixed moment.
+
+An asking ends at a moment that its plans, its keys and the limits fix. A look that gave nothing closes the accounts of
+its sources, durably, before it is answered. docs/untrusted.md says what that hides, and what not.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from wpinq.columns.held import HeldColumns
+from wpinq.engines.contract import Engine, find_stepwise
+from wpinq.errors import EvaluationFailed, LedgerError, PlanError, SourceClosed
+from wpinq.expr.values import canonical_bytes_of, from_canonical_bytes
+from wpinq.kernel import confinement
+from wpinq.kernel.admission import admitted, granted_bytes, granted_seconds
+from wpinq.kernel.asking_limits import Limits
+from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.looking import FAILED, Looking
+from wpinq.kernel.orders import Order, Protected
+from wpinq.progress import StepDisplay
+
+IS_CLOSED = (
+    "a source of this release answers no analyst until its curator opens it again: ask the curator, who was told"
+)
+
+_NUMBERS, _INDEX, _ROWS = b"N", b"I", b"R"
+_END = b"."
+"""What is written last: without it a child was ended while it wrote."""
+
+_SHARE_OF_DATABASE = 0.6
+"""Of the memory of a child: what is left is Python's."""
+
+T = TypeVar("T")
+
+_log = logging.getLogger("wpinq")
+
+
+class ConfinedLooking(Looking):
+    """Draws noisy numbers in children under limits.
+
+    Parameters
+    ----------
+    engine, protected, steps
+        As `Looking` has them.
+    limits : Limits
+        What one asking may take.
+    ledger : Ledger
+        Where it is recorded that accounts are closed.
+    on_closed : callable, optional
+        Told the names of the accounts that were closed, for the curator.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        protected: Mapping[str, Protected],
+        steps: StepDisplay,
+        limits: Limits,
+        ledger: Ledger,
+        on_closed: Callable[[tuple[str, ...]], object] | None,
+    ) -> None:
+        super().__init__(engine, protected, steps)
+        stepwise = find_stepwise(engine.name)
+        if stepwise is None:
+            raise PlanError(f'untrusted mode needs engine="duckdb": of {engine.name!r} no bounds were measured')
+        confinement.check_platform()
+        self._stepwise, self._limits, self._ledger, self._on_closed = stepwise, limits, ledger, on_closed
+        self.clock = confinement.Clock()
+
+    def check(self, order: Order, keys: int) -> None:
+        """Refuse what the limits do not admit, or what is over a source that is closed."""
+        if self._closed([order]):
+            raise SourceClosed(IS_CLOSED)
+        admitted(order, keys, self._limits)
+        self._stepwise.check(order.measurement.plan)
+
+    def get_ready(self, orders: Sequence[Order]) -> None:
+        """Refuse where the process cannot fork."""
+        confinement.check_alone(self._engine.rest)
+
+    def asking(self, looks: Sequence[tuple[Order, int]], work: Callable[[], T]) -> T:
+        """Hold an asking until the moment that was fixed for it, whatever becomes of it.
+
+        Errors are raised anew, outside of what handles the first ones, which so do not hang on to them.
+        """
+        until = self.clock.now() + sum(self._seconds(order, keys) + self._limits.settling for order, keys in looks)
+        done: list[T] = []
+        failed = closed = False
+        try:
+            done.append(work())
+        except EvaluationFailed:
+            failed = True
+        except SourceClosed:
+            closed = True
+        except LedgerError:
+            self.clock.sleep_until(until)
+            raise
+        self.clock.sleep_until(until)
+        if failed:
+            raise EvaluationFailed(FAILED)
+        if closed or self._closed([order for order, _ in looks]):  # by another asking, whose bit is not to be repeated
+            raise SourceClosed(IS_CLOSED)
+        return done[0]
+
+    def close_to_analysts(self, orders: Sequence[Order]) -> bool:
+        """Close the accounts of some orders' sources, on record; whether one of them was open."""
+        closed = self._ledger.close_to_analysts(self._accounts(orders))
+        if closed:
+            names = tuple(sorted(closed))
+            _log.warning(
+                "untrusted mode: a confined evaluation failed, and answers no analyst until it is opened: %s",
+                ", ".join(names),
+            )
+            if self._on_closed is not None:
+                with suppress(Exception):  # it is told, and has no say in what is answered
+                    self._on_closed(names)
+        return bool(closed)
+
+    def _guarded(self, function: Callable[..., Any], order: Order, *args: Any, **kw: Any) -> Any:
+        held = self._held(order)
+        keys = len(args[0]) if function == self._draw else order.keys_at_once
+        cost = admitted(order, keys, self._limits)
+        size = granted_bytes(cost, self._limits)
+        confinement.check_alone(self._engine.rest)
+
+        def work() -> bytes:
+            self._engine = self._stepwise(f"{int(size * _SHARE_OF_DATABASE)}B", 1)
+            self._steps = StepDisplay(None, False)
+            return _packed(order, function(order, held, *args, **kw))
+
+        until = self.clock.now() + self._seconds(order, keys)
+        files = [protected.weights.file for protected in held if isinstance(protected.weights, HeldColumns)]
+        left = confinement.confined(work, granted_seconds(cost, self._limits), size, until, self.clock, files)
+        try:
+            if left is not None:
+                return _unpacked(order, left)
+        except Exception:
+            pass
+        # As of here nothing tells how it failed. Where another look closed the accounts before, this one tells nothing.
+        if self.close_to_analysts([order]):
+            raise EvaluationFailed(FAILED)
+        raise SourceClosed(IS_CLOSED)
+
+    def _seconds(self, order: Order, keys: int) -> float:
+        return granted_seconds(admitted(order, keys, self._limits), self._limits)
+
+    def _closed(self, orders: Sequence[Order]) -> bool:
+        return bool(orders) and bool(self._ledger.closed_to_analysts(self._accounts(orders)))
+
+    def _accounts(self, orders: Sequence[Order]) -> frozenset[str]:
+        held = [protected for order in orders for protected in self._held(order)]
+        return frozenset(protected.source.account for protected in held)
+
+
+def _packed(order: Order, result: Any) -> bytes:
+    """Noisy numbers, the place of a choice, or the rows of a listing, in a form that has nothing to run in it."""
+    if isinstance(result, dict):
+        codes = canonical_bytes_of(list(result), order.measurement.key_type)
+        rows = [
+            struct.pack(">Q", len(code)) + code + struct.pack(">d", n)
+            for code, n in zip(codes, result.values(), strict=True)
+        ]
+        return _ROWS + b"".join(rows) + _END
+    if isinstance(result, list):
+        return _NUMBERS + struct.pack(f">{len(result)}d", *result) + _END
+    return _INDEX + struct.pack(">Q", result) + _END
+
+
+def _unpacked(order: Order, data: bytes) -> Any:
+    """What `_packed` was given; any error where it is nothing that it gives."""
+    kind, body, end = data[:1], data[1:-1], data[-1:]
+    if end != _END:
+        raise ValueError
+    if kind == _INDEX:
+        return struct.unpack(">Q", body)[0]
+    if kind == _NUMBERS:
+        return _finite(struct.unpack(f">{len(body) // 8}d", body))
+    rows, place = {}, 0
+    while place < len(body):
+        (length,) = struct.unpack_from(">Q", body, place)
+        code = body[place + 8 : place + 8 + length]
+        (number,) = _finite(struct.unpack_from(">d", body, place + 8 + length))
+        rows[from_canonical_bytes(code, order.measurement.key_type)] = number
+        place += 16 + length
+    return rows
+
+
+def _finite(numbers: Sequence[float]) -> list[float]:
+    if not all(map(math.isfinite, numbers)):
+        raise ValueError
+    return list(numbers)

@@ -1,0 +1,180 @@
+"""A child process under limits: work on protected data whose time, memory and end nobody outside sees.
+
+The parent sleeps until a moment that was fixed before, then kills the child, whatever became of it, and reads what it
+left. In between it learns nothing. The child has no output but a file without a name, and dies with its parent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import os
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable, Collection
+from typing import NoReturn
+
+from wpinq.errors import SessionError
+
+OVERHEAD_BYTES = 1_500_000_000
+"""Address space beside what is used: stacks of threads, and what allocators reserve."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Clock:
+    """The clock that askings are held by."""
+
+    def now(self) -> float:
+        """Seconds, on a clock that is never set."""
+        return time.monotonic()
+
+    def sleep_until(self, moment: float) -> None:
+        """Return at a moment, or at once where it has passed."""
+        while (left := moment - time.monotonic()) > 0:
+            time.sleep(left)
+
+
+def check_platform() -> None:
+    """Refuse where children cannot be confined."""
+    if not sys.platform.startswith("linux"):
+        raise SessionError("untrusted mode confines its children by means of Linux: run it there")
+
+
+def check_alone(rest: Callable[[], None]) -> None:
+    """Refuse where the process has other threads: a child of it could wait for ever for what one of them holds.
+
+    Parameters
+    ----------
+    rest : callable
+        Lets go of the threads that engines have.
+    """
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        raise SessionError("untrusted mode waits for its children: do not ignore SIGCHLD in this process")
+    rest()
+    if _threads() > 1 and not _python_threads():
+        _let_libraries_rest()
+    if _threads() > 1:
+        raise SessionError(
+            "untrusted mode forks, which only a process without other threads may: release in a process of its own, "
+            "started before any thread is; with OPENBLAS_NUM_THREADS=1 in its environment where numpy is what has them"
+        )
+
+
+def confined(
+    work: Callable[[], bytes], seconds: float, size: int, until: float, clock: Clock, kept: Collection[int]
+) -> bytes | None:
+    """What some work gives in a child under limits; None where it gave nothing by its time, for whatever reason.
+
+    Parameters
+    ----------
+    work : callable
+        What to do.
+    seconds : float
+        Of processor time.
+    size : int
+        Bytes of memory beyond what the process has.
+    until : float
+        When it returns, by the clock: never before, and right after.
+    clock : Clock
+        To sleep by.
+    kept : collection of int
+        The files that the work reads.
+    """
+    file = os.memfd_create("wpinq")
+    try:
+        parent, child = os.getpid(), os.fork()
+        if child == 0:
+            _be_child(work, seconds, size, parent, file, kept)
+        try:
+            clock.sleep_until(until)
+        finally:
+            os.kill(child, signal.SIGKILL)  # which is no more than to fetch it, where it has ended
+            _, status = os.waitpid(child, 0)
+        if status != 0:
+            return None
+        length = os.fstat(file).st_size
+        return os.pread(file, length, 0) if length else None
+    finally:
+        os.close(file)
+
+
+def _be_child(
+    work: Callable[[], bytes], seconds: float, size: int, parent: int, file: int, kept: Collection[int]
+) -> NoReturn:
+    ended = 1
+    try:
+        _die_with(parent)
+        _be_quiet({file, *kept})
+        _limit(seconds, size)
+        written = work()
+        while written:
+            written = written[os.write(file, written) :]
+        ended = 0
+    except BaseException:
+        pass
+    finally:
+        os._exit(ended)
+
+
+def _die_with(parent: int) -> None:
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it died before it was asked
+        os._exit(1)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which then kills the child
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+        score.write("1000")  # rather than a process that could not close its sources any more
+
+
+def _be_quiet(kept: Collection[int]) -> None:
+    """Let go of all files but those that the work needs: sockets, locks, what is printed to."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nothing, number)
+    before = 2
+    for number in sorted(number for number in kept if number > 2):
+        os.closerange(before + 1, number)
+        before = number
+    os.closerange(before + 1, os.sysconf("SC_OPEN_MAX"))
+
+
+def _limit(seconds: float, size: int) -> None:
+    import resource
+
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        mapped = int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    processor = math.ceil(seconds) + 1
+    for what, most in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CPU, processor),
+        (resource.RLIMIT_FSIZE, size),
+        (resource.RLIMIT_AS, mapped + size + OVERHEAD_BYTES),
+    ):
+        hard = resource.getrlimit(what)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (most, most))
+
+
+def _threads() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+def _python_threads() -> bool:
+    import threading
+
+    return threading.active_count() > 1
+
+
+def _let_libraries_rest() -> None:
+    """Fork once for nothing: numpy's algebra ends its threads before a fork, and starts them when it needs them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads: this child does nothing
+        child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
