@@ -58,11 +58,16 @@ def spent(service: RunningService, analyst: str | None = None) -> Fraction:
         return sum((each.spent for each in ledger.balances(analyst) if each.account == "edges"), Fraction(0))
 
 
-def looking(service: RunningService, alive: bool = False) -> tuple[int, int]:
-    """The slot that holds a release which is paid for, and its child, which has ended unless it is to be alive."""
+def debits(service: RunningService) -> int:
+    with Ledger(service.folder / "ledger.db", create=False) as ledger:
+        return sum(each.kind == "debit" and each.account == "edges" for each in ledger.events())
+
+
+def looking(service: RunningService, alive: bool = False, over: int = 1) -> tuple[int, int]:
+    """The slot that holds a release, the last of so many that are paid for, and its child, which has ended unless it is to be alive."""
 
     def found() -> tuple[int, int] | None:
-        if not spent(service):
+        if debits(service) < over:
             return None
         slots = service.processes("slot")
         pairs = [(slot, child) for slot in slots for child in below(slot) if looks(child) or not alive]
@@ -155,8 +160,8 @@ def test_without_the_keeper_the_service_ends_and_nothing_of_it_stays(service: Ru
     assert "keeper ended" in service.log.read_text()
 
 
-def test_with_the_first_process_all_end(service: RunningService) -> None:
-    alice = service.admit("alice", "edges=1")
+def test_with_the_first_process_all_end_and_what_was_under_way_closes(service: RunningService) -> None:
+    alice, curator = service.admit("alice", "edges=1"), service.admit("curator", curator=True)
     asked = Asked(service, alice, "0.25")
     looking(service)
     children = below(service.process.pid)
@@ -164,9 +169,37 @@ def test_with_the_first_process_all_end(service: RunningService) -> None:
     assert isinstance(asked.end(), httpx.HTTPError)
     until(lambda: not any(comm(pid).startswith("wpinq") for pid in children))
     assert spent(service) == Fraction(1, 4)
-    service.start()  # over the same ledger: what was paid for is answered
+    service.start()  # over the same ledger: nobody was left to close what was looked at
+    closed_then_opened(service, alice, curator)  # and what was paid for is answered
     answers = [service.release(alice, COUNT.format(name="x", epsilon="0.25")).json()["answers"] for _ in range(2)]
     assert answers[0] == answers[1]
+    assert spent(service) == Fraction(1, 4)
+
+
+def test_a_slot_and_the_front_that_die_over_one_release_close_its_source(service: RunningService) -> None:
+    """In whichever order: a front that begins finds the record of the release, and waits for a slot that lives."""
+    alice, curator = service.admit("alice", "edges=1"), service.admit("curator", curator=True)
+    for number, first in enumerate(("slot", "front")):
+        asked = Asked(service, alice, f"0.25{number}")
+        slot, _ = looking(service, over=number + 1)
+        front = service.one("front")
+        for pid in (slot, front) if first == "slot" else (front, slot):
+            os.kill(pid, signal.SIGKILL)
+        asked.end()
+        until(lambda front=front: not comm(front) and service.processes("front"))
+        until(lambda: not service.ask("GET", "v1/sources", alice).json()[0]["open"])
+        closed_then_opened(service, alice, curator)
+
+
+def test_a_stop_in_good_order_closes_nothing(service: RunningService) -> None:
+    alice = service.admit("alice", "edges=1")
+    asked = Asked(service, alice, "0.25")
+    looking(service)
+    assert service.stop() == 0
+    asked.end()
+    service.start()
+    assert service.ask("GET", "v1/sources", alice).json()[0]["open"]
+    assert service.release(alice, COUNT.format(name="x", epsilon="0.25")).status_code == 200
     assert spent(service) == Fraction(1, 4)
 
 

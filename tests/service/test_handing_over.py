@@ -145,7 +145,7 @@ def test_a_line_has_so_many_places_and_no_more_wait() -> None:
 
         async def stand(name: str) -> None:
             try:
-                async with line.place():
+                async with line.place(name):
                     told.append(f"{name} in")
                     await free.wait()
             except Refusal as refused:
@@ -164,11 +164,66 @@ def test_a_line_has_so_many_places_and_no_more_wait() -> None:
 def test_a_line_is_left_by_whoever_waits_too_long() -> None:
     async def wait() -> str:
         line = WaitingLine(1, 5, 0.01)
-        async with line.place():
+        async with line.place("first"):
             with pytest.raises(Refusal) as refused:
-                async with line.place():
+                async with line.place("second"):
                     pass
-        async with line.place():  # the place was given back
+        async with line.place("second"):  # the place was given back
             return refused.value.kind
 
     assert asyncio.run(wait()) == "Busy"
+
+
+async def told_in_order(places: int, asked: list[str], free: list[str]) -> list[str]:
+    """Who got places of a line, in order, where all ask at once and those named in `free` give one back in turn."""
+    line, told = WaitingLine(places, 100, 300.0), []
+    done = {name: asyncio.Queue[None]() for name in asked}
+
+    async def stand(name: str) -> None:
+        async with line.place(name):
+            told.append(name)
+            await done[name].get()
+
+    tasks = [asyncio.create_task(stand(name)) for name in asked]
+    for name in free:
+        for _ in range(10):
+            await asyncio.sleep(0)
+        done[name].put_nowait(None)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    found = list(told)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    async with asyncio.timeout(300), line.place("last"):  # all places were given back
+        return found
+
+
+@pytest.mark.parametrize(
+    ("places", "asked", "free", "told"),
+    [
+        (2, ["mallory"] * 4, [], ["mallory"]),
+        (2, ["mallory"] * 4 + ["bob"], [], ["mallory", "bob"]),
+        (4, ["mallory"] * 6 + ["bob", "carol"], [], ["mallory", "mallory", "mallory", "bob"]),
+        (1, ["mallory"] * 3 + ["bob"], ["mallory"], ["mallory", "bob"]),
+        (3, ["mallory"] * 6 + ["bob"] * 2, ["bob"], ["mallory", "mallory", "bob", "bob"]),
+    ],
+)
+def test_one_analyst_does_not_keep_all_places_from_the_others(
+    places: int, asked: list[str], free: list[str], told: list[str]
+) -> None:
+    assert asyncio.run(told_in_order(places, asked, free)) == told
+
+
+def test_a_place_that_comes_as_somebody_gives_up_is_not_lost() -> None:
+    async def wait() -> None:
+        line = WaitingLine(1, 5, 300.0)
+        async with line.place("first"):
+            second = asyncio.create_task(line.place("second").__aenter__())
+            await asyncio.sleep(0)
+        second.cancel()  # its turn has come, and it has not noticed
+        await asyncio.gather(second, return_exceptions=True)
+        async with asyncio.timeout(300), line.place("third"):
+            pass
+
+    asyncio.run(wait())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,10 +22,13 @@ from wpinq.service.rates import Rates
 from wpinq.service.refusals import Refusal, busy, failure, refusal_of, too_often
 from wpinq.service.slots import GRACE
 from wpinq.service.token_register import Register
+from wpinq.service.under_way import ReleasesUnderWay
 
 _CLERK_GRACE = 20.0
 """Seconds that a clerk may take beyond its processor time, on a busy machine."""
 _SLOT_GRACE = 5.0
+_CURATORS = ""
+"""Who stands in line for what no analyst asks: a name that no analyst has."""
 
 
 class Front:
@@ -53,6 +57,7 @@ class Front:
         self.configuration, self.declared, self.ledger = configuration, declared, ledger
         self._clerks, self._slots = clerks, slots
         self._releases = Rates(configuration.limits.releases_a_minute)
+        self._under_way = ReleasesUnderWay(configuration.ledger)
 
     def begin(self) -> None:
         """Get ready, in the process that is the front."""
@@ -61,12 +66,13 @@ class Front:
         self.register = Register(self.configuration.register)
         self._clerk_line = WaitingLine(self.configuration.clerks, *waiting)
         self._slot_line = WaitingLine(self.configuration.slots, *waiting)
+        self._see_to_others()
 
     async def explained(self, asked: Mapping[str, Any], analyst: str | None) -> dict[str, Any]:
         """What a clerk tells of a program; what it costs an analyst, where one asks."""
         request = {"asked": asked, "analyst": analyst, "confidence": asked["confidence"], "fresh": asked["fresh"]}
         seconds = self.configuration.limits.explain_seconds
-        async with self._clerk_line.place():
+        async with self._clerk_line.place(analyst or _CURATORS):
             try:
                 answer = await self._clerks.ask(request, seconds + _CLERK_GRACE)
             except NobodyThere:
@@ -92,22 +98,41 @@ class Front:
             raise Refusal(400, "TooMuch", "this would hold a slot for longer than one request may: split it")
         request = {"asked": asked, "analyst": analyst, "label": label, "seconds": told["seconds"]}
         request |= {"confidence": asked["confidence"], "fresh": asked["fresh"]}
-        async with self._slot_line.place():
+        request |= {"name": (name := self._under_way.name()), "accounts": list(told["bill"])}
+        async with self._slot_line.place(analyst):
             began = asyncio.get_running_loop().time()
             try:
                 answer = await self._slots.ask(request, told["seconds"] + GRACE + _SLOT_GRACE)
             except NobodyThere:
                 raise busy() from None
             except NobodyAnswered:
-                first = await run_in_threadpool(self._close, list(told["bill"]))
+                first = await run_in_threadpool(self._close, name)
                 await asyncio.sleep(began + told["seconds"] - asyncio.get_running_loop().time())
                 # where another release closed them, its bit is not to be repeated
                 raise failure() if first else refusal_of(SourceClosed(IS_CLOSED)) from None
         return read_answer(answer)
 
-    def _close(self, accounts: list[str]) -> bool:
-        """A slot died over a release, so that nobody in it could: close to analysts what it was over, if it is open."""
-        closed = self.ledger.close_to_analysts(accounts)
+    def _see_to_others(self) -> None:
+        """Close what was under way when another front died, or the whole service, and its slot as well."""
+        for name in self._under_way.names():
+            if self._under_way.lives(name):
+                threading.Thread(target=self._close_after, args=(name,), daemon=True).start()
+            else:
+                self._close(name)
+
+    def _close_after(self, name: str) -> None:
+        """A slot lives on whose front has died: if it dies too, there is nobody else to close what it is over."""
+        self._under_way.wait(name)
+        self._close(name)
+
+    def _close(self, name: str) -> bool:
+        """Close to analysts what a release is over whose slot gave no answer; False where others had closed it.
+
+        Where there is no record of it, nothing was looked at, or all that there was to look at has an answer.
+        """
+        accounts = self._under_way.accounts(name)
+        closed = self.ledger.close_to_analysts(accounts) if accounts else frozenset()
+        self._under_way.forget(name)
         if closed:
             log("closed to analysts", accounts=" ".join(sorted(closed)))
-        return bool(closed)
+        return bool(closed) or not accounts

@@ -23,6 +23,7 @@ from wpinq.service.listening import check_certificate, listen
 from wpinq.service.logs import log
 from wpinq.service.offspring import UNFIT, Offspring, Role, StopAsked, stop_on_signals
 from wpinq.service.slots import Keeper, KeeperDied, told_by_keeper
+from wpinq.service.under_way import ReleasesUnderWay
 
 _BACKLOG = 512
 
@@ -43,10 +44,12 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
         When it cannot begin, or the keeper died.
     """
     check_certificate(configuration)
+    under_way = ReleasesUnderWay(configuration.ledger)
+    under_way.begin()
     stop_on_signals()
     with ExitStack() as held:
         listener = held.enter_context(_listener(configuration))
-        clerk_desk, slot_desk = Desk.made(), Desk.made()
+        clerk_desk, slot_desk, stopping = Desk.made(), Desk.made(), False
         children = Offspring(_log_end)
         try:
             declared = _keeper(children, configuration, slot_desk)
@@ -56,10 +59,16 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
             lost = children.tend()
             raise KeeperDied(f"the service ends: its {lost.name} ended, and there is no going on without it")
         except StopAsked:
+            stopping = True
             log("stopping")
         finally:
-            for name, number in (("front", signal.SIGTERM), ("clerk", signal.SIGKILL), ("keeper", signal.SIGKILL)):
+            for name, number in (("front", signal.SIGTERM), ("clerk", signal.SIGKILL)):
                 children.stop(name, number)
+            # a slot that is ended as others are says nothing of the data; one that died before does
+            living = [name for name in under_way.names() if stopping and under_way.lives(name)]
+            children.stop("keeper", signal.SIGKILL)
+            for name in living:
+                under_way.forget(name)
 
 
 def _keeper(children: Offspring, configuration: Configuration, desk: Desk) -> Mapping[str, DeclaredSource]:

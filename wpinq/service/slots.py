@@ -22,6 +22,7 @@ from wpinq.service.handing_over import Desk, serve_one
 from wpinq.service.logs import log
 from wpinq.service.offspring import UNFIT, Offspring, Role
 from wpinq.service.told import released
+from wpinq.service.under_way import ReleasesUnderWay
 
 
 class Keeper:
@@ -107,6 +108,7 @@ class ReleaseSlot:
 
     def __init__(self, configuration: Configuration, desk: Desk, session: Session) -> None:
         self._configuration, self._desk, self._session = configuration, desk, session
+        self._under_way = ReleasesUnderWay(configuration.ledger)
 
     def work(self) -> None:
         """Take one request and answer it."""
@@ -116,7 +118,8 @@ class ReleaseSlot:
         signal.setitimer(signal.ITIMER_REAL, request["seconds"] + GRACE)  # then the process ends
         asked = releases_of(request["asked"], self._configuration.declared)
         analyst = self._session.analyst(request["analyst"])
-        results = analyst.release(asked, fresh=request["fresh"], label=request["label"])
+        with self._under_way.recorded(request["name"], request["accounts"]):
+            results = analyst.release(asked, fresh=request["fresh"], label=request["label"])
         left = {each.account: format_epsilon(each.remaining) for each in analyst.balances()}
         return {"answers": released(results, request["confidence"]), "remaining": left}
 

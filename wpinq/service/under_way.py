@@ -1,0 +1,118 @@
+"""Releases under way: a record of each, durable before anything is debited, and gone when it has ended in peace.
+
+A slot that dies over a release cannot close its sources itself, and whoever would do it for the slot may die as well.
+So what a record tells of is closed to analysts by whoever finds it: the front when its slot gave no answer, and
+otherwise a front that begins, after a death or at the next start of the service.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from wpinq.commands.exits import UsageError, reason
+
+_UNFINISHED = "."
+"""Where the names of records begin that are not yet written: nothing was looked at for them."""
+
+
+class ReleasesUnderWay:
+    """Records of releases under way, each a file that is locked while its slot lives.
+
+    Parameters
+    ----------
+    ledger : Path
+        The ledger that pays for them: the records are in a folder beside it, of their owner alone (0700).
+    """
+
+    def __init__(self, ledger: Path) -> None:
+        self._folder = ledger.with_name(f"{ledger.name}-under-way")
+
+    def begin(self) -> None:
+        """Make the folder.
+
+        Raises
+        ------
+        UsageError
+            When that cannot be, or others could change what is in it.
+        """
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            mode = self._folder.stat().st_mode
+        except OSError as error:
+            raise UsageError(f"{self._folder} cannot hold the releases under way ({reason(error)})") from None
+        if mode & 0o077:
+            raise UsageError(f"{self._folder} is open to others: chmod 700 it")
+
+    @staticmethod
+    def name() -> str:
+        """A name for a release."""
+        return secrets.token_hex(16)
+
+    @contextmanager
+    def recorded(self, name: str, accounts: Collection[str]) -> Iterator[None]:
+        """Keep a record that a release is under way, for as long as the context lasts."""
+        written, path = self._folder / f"{_UNFINISHED}{name}", self._folder / name
+        file = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            os.write(file, json.dumps(sorted(accounts)).encode())
+            os.fsync(file)
+            os.rename(written, path)
+            self._make_durable()
+            try:
+                yield
+            finally:
+                self.forget(name)
+        finally:
+            os.close(file)
+
+    def names(self) -> frozenset[str]:
+        """All that there is a record of."""
+        return frozenset(each for each in os.listdir(self._folder) if not each.startswith(_UNFINISHED))
+
+    def accounts(self, name: str) -> frozenset[str]:
+        """The accounts of a release under way; none where there is no record of it."""
+        try:
+            return frozenset(json.loads((self._folder / name).read_bytes()))
+        except FileNotFoundError:
+            return frozenset()
+
+    def lives(self, name: str) -> bool:
+        """Whether the slot of a release lives."""
+        return not self._ended(name, fcntl.LOCK_NB)
+
+    def wait(self, name: str) -> None:
+        """Return when the slot of a release has ended, one way or the other."""
+        self._ended(name)
+
+    def forget(self, name: str) -> None:
+        """Take a record away: it was seen to."""
+        with suppress(FileNotFoundError):
+            os.unlink(self._folder / name)
+            self._make_durable()
+
+    def _ended(self, name: str, how: int = 0) -> bool:
+        try:
+            file = os.open(self._folder / name, os.O_RDONLY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return True
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | how)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(file)
+        return True
+
+    def _make_durable(self) -> None:
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
