@@ -64,7 +64,7 @@ def debits(service: RunningService) -> int:
 
 
 def looking(service: RunningService, alive: bool = False, over: int = 1) -> tuple[int, int]:
-    """The slot that holds a release, the last of so many that are paid for, and its child, which has ended unless it is to be alive."""
+    """The slot that holds the last of so many releases that are paid for, and its child, ended unless `alive`."""
 
     def found() -> tuple[int, int] | None:
         if debits(service) < over:

@@ -221,3 +221,14 @@ def test_the_log_has_who_and_what_but_no_words_of_theirs(peopled: Peopled) -> No
     assert peopled.alice not in text
     for row in answer.json()["answers"]["secret_name"]["series"][0]["rows"]:
         assert str(row["estimate"]) not in text
+
+
+def test_a_request_of_two_lengths_takes_no_other_along(peopled: Peopled) -> None:
+    """Behind a proxy that believes the other one, what follows would be the request of somebody else."""
+    head = f"POST /v1/explain HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {peopled.alice}\r\n"
+    lengths = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    follows = f"GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {peopled.alice}\r\n\r\n"
+    received = exchanged(peopled.service.address, f"{head}{lengths}{follows}".encode())
+    assert received.startswith(b"HTTP/1.1 400")
+    assert received.count(b"HTTP/1.1") == 1
+    assert b"one length" in received

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -99,6 +100,8 @@ class Configuration:
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
             raise UsageError("TLS takes both: certificate = FILE and key = FILE in [service]")
+        if self.ledger.resolve() == self.register.resolve():
+            raise UsageError(f"ledger and register in [service] are two files, not both {self.ledger}")
         for path in (self.certificate, self.key):
             if path is not None and not path.is_file():
                 raise UsageError(f"there is no file {path}, which [service] names for TLS")
@@ -205,8 +208,8 @@ def _untrusted(given: Mapping[str, Any]) -> Limits:
 
 def _check_positive(limits: ServiceLimits) -> None:
     for each in fields(limits):
-        if not getattr(limits, each.name) > 0:
-            raise UsageError(f"{each.name} in [limits] is more than 0")
+        if not 0 < getattr(limits, each.name) < math.inf:
+            raise UsageError(f"{each.name} in [limits] is more than 0, and finite")
 
 
 def _table(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -93,6 +93,10 @@ class RequestGuard:
             log("request", method=scope["method"], route=route, status=told["status"], caller=told["caller"])
 
     async def _admitted(self, scope: Message, receive: Receive, send: Send, told: dict[str, Any]) -> None:
+        given = {name for name, _ in scope["headers"]}
+        if {b"content-length", b"transfer-encoding"} <= given:
+            # a proxy that ends it elsewhere would let one client's body swallow the next one's request, token and all
+            raise Refusal(400, "NoRequest", "a request has one length: content-length or transfer-encoding, not both")
         if not scope["path"].startswith(GUARDED):
             await self._inner(scope, await self._read(scope, receive), send)
             return
