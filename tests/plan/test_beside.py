@@ -170,6 +170,24 @@ def test_a_join_with_other_data_rounds_over_all_parts_up_to_the_mass_of_the_part
     assert masses_over_parts(itself)[itself.digest] == 2**19
 
 
+def test_what_is_split_is_rounded_by_two_engines() -> None:
+    """One errs in one part and one in another: the largest errors of all parts are more than either engine makes."""
+    light = wp.source("light", int, cap=1)
+    split = light.select_many(lambda x: [x, x, x, x + 16, x + 16]).partition(lambda x: x, range(32))
+    rng = Random(1)
+    data = {"light": {i: rng.random() / 32 for i in range(16)}}
+    exact = {key: reference.evaluate(part.plan, data, EXACT) for key, part in split.items()}
+    with Database() as database:
+        errors = [
+            [distance(exact[key], evaluate(part.plan, data)) for key, part in split.items()]
+            for evaluate in (reference.evaluate, database.evaluate)
+        ]
+    assert sum(map(max, *errors)) > max(map(sum, errors))
+    heavier = wp.source("heavier", int, unit_weight=Fraction(1, 2**30), cap=2**10).select(lambda x: x)
+    (one,) = heavier.partition(lambda x: x, [1]).values()
+    assert certify(one.plan).slack() == (1 + PARTITION_SLACK) * 4 * 2 * certify(heavier.plan).slack() / PARTITION_SLACK - 1
+
+
 def test_a_ledger_adds_them_up_over_sessions(tmp_path: Path) -> None:
     people = wp.source("people", region=int, age=int, facts=["unit_weights"])
     others = wp.source("others", int)
