@@ -166,8 +166,7 @@ def test_parts_are_widened_alike() -> None:
         long = long.select(lambda x: x)
     error = 2 * certify(long.plan).rounding_error
     assert certify(long.plan).slack() == (1 + floor) * 4 * error / floor - 1 > floor
-    split = certify(long.partition(lambda x: x, [1])[1].plan)  # of which each of two engines may err in other parts
-    assert split.slack() == (1 + floor) * 16 * error / floor - 1
+    assert certify(long.partition(lambda x: x, [1])[1].plan).slack() == (1 + floor) * 8 * error / floor - 1
 
 
 def test_the_loss_over_parts_is_what_is_billed() -> None:

@@ -105,18 +105,9 @@ class Certificate:
     @cached_property
     def rules(self) -> tuple[str, ...]:
         """The rules that make `stability` less than `uses`, in words: of the root and of datasets that are split."""
-        found = (stability(root).values() for root in (self.root, *self._splits))
+        splits = [node.inputs[0] for node in topological([self.root]) if isinstance(node.operator, Partition)]
+        found = (stability(root).values() for root in (self.root, *splits))
         return tuple(sorted({rule for cuts in found for cut in cuts for rule in cut.rules}))
-
-    @cached_property
-    def _splits(self) -> list[Node]:
-        """The datasets that are split."""
-        return [node.inputs[0] for node in topological([self.root]) if isinstance(node.operator, Partition)]
-
-    @cached_property
-    def _split(self) -> frozenset[bytes]:
-        """The steps of the datasets that are split, by digest."""
-        return frozenset(node.digest for node in topological(self._splits))
 
     @cached_property
     def steps(self) -> Mapping[bytes, CertifiedStep]:
@@ -163,8 +154,7 @@ class Certificate:
         Releases over parts of one partition pay for the largest of them only, and one part may round more than another.
         So where a plan has up to n > 0 Partitions on a path, η' takes the place of η, with H = 2⁻¹² and
         `1 + η' = (1 + H) · max(1, 2ⁿ⁺¹ η / H)`: rounding then takes no more than a share H of what is paid, whatever
-        the parts. The least way from a source to the root takes the place of S, and steps of what is split count twice:
-        docs/proofs/partition.md has the proof.
+        the parts. The least way from a source to the root takes the place of S: docs/proofs/partition.md has the proof.
         """
         known = self._slacks.get((readouts, exact, by_uses))
         if known is None:
@@ -184,8 +174,7 @@ class Certificate:
         )
         rounded = readouts * SUM_ROUNDOFFS * masses[self.root.digest]
         for digest, step in self.steps.items():
-            times = 2 if over_parts and digest in self._split else 1  # each of two engines may err in another part
-            rounded += times * step.paths * step.node.operator.roundoffs() * masses[digest]
+            rounded += step.paths * step.node.operator.roundoffs() * masses[digest]
         widening = Fraction(0) if exact else 2 * UNIT_ROUNDOFF * rounded / least
         if self.output.splits:
             shares = (2 << self.output.splits) * widening / PARTITION_SLACK
