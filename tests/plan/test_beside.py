@@ -83,6 +83,20 @@ def test_parts_added_to_each_other_cost_the_largest() -> None:
     assert not unshared(one.join(other, lambda x: x, lambda y: y).plan)
 
 
+def test_parts_of_two_datasets_by_one_key_are_of_two_partitions() -> None:
+    one, two = (items.partition(lambda x: x, [0])[0] for items in (thin, heavy))
+    assert len(unshared(one.concat(two).plan)) == 2
+    assert not unshared(one.concat(one).plan)
+
+
+def test_what_a_step_below_adds_is_not_made_up_for_by_a_join_with_a_part() -> None:
+    """The join weighs no more than the part; what the sum below it rounds goes through it all the same."""
+    one, two, three = _parts(3)
+    beside = [_added(part).join(two.select(lambda x: 0), lambda x: x, lambda y: y) for part in (one, three)]
+    assert [len(unshared(query.plan)) for query in beside] == [1, 1]
+    assert _billed(beside) == sum((_billed([query]) for query in beside), Fraction(0)) > _billed(beside[:1])
+
+
 def test_one_release_over_several_parts_pays_for_the_largest_of_them_also_in_full() -> None:
     one, two, _ = _parts(3)
     both = one.concat(two).concat(heavy)
