@@ -84,9 +84,18 @@ def confined(
     kept : collection of int
         The files that the work reads.
     """
-    file = os.memfd_create("wpinq")
     try:
-        parent, child = os.getpid(), os.fork()
+        file = os.memfd_create("wpinq")
+    except OSError:  # as the machine is: other children took what there is, so that it is told as theirs
+        clock.sleep_until(until)
+        return None
+    try:
+        parent = os.getpid()
+        try:
+            child = os.fork()
+        except OSError:
+            clock.sleep_until(until)
+            return None
         if child == 0:
             _be_child(work, seconds, size, parent, file, kept)
         try:
