@@ -7,6 +7,8 @@ import importlib
 import types
 import typing
 
+from wpinq.client import ServiceConnection as ServiceConnection
+from wpinq.client import connect as connect
 from wpinq.dataset import WeightedDataset as WeightedDataset
 from wpinq.declaring import Schema as Schema
 from wpinq.declaring import schema as schema

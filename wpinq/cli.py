@@ -19,6 +19,7 @@ import wpinq
 from wpinq.commands import budget, completion, explain, run, schema, synthesize, synthesize_table
 from wpinq.commands.exits import EXIT_CODES, abandon_stdout, reason, tell
 from wpinq.errors import WpinqError, WpinqWarning
+from wpinq.service import serve_command
 
 _COLLECT_RARELY = 100_000, 50, 100
 """Most objects of a command stay to its end: looking through them again and again took a seventh of a synthesis."""
@@ -83,6 +84,6 @@ def _parser() -> argparse.ArgumentParser:
     completion.add_option(parser)
     parser.set_defaults(command=lambda options: parser.print_help())  # for those who ask for nothing
     commands = parser.add_subparsers(metavar="COMMAND")
-    for command in (run, explain, schema, budget, synthesize, synthesize_table):
+    for command in (run, explain, schema, budget, synthesize, synthesize_table, serve_command):
         command.add_parser(commands)
     return parser

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 import wpinq as wp
+from wpinq.engines import reference
+from wpinq.engines.contract import gap
+from wpinq.engines.relational.duckdb.database import Database
+from wpinq.query import Query
 
 
 @dataclass(frozen=True, repr=False)  # tracebacks of tests show their locals
@@ -37,3 +42,31 @@ def session(visits: wp.Query, secret: Secret) -> Iterator[wp.Session]:
     with wp.Session() as opened:
         opened.protect(visits, {(secret.word, secret.number): secret.weight}, budget=1000)
         yield opened
+
+
+@dataclass(frozen=True)
+class OnEngine:
+    """One of the engines: its name, and how it evaluates."""
+
+    name: str
+    weights: Callable[[Any, Mapping[str, Mapping[Any, float]]], dict[Any, float]]
+
+    def refuses(self, query: Query) -> bool:
+        """Whether it takes no such plan, as it says before anything is spent."""
+        return bool(gap(query.plan, self.name))
+
+    def __call__(self, query: Query, **data: Mapping[Any, float]) -> dict[Any, float]:
+        """The weights of a query's output."""
+        return dict(self.weights(query.plan, data))
+
+
+@pytest.fixture(params=["reference", "duckdb", "spark"])
+def engine(request: pytest.FixtureRequest) -> Iterator[OnEngine]:
+    """Each engine in turn."""
+    if request.param == "reference":
+        yield OnEngine("reference", reference.evaluate)
+    elif request.param == "duckdb":
+        with Database(threads=1) as opened:
+            yield OnEngine("duckdb", opened.evaluate)
+    else:
+        yield OnEngine("spark", request.getfixturevalue("database").evaluate)

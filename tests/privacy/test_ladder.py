@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.ladder_laws import rung_law
 from wpinq.kernel.ladder import as_float, below, choose_power, draw_count, odds
 from wpinq.ladders.finding import clique_ladder, star_ladder, triangle_ladder
 from wpinq.ladders.rungs import Ladder
@@ -30,20 +31,12 @@ LADDERS = {
 FALSE_ALARM = 1e-9
 
 
-def law(ladder: Ladder, scale: float, rungs: int = 2000) -> tuple[np.ndarray, np.ndarray]:
-    """The chance of each rung by the definition, as many as have any, and how far each reaches."""
-    steps = [1, *(2 * ladder.sensitivity(t) for t in range(rungs))]
-    weights = np.array([step * math.exp(-j / scale) for j, step in enumerate(steps)])
-    assert weights[-1] < 1e-12 * weights.sum()
-    return weights / weights.sum(), np.array([ladder.reach(j) for j in range(rungs + 1)])
-
-
 @pytest.mark.parametrize("scale", [0.5, 3.0, 25.0])
 @pytest.mark.parametrize("name", LADDERS)
 def test_draws_have_the_law_of_the_ladder(name: str, scale: float) -> None:
     """Rungs by a chi-square, the tail in one; sides and places on a rung by their means. Always the same draws."""
     ladder, bytes_of = LADDERS[name], random.Random(f"{name} {scale}").randbytes
-    chances, ends = law(ladder, scale)
+    chances, ends = rung_law(ladder, scale)
     size = 4000
     drawn = [draw_count(ladder, scale, bytes_of) - ladder.count for _ in range(size)]
     rungs = np.array([bisect_left(ends.tolist(), abs(x)) for x in drawn])
@@ -67,7 +60,7 @@ def test_draws_have_the_law_of_the_ladder(name: str, scale: float) -> None:
 def test_a_law_that_is_off_would_be_seen() -> None:
     """The chi-square above has teeth: the law of a scale that is off by a sixth, or of a ladder with a wider rung."""
     ladder, scale, size = LADDERS["triangles"], 3.0, 4000
-    _chances, ends = law(ladder, scale)
+    _chances, ends = rung_law(ladder, scale)
     bytes_of = random.Random(1).randbytes
     rungs = np.bincount(
         [bisect_left(ends.tolist(), abs(draw_count(ladder, scale, bytes_of) - ladder.count)) for _ in range(size)],
@@ -76,7 +69,7 @@ def test_a_law_that_is_off_would_be_seen() -> None:
     seen = np.array([*rungs[:12], rungs[12:].sum()])
     wider = triangle_ladder(simple_graph(combinations(range(7), 2)))
     for other, other_scale in ((ladder, scale * 7 / 6), (wider, scale)):
-        wrong = law(other, other_scale)[0]
+        wrong = rung_law(other, other_scale)[0]
         expected = np.array([*wrong[:12], wrong[12:].sum()]) * size
         assert stats.chisquare(seen, expected * size / expected.sum()).pvalue < 1e-6
 

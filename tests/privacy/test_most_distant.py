@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 import wpinq as wp
+from tests.support.choice_laws import permute_and_flip
 from wpinq.kernel.selection import select, selection_scale
 from wpinq.measure.compared_marginals import ComparedMarginal
 from wpinq.measure.most_distant import MostDistant
@@ -145,7 +146,7 @@ def test_fractions_are_chosen_as_often_as_they_should() -> None:
     scores = [Fraction(1, 3), Fraction(10**40, 10**40 + 1), Fraction(-2, 7)]
     scale = selection_scale(Fraction(1), Fraction(0), Fraction(2))
     counts = np.bincount([select(scores, scale) for _ in range(4000)], minlength=3)
-    expected = np.array(_real_law([float(score) for score in scores], scale))
+    expected = permute_and_flip([float(score) for score in scores], scale)
     share = FALSE_ALARM / 6
     binomial = stats.binom(4000, expected)
     assert ((binomial.ppf(share) <= counts) & (counts <= binomial.isf(share))).all()
@@ -173,22 +174,6 @@ def test_a_session_draws_the_law_at_two_over_epsilon(monkeypatch: pytest.MonkeyP
     assert Fraction(np.nextafter(scales[0], 0)) < exact
     counts = np.array([found.count(view) for view in VIEWS.keys])
     scores = VIEWS.scores({(0, 0): 3, (1, 1): 2, (0, 2): 1})
-    binomial = stats.binom(draws, _real_law([float(score) for score in scores], scales[0]))
+    binomial = stats.binom(draws, permute_and_flip([float(score) for score in scores], scales[0]))
     share = FALSE_ALARM / 6
     assert ((binomial.ppf(share) <= counts) & (counts <= binomial.isf(share))).all()
-
-
-def _real_law(scores: Sequence[float], scale: float) -> list[float]:
-    heads = np.exp((np.array(scores) - max(scores)) / scale)
-    count = len(scores)
-    return [
-        float(
-            own
-            * sum(
-                prod(1 - heads[j] for j in before) / (count * comb(count - 1, size))
-                for size in range(count)
-                for before in combinations([j for j in range(count) if j != i], size)
-            )
-        )
-        for i, own in enumerate(heads)
-    ]

@@ -9,10 +9,10 @@ import math
 import random
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache, partial
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.support.choice_laws import loss, permute_and_flip
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError, WpinqError
 from wpinq.kernel import noise
 from wpinq.kernel.coins import WORD, Coin, exponential_coin
@@ -380,26 +381,6 @@ def check_silent(error: WpinqError) -> None:
 
 
 # --- selection ---
-
-
-def permute_and_flip(scores: Sequence[float], scale: float) -> np.ndarray[Any, Any]:
-    """The exact distribution, by summing over the sets of candidates that were visited before and refused."""
-    accept = [math.exp((score - max(scores)) / scale) for score in scores]
-    n = len(scores)
-    chances = []
-    for i in range(n):
-        others = [accept[j] for j in range(n) if j != i]
-        total = 0.0
-        for size in range(n):
-            refused = sum(math.prod(1 - q for q in before) for before in combinations(others, size))
-            total += refused / (n * math.comb(n - 1, size))
-        chances.append(accept[i] * total)
-    return np.array(chances)
-
-
-def loss(before: Sequence[float], after: Sequence[float], scale: float) -> float:
-    """The exact privacy loss of a choice between two vectors of scores."""
-    return float(np.abs(np.log(permute_and_flip(before, scale) / permute_and_flip(after, scale))).max())
 
 
 SCORES = [0.0, 2.0, 3.0, 3.5, -1.0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -20,18 +19,17 @@ from wpinq.commands.arguments import (
     add_parameters,
     add_sizes,
     check_distinct,
-    column_names,
     is_new,
     load_program,
     pairs,
 )
 from wpinq.commands.exits import NotSaved, UsageError, check_stdout, tell, unwritten
 from wpinq.commands.output import output_files, write_answers
+from wpinq.commands.source_files import EDGE_OPTIONS, source_data
 from wpinq.display.table import answers_table
 from wpinq.engines.contract import find_engine
 from wpinq.errors import WpinqError
 from wpinq.ingest import EdgeList
-from wpinq.ingest.files import format_of
 from wpinq.kernel.charge import budget_to_nano
 from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers
@@ -46,12 +44,6 @@ from wpinq.tables.released_table import Table
 RunResult = Answers | Table | MarginalTables
 """What a release of a program gives."""
 
-_EDGE_OPTIONS: dict[str, dict[str, Any]] = {
-    "directed": {"directed": True},
-    "undirected": {"directed": False},
-    **{f"{do}-{what}": {what: do} for what in ("loops", "duplicates") for do in ("keep", "drop", "refuse")},
-}
-
 
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
@@ -63,7 +55,7 @@ def add_parser(commands: Any) -> None:
     kept = "where budgets are kept; made if absent"
     made.add_argument("--ledger", type=Path, required=True, metavar="FILE", help=kept)
     add_expected_head(made)
-    read = f"how to read a source of edges, directed or undirected at least: {', '.join(_EDGE_OPTIONS)}"
+    read = f"how to read a source of edges, directed or undirected at least: {', '.join(EDGE_OPTIONS)}"
     by_name("--edge-list", metavar="NAME=OPTION,...", help=read)
     ends = "the columns of a csv or parquet file that hold an edge; the fields of the source unless given"
     by_name("--columns", metavar="NAME=ONE,OTHER", help=ends)
@@ -121,7 +113,7 @@ def run(options: argparse.Namespace) -> None:
                 f"the program uses {name}: give --source {name}=FILE and --budget {source.account}=EPSILON"
             )
         budget_to_nano(parse_epsilon(budgets[source.account]))
-        data[name] = _data(name, files[name], edge_lists.get(name), columns.get(name))
+        data[name] = source_data(name, files[name], edge_lists.get(name), columns.get(name))
     program = program.promising({name: given.facts for name, given in data.items() if isinstance(given, EdgeList)})
     asked = program.releases
     bill = Bill(asked)
@@ -249,32 +241,3 @@ def _named_steps(options: argparse.Namespace) -> Callable[[str], None] | None:
         return None
     start = time.monotonic()
     return lambda step: tell(f"[{time.monotonic() - start:7.1f} s] {step}")
-
-
-def _data(name: str, file: str, options: str | None, columns: str | None) -> object:
-    path = Path(file)
-    if not path.exists() or path.is_dir() or not os.access(path, os.R_OK):
-        raise UsageError(f"--source {name}: there is no file {path} that can be read")
-    table = format_of(path) in (".csv", ".parquet")
-    if columns is not None and not (table and options is not None):
-        raise UsageError(
-            f"--columns {name} names those of an edge that is a row of a csv or parquet file: give such a file, and "
-            f"--edge-list {name}=directed or --edge-list {name}=undirected"
-        )
-    if options is None:
-        if table:
-            return path
-        raise UsageError(
-            f"{path} is no csv or parquet file by its name; if it is an edge list, say what an edge is: "
-            f"--edge-list {name}=directed or --edge-list {name}=undirected"
-        )
-    chosen: dict[str, Any] = {}
-    for option in map(str.strip, options.split(",")):
-        if option not in _EDGE_OPTIONS:
-            raise UsageError(f"--edge-list has no option {option!r}; it has {', '.join(_EDGE_OPTIONS)}")
-        if chosen.keys() & _EDGE_OPTIONS[option].keys():
-            raise UsageError(f"--edge-list {name}: {option!r} decides what another option has decided; keep one")
-        chosen |= _EDGE_OPTIONS[option]
-    if "directed" not in chosen:
-        raise UsageError(f"--edge-list {name} must say what an edge is: directed or undirected")
-    return EdgeList(path, **chosen, columns=None if columns is None else column_names(columns, f"--columns {name}"))

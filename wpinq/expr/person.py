@@ -13,7 +13,7 @@ ID = Scalar("int or str")
 AT_MOST_LIMIT = 1_000_000
 """The most rows that a source may take of one person."""
 
-NO_ID = "null where the id of a person is due"
+NO_ID = "null where the id of a person is due (leave out the rows of nobody, or give each an id of its own)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def of_text(column: str, type_: Type) -> Canonical:
     checked = f"CASE WHEN {empty} THEN {if_empty} WHEN {fit} THEN {value} ELSE {UNFIT} END"
     if type_.nullable:
         return Canonical((f"CASE WHEN {empty} THEN NULL ELSE {value} END",), tuple(unfit), (checked,))
-    unfit.insert(0, (empty, f"an empty field where {type_} is declared"))
+    unfit.insert(0, (empty, NO_ID if type_ == ID else f"an empty field where {type_} is declared"))
     return Canonical((value,), tuple(unfit), (checked,))
 
 
@@ -249,7 +249,7 @@ def _bool_text(column: str) -> _Reading:
 
 def _str_text(column: str) -> _Reading:
     zero = f"contains({column}, chr(0))"
-    return column, [(zero, "text with a zero character: the file is no UTF-8 text")], f"NOT {zero}"
+    return column, [(zero, "a zero character (NUL), which text has not")], f"NOT {zero}"
 
 
 _TEXT: dict[Type, Callable[[str], _Reading]] = {

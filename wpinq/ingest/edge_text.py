@@ -8,7 +8,7 @@ from typing import Any
 
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import INT_MAX, INT_MIN
-from wpinq.ingest.files import read_bytes
+from wpinq.ingest.files import NO_TEXT, ZEROS, read_bytes
 from wpinq.ingest.rejection import Faults, reject
 
 _BOM = b"\xef\xbb\xbf"
@@ -21,7 +21,7 @@ def read_pairs(path: Path, node: type) -> tuple[list[Any], list[Any], Sequence[i
     """The nodes of type `int` or `str` at either end of the edges of a file, and the line of each, from 0."""
     content = read_bytes(path).removeprefix(_BOM)
     if b"\0" in content:
-        raise SourceRejected(f"{path} is not UTF-8 text: convert it, or check that it is the right file")
+        raise SourceRejected(f"{path} {ZEROS if _is_text(content) else NO_TEXT}")
     lines = content.splitlines()
     pairs = [line.split(None, 2)[:2] for line in lines]
     kept: Sequence[int] = range(len(pairs))
@@ -39,6 +39,14 @@ def read_pairs(path: Path, node: type) -> tuple[list[Any], list[Any], Sequence[i
     if faults:
         reject(str(path), {kept[i]: reason for i, reason in faults.items()}, noun="line", first=1)
     return *ends, kept
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _int_ends(pairs: list[list[bytes]], faults: Faults) -> _BothEnds:

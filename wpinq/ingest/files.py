@@ -31,6 +31,10 @@ from wpinq.ingest.typed_columns import Layout
 
 _GZIP = b"\x1f\x8b"
 _PIECE = 2**20
+ZEROS = "holds a zero character (NUL), which text has not: convert it to UTF-8 if it is UTF-16, or remove the character"
+NO_TEXT = "is not UTF-8 text: convert it, or check that it is the right file"
+"""What is said of files of text, with the path before it."""
+
 SMALL = 2**26
 """Bytes of files that are held in memory for sure."""
 _ROWS = 50_000
@@ -229,7 +233,7 @@ def _lines(file: BinaryIO, path: Path) -> Iterator[list[str]]:
     """The rows of a csv file, from the header on; SourceRejected where it is none, with the number of rows before."""
     file.seek(0)
     text = io.TextIOWrapper(file, "utf-8-sig", newline="")
-    rows, number, is_csv, is_text = csv.reader(_without_zeros(text), strict=True), -1, True, True
+    rows, number, is_csv, is_text, has_zeros = csv.reader(_without_zeros(text), strict=True), -1, True, True, False
     try:
         for row in rows:
             if row or number < 0:
@@ -237,20 +241,30 @@ def _lines(file: BinaryIO, path: Path) -> Iterator[list[str]]:
                 number += 1
     except csv.Error:
         is_csv = False
+    except _ZeroCharacter:
+        has_zeros = True
     except UnicodeDecodeError:  # holds what it could not decode, and ends here
         is_text = False
     finally:
         text.detach()
     if not is_text:
-        raise SourceRejected(f"{path} is not UTF-8 text: convert it, or check that it is the right file")
+        raise SourceRejected(f"{path} {NO_TEXT}")
+    if has_zeros and number < 0:
+        raise SourceRejected(f"{path} {ZEROS}")
+    if has_zeros:
+        reject(str(path), {number: "a zero character (NUL), which text has not"})
     if not is_csv:
         reject(str(path), {max(number, 0): "quotes that csv does not allow, or an overlong field"})
+
+
+class _ZeroCharacter(Exception):
+    """Python's csv would read past it."""
 
 
 def _without_zeros(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         if "\0" in line:
-            raise UnicodeDecodeError("utf-8", b"", 0, 0, "a zero character")
+            raise _ZeroCharacter
         yield line
 
 

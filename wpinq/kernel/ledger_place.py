@@ -69,11 +69,14 @@ def make(path: str) -> None:
         return
     whole = os.path.realpath(path)
     with unfinished(whole) as part:
-        # Left from the right: it commits or rolls back, and closes.
-        with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as connection, connection:
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("BEGIN IMMEDIATE")
-            ledger_schema.create(connection)
+        try:
+            # Left from the right: it commits or rolls back, and closes.
+            with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as connection, connection:
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("BEGIN IMMEDIATE")
+                ledger_schema.create(connection)
+        except sqlite3.Error as error:
+            raise LedgerError(f"{path} cannot be made ({error}): make room, or keep it on another disk") from None
         finish(part, whole)
 
 

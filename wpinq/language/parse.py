@@ -26,6 +26,7 @@ from wpinq.language.syntax import (
     Tuple,
 )
 from wpinq.language.text import Text, shorten, suggest
+from wpinq.language.unparse import write_source
 from wpinq.query import Query
 from wpinq.sources import source
 
@@ -51,7 +52,12 @@ _TEXTS = {
 }
 
 
-def parse(text: str, parameters: Mapping[str, object] | None = None, name: str = "program") -> Program:
+def parse(
+    text: str,
+    parameters: Mapping[str, object] | None = None,
+    name: str = "program",
+    sources: Mapping[str, Query] | None = None,
+) -> Program:
     """The queries and measurements that a text program defines.
 
     Parameters
@@ -62,6 +68,9 @@ def parse(text: str, parameters: Mapping[str, object] | None = None, name: str =
         Values for the program's parameters, in place of their defaults. Numbers may be text, such as `"1/3"`.
     name : str
         What messages call the program, such as its file name.
+    sources : mapping, optional
+        Sources that are declared already, by name: the program may use these and no others. Where it declares one
+        itself, it has to say the same.
 
     Returns
     -------
@@ -102,7 +111,7 @@ def parse(text: str, parameters: Mapping[str, object] | None = None, name: str =
             1,
         )
     try:
-        return _Interpreter(Text(text, name), parameters or {}).program()
+        return _Interpreter(Text(text, name), parameters or {}, sources).program()
     except RecursionError:  # only where the caller itself stands near Python's limit
         raise LanguageError(f"{name}: the program nests too deep to be read from here") from None
 
@@ -110,11 +119,12 @@ def parse(text: str, parameters: Mapping[str, object] | None = None, name: str =
 class _Interpreter:
     """Carries out statements in order: what each name means so far."""
 
-    def __init__(self, text: Text, given: Mapping[str, object]) -> None:
+    def __init__(self, text: Text, given: Mapping[str, object], known: Mapping[str, Query] | None = None) -> None:
         self.text = text
         self.given = given
-        self.sources: dict[str, Query] = {}
-        self.bound: dict[str, ProgramValue] = {}
+        self.known = known
+        self.sources: dict[str, Query] = dict(known or {})
+        self.bound: dict[str, ProgramValue] = dict(self.sources)
         self.parameters: dict[str, PublicScalar] = {}
         self.values = Values(text, self.parameters)
         self.lambdas = Lambdas(text, self.parameters, self.bound.keys())
@@ -131,7 +141,7 @@ class _Interpreter:
         for statement in statements:
             self._check_name(statement)
             if isinstance(statement, SourceStatement):
-                self.sources[statement.name] = self.bound[statement.name] = self._source(statement)
+                self._declare(statement)
             elif isinstance(statement, ParameterStatement):
                 self._parameter(statement)
             elif isinstance(statement, FunctionStatement):
@@ -165,10 +175,30 @@ class _Interpreter:
                     f"{suggest(name, self.bound)}",
                     statement.position,
                 )
-        elif name in self.bound:
+        elif name in self.bound and not (isinstance(statement, SourceStatement) and self._may_repeat(name)):
             problem = "is declared already"
         if problem:
             raise self.text.error(f"`{shorten(name)}` {problem}; take another name", statement.position)
+
+    def _may_repeat(self, name: str) -> bool:
+        """Whether a name is that of a source that was declared outside of the program, and nothing else in it yet."""
+        return self.known is not None and name in self.known and self.bound[name] is self.known[name]
+
+    def _declare(self, statement: SourceStatement) -> None:
+        name, declared = statement.name, self._source(statement)
+        if self.known is not None:
+            if name not in self.known:
+                raise self.text.error(
+                    f"there is no source `{shorten(name)}` here; {suggest(name, self.known)}", statement.position
+                )
+            if declared != self.known[name]:
+                raise self.text.error(
+                    f"the source `{name}` is declared otherwise here; leave this statement out, or write "
+                    f"{write_source(self.known[name].plan.operator)}",
+                    statement.position,
+                )
+            declared = self.known[name]
+        self.sources[name] = self.bound[name] = declared
 
     def _source(self, statement: SourceStatement) -> Query:
         options: dict[str, Any] = {}

@@ -19,12 +19,12 @@ from wpinq.expr.types import physical
 from wpinq.expr.values import Value
 from wpinq.measure.answer_page import answers_html
 from wpinq.measure.answer_rows import CONFIDENCE, Row, arrow_table, columns, key_fields, polars_frame, rows
-from wpinq.measure.epsilon import format_epsilon, parse_epsilon
+from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.kinds import Kind
-from wpinq.measure.listing import Listing, listing_from_json
-from wpinq.measure.measurement import SINKS, GeometricCount, Measurement, NoisyChoice, NoisyCount, check_domain
+from wpinq.measure.listing import Listing
+from wpinq.measure.measurement import GeometricCount, Measurement, NoisyChoice, NoisyCount, check_domain
+from wpinq.measure.measurement_format import measurement_to_json, read_measurement
 from wpinq.measure.saved import Saved
-from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
 from wpinq.plan.node import Node
 
 if TYPE_CHECKING:
@@ -243,34 +243,27 @@ class Answers(Saved):
 
     def to_json(self) -> dict[str, Any]:
         """The answers as plain data."""
-        sink = self.measurement.sink
+        held = measurement_to_json(self.measurement)
         return {
             "format": FORMAT,
             "version": LISTING_VERSION if self.listing else FORMAT_VERSION,
             "simulated": self.simulated,
-            "sink": sink.to_json(),
-            "epsilon": str(self.epsilon),
+            "sink": held["sink"],
+            "epsilon": held["epsilon"],
             "scale": self.scale,
-            "reading": self.measurement.reading,
+            "reading": held["reading"],
             "kind": {"name": self.kind.name, "of": self.kind.of, "factors": self._factors()},
-            "plan": plan_to_json(self.plan),
-            "keys": [value_to_json(key, self.measurement.key_type) for key in self.measurement.domain or ()],
+            "plan": held["plan"],
+            "keys": held["keys"],
             "values": [float(value) for value in self.values],
-            **({"listing": self.listing.to_json(self.measurement.key_type)} if self.listing else {}),
+            **({"listing": held["listing"]} if self.listing else {}),
         }
 
     @classmethod
     def _read(cls, data: Any) -> Self:
         if (data["format"], data["version"]) != (FORMAT, LISTING_VERSION if "listing" in data else FORMAT_VERSION):
             raise AnswersError("this is not a file of answers that this version can read")
-        plan = plan_from_json(data["plan"])
-        sink_data = dict(data["sink"])
-        sink = SINKS[sink_data.pop("name")].from_json(sink_data)
-        measurement = Measurement(plan, sink, parse_epsilon(data["epsilon"]), None, str(data["reading"]))
-        type_ = measurement.key_type
-        keys = check_domain((value_from_json(key, type_) for key in data["keys"]), type_, canonical=True)
-        listing = listing_from_json(data["listing"], type_) if "listing" in data else None
-        measurement = replace(measurement, domain=keys, listing=listing)
+        measurement = read_measurement(data)
         values = np.array(data["values"], dtype=np.float64)
         scale = float(data["scale"])
         if not (np.isfinite(values).all() and values.shape == (len(data["keys"]),) and 0 <= scale < math.inf):

@@ -21,7 +21,7 @@ from wpinq.expr.values import Value, canonical_bytes
 from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.choices import Choose as Choose
 from wpinq.measure.choices import NoisyChoice as NoisyChoice
-from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.kinds import STATISTIC, Kind
 from wpinq.measure.laws import DoubleGeometric, half_width, listed_reach
 from wpinq.measure.listing import Listable, Listing
@@ -224,6 +224,8 @@ class Measurement:
 
     def __post_init__(self) -> None:
         check_text(self.reading, "a reading")
+        if isinstance(self.epsilon, (int, Fraction)):  # others are refused where noise is scaled
+            parse_epsilon(self.epsilon)
         self.sink.check(self.plan)
         if self.listing is not None:
             if not isinstance(self.sink, Listable):

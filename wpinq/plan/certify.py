@@ -9,12 +9,13 @@ printed on every bill, because they narrow which neighbours the promise covers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from operator import attrgetter
 from types import MappingProxyType
+from typing import TypeVar
 
 from wpinq.errors import PlanError
 from wpinq.plan.arithmetic import SUM_ROUNDOFFS, UNIT_ROUNDOFF
@@ -253,15 +254,18 @@ facts=["unit_weights"], or use Laplace noise
     def rows(self) -> Mapping[bytes, RowBounds]:
         """Digest to bounds on the records of a step and on the rows that it handles, from what the sources declare."""
 
-        def of_step(node: Node, inputs: list[tuple[RowBounds, Fraction]]) -> tuple[RowBounds, Fraction]:
-            below = zip(node.inputs, inputs, strict=True)
-            rows = node.operator.rows(*(self._sized(child, *found) for child, found in below))
-            if isinstance(node.operator, Source):  # at most so many records of weight 1
-                counted = rows.records if node.operator.exact else None
-                return rows, node.operator.cap if counted is None else min(node.operator.cap, Fraction(counted))
-            return rows, node.operator.mass(*(mass for _, mass in inputs))
+        def of_step(node: Node, inputs: list[_RowsAndMass]) -> _RowsAndMass:
+            return _remembered(_ROWS, node, lambda: self._rows_of(node, inputs))
 
         return MappingProxyType({digest: rows for digest, (rows, _) in upward(self.root, of_step).items()})
+
+    def _rows_of(self, node: Node, inputs: list[_RowsAndMass]) -> _RowsAndMass:
+        below = zip(node.inputs, inputs, strict=True)
+        rows = node.operator.rows(*(self._sized(child, *found) for child, found in below))
+        if isinstance(node.operator, Source):  # at most so many records of weight 1
+            counted = rows.records if node.operator.exact else None
+            return rows, node.operator.cap if counted is None else min(node.operator.cap, Fraction(counted))
+        return rows, node.operator.mass(*(mass for _, mass in inputs))
 
     def _sized(self, node: Node, rows: RowBounds, mass: Fraction) -> Sized:
         step, (_, _, ceiling) = self.steps[node.digest], self._counts[node.digest]
@@ -321,19 +325,30 @@ def _step(node: Node, inputs: list[CertifiedStep], paths: int) -> CertifiedStep:
 _Counts = tuple[Counted | NoCount, bool, Ceiling]
 """What a step counts, whether no weight is negative, and what none exceeds."""
 
+_RowsAndMass = tuple[RowBounds, Fraction]
+"""Bounds on the rows of a step, and its mass as far as the number of records of its sources bounds it."""
+
 _COUNTS: dict[bytes, _Counts] = {}
+_ROWS: dict[bytes, _RowsAndMass] = {}
 """Of steps by digest: plans of a batch share most of them."""
 
-_COUNTS_LIMIT = 8192
+_REMEMBERED = 8192
+"""The most steps of either."""
+
+T = TypeVar("T")
+
+
+def _remembered(known: dict[bytes, T], node: Node, find: Callable[[], T]) -> T:
+    """What is known of a step, or is found now: it is a function of the step."""
+    if node.digest not in known:
+        if len(known) >= _REMEMBERED:
+            known.clear()
+        known[node.digest] = find()
+    return known[node.digest]
 
 
 def _counted(node: Node, inputs: list[_Counts]) -> _Counts:
-    known = _COUNTS.get(node.digest)
-    if known is None:
-        if len(_COUNTS) >= _COUNTS_LIMIT:
-            _COUNTS.clear()
-        known = _COUNTS[node.digest] = _counts_of(node, inputs)
-    return known
+    return _remembered(_COUNTS, node, lambda: _counts_of(node, inputs))
 
 
 def _counts_of(node: Node, inputs: list[_Counts]) -> _Counts:

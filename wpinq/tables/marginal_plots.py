@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -56,7 +56,7 @@ def plot_marginals(
     Raises
     ------
     AnswersError
-        When there is no such attribute, or matplotlib is missing.
+        When these are no released marginals, there is no such attribute, or matplotlib is missing.
 
     Notes
     -----
@@ -71,7 +71,8 @@ def plot_marginals(
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()][1].startswith("age x sex")
     True
     """
-    names = marginals.names if attributes is None else tuple(attributes)
+    _check(marginals, fitted)
+    names = marginals.names if attributes is None else _names(attributes)
     for name in names:
         marginals.counts(name)  # AnswersError where there is none
     if not names:
@@ -101,6 +102,22 @@ def plot_marginals(
     if marginals.simulated:
         figure.text(0.5, 0.5, STAMP, color="tab:red", alpha=0.28, fontsize=22, rotation=15, ha="center", va="center")
     return figure
+
+
+def _check(marginals: object, fitted: object) -> None:
+    if not isinstance(marginals, MarginalTables):
+        raise AnswersError(
+            f"plot_marginals draws marginals that were released, not {type(marginals).__name__}: release "
+            "query.marginals(…), or MarginalTables.load(path)"
+        )
+    if not (fitted is None or isinstance(fitted, FittedTable)):
+        raise AnswersError(f"fitted is the model that marginals.fit() gives, not {type(fitted).__name__}")
+
+
+def _names(attributes: object) -> tuple[str, ...]:
+    if isinstance(attributes, str) or not isinstance(attributes, Iterable):
+        raise AnswersError('attributes are a list of names: attributes=["age", "sex"]')
+    return tuple(attributes)
 
 
 @lru_cache(maxsize=1)

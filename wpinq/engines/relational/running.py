@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
@@ -62,6 +63,15 @@ class _Execution:
         self.live: set[str] = set()
         self.statements = {statement.creates: statement for statement in self.compiled.statements}
         self.needed = unmade(self.compiled.reads, self.statements, self.there)
+        self.made_last = {statement.creates: number for number, statement in enumerate(self.compiled.statements)}
+        self.read_last: dict[str, int] = {}
+        """The last statement that makes what is needed and reads a table, by its number."""
+        self.readers = Counter(set(self.compiled.reads))
+        for number, statement in enumerate(self.compiled.statements):
+            self.readers.update(set(statement.reads))
+            if statement.creates in self.needed:
+                self.read_last.update(dict.fromkeys(statement.reads, number))
+        self.read_last.update(dict.fromkeys(self.compiled.reads, len(self.compiled.statements)))
 
     def there(self, table: str) -> bool:
         """Whether a table stands."""
@@ -86,16 +96,14 @@ class _Execution:
 
     def shared(self, table: str) -> bool:
         """Whether a table is read more than once."""
-        readers = [statement.reads for statement in self.compiled.statements] + [self.compiled.reads]
-        return sum(table in reads for reads in readers) > 1
+        return self.readers[table] > 1
 
     def drop_unread(self, number: int) -> None:
         """Drop what no statement from here on reads that makes a table which is needed, nor the query."""
-        kept = set(self.compiled.reads)
-        for statement in self.compiled.statements[number:]:
-            kept.add(statement.creates)
-            if statement.creates in self.needed:
-                kept.update(statement.reads)
-        for table in self.live - kept:
+        unread = {table for table in self.live if max(self._last(table)) < number}
+        for table in unread:
             self.tables.drop(table)
-        self.live &= kept
+        self.live -= unread
+
+    def _last(self, table: str) -> tuple[int, int]:
+        return self.made_last.get(table, -1), self.read_last.get(table, -1)

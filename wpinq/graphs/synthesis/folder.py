@@ -56,8 +56,13 @@ class FittingOptions:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> FittingOptions:
-        """The options that plain data hold."""
-        return FittingOptions(**{**data, "settings": Settings.from_json(data["settings"])})
+        """The options that plain data hold; ValueError or TypeError where they do not."""
+        made = FittingOptions(**{**data, "settings": Settings.from_json(data["settings"])})
+        numbers = type(made.bucket) is int and type(made.closing) in (int, float, type(None))
+        flags = type(made.outside) is type(made.trace_statistics) is bool
+        if not (isinstance(made.method, str) and numbers and flags):
+            raise ValueError("not of this format")
+        return made
 
 
 def holds_run(folder: Path) -> bool:

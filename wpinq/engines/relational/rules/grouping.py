@@ -5,7 +5,7 @@ weights, and a window over those, heaviest first, gives the prefixes. Counts, in
 a group are kept as such; for other reducers the records are, as lists, put in canonical order before the reducer
 sees them. A group of one weight, known from the plan, needs no window.
 
-Rounds one difference: halving is exact.
+Rounds one difference: halving is exact, but of the least float, whose half is dropped.
 """
 
 from __future__ import annotations
@@ -70,6 +70,8 @@ def group_by(operator: GroupBy, script: Script, given: Relation, output: Relatio
         sql = f"SELECT {', '.join([*names, *prefix, step])} FROM ({groups}) {windows}"
     finished = [f"{item.finish.format(f'y{i}')} AS y{i}" for i, item in enumerate(kept)]
     sql = f"SELECT {', '.join([*names, *finished, 'w'])} FROM ({sql})"
+    if block.weight.kind != "literal":
+        sql += " WHERE w > 0"  # half of the least float is none
     counts = [f"y{i}" for i, item in enumerate(kept) if item.first == "count(*)"]
     key_columns = frozenset(names)
     keys = [key_columns] if one_weight else [key_columns | {count} for count in counts[:1]]

@@ -1,4 +1,4 @@
-"""One Spark in local mode for all tests of the engine, started by the first of them."""
+"""One Spark in local mode for all tests that need one, started by the first: fixtures for `tests/conftest.py`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from wpinq.engines.relational.spark.cluster import SparkDatabase
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -52,6 +50,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def database(spark: Any) -> Iterator[SparkDatabase]:
+def database(spark: Any) -> Iterator[Any]:
+    from wpinq.engines.relational.spark.cluster import SparkDatabase
+
     with SparkDatabase() as opened:
         yield opened

@@ -1,0 +1,165 @@
+"""What the curator does: people, tokens, budgets, in the page's requests and on the command line."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.service.test_doors import told
+from tests.support.service import RunningService, configured, running
+from wpinq.service.token_register import CURATOR, Register, RegisterError
+from wpinq.service.tokens import matching, new_token, token_hash
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with running(configured(tmp_path_factory.mktemp("curating"))) as held:
+        yield held
+
+
+@pytest.fixture(scope="module")
+def curator(service: RunningService) -> str:
+    return service.admit("curator", curator=True)
+
+
+def test_somebody_is_let_in_given_another_token_and_turned_away(service: RunningService, curator: str) -> None:
+    given = {"name": "alice", "budgets": {"edges": "1/2"}}
+    made = service.ask("POST", "v1/callers", curator, given)
+    assert made.status_code == 201, made.text
+    first = made.json()["token"]
+    assert service.ask("GET", "v1/remaining", first).json()[0]["remaining"] == "0.5"
+    told(service.ask("POST", "v1/callers", curator, given), 409, "RegisterError")
+
+    second = service.ask("POST", "v1/callers/alice/token", curator).json()["token"]
+    told(service.ask("GET", "v1/me", first), 401, "NoToken")
+    assert service.ask("GET", "v1/me", second).status_code == 200
+
+    set_to = service.ask("PUT", "v1/callers/alice/budgets", curator, {"budgets": {"edges": "2"}}).json()
+    assert [each["budget"] for each in set_to] == ["2"]
+    listed = {each["name"]: each for each in service.ask("GET", "v1/callers", curator).json()}
+    assert listed["alice"]["budgets"][0]["budget"] == "2"
+    assert listed["alice"]["admitted"]
+    assert "token" not in listed["alice"]
+
+    assert service.ask("DELETE", "v1/callers/alice", curator).status_code == 204
+    told(service.ask("GET", "v1/me", second), 401, "NoToken")
+    assert not {each["name"]: each for each in service.ask("GET", "v1/callers", curator).json()}["alice"]["admitted"]
+    for method, path in (("POST", "v1/callers/eve/token"), ("DELETE", "v1/callers/eve")):
+        told(service.ask(method, path, curator), 404, "NoSuchCaller")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"name": "no name"},
+        {"name": "edges@alice"},
+        {"name": "<script>"},
+        {"name": "mallory", "budgets": {"nothing": "1"}},
+        {"name": "mallory", "budgets": {"edges@alice": "1"}},
+        {"name": "mallory", "budgets": {"edges": "-1"}},
+        {"name": "mallory", "role": "curator", "budgets": {"edges": "1"}},
+    ],
+)
+def test_what_cannot_be_given_changes_nothing(service: RunningService, curator: str, given: dict[str, object]) -> None:
+    before = service.ask("GET", "v1/callers", curator).json(), service.ask("GET", "v1/accounts", curator).json()
+    assert service.ask("POST", "v1/callers", curator, given).status_code in (400, 409)
+    assert before == (
+        service.ask("GET", "v1/callers", curator).json(),
+        service.ask("GET", "v1/accounts", curator).json(),
+    )
+
+
+def test_budgets_of_sources_are_set_on_record(service: RunningService, curator: str) -> None:
+    service.ask("PUT", "v1/accounts", curator, {"budgets": {"edges": "11"}})
+    (event,) = [
+        each
+        for each in service.ask("GET", "v1/events", curator).json()
+        if each["kind"] == "set budget" and each["account"] == "edges"
+    ]
+    assert event["amount"] == "11"
+    told(service.ask("PUT", "v1/accounts", curator, {"budgets": {"nothing": "1"}}), 409, "RegisterError")
+    told(service.ask("PUT", "v1/accounts", curator, {"budgets": {"edges": "0"}}), 400, "EpsilonError")
+
+
+def test_the_command_line_lets_in_renews_and_turns_away(service: RunningService) -> None:
+    added = service.wpinq("add", "carol", "--budget", "edges=1")
+    assert added.returncode == 0, added.stderr
+    first = added.stdout.split()[-1]
+    assert service.ask("GET", "v1/me", first).json() == {"name": "carol", "role": "analyst"}
+    renewed = service.wpinq("renew", "carol").stdout.split()[-1]
+    told(service.ask("GET", "v1/me", first), 401, "NoToken")
+    assert service.ask("GET", "v1/me", renewed).status_code == 200
+    assert service.wpinq("remove", "carol").returncode == 0
+    told(service.ask("GET", "v1/me", renewed), 401, "NoToken")
+    second = service.wpinq("add", "dora", "--curator").stdout.split()[-1]
+    assert service.ask("GET", "v1/callers", second).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("add", "eve"), "give eve a budget"),
+        (("add", "eve", "--budget", "nothing=1"), "there is no account 'nothing'"),
+        (("add", "e v e", "--budget", "edges=1"), "is named by"),
+        (("add",), "and a name"),
+        (("open", "edges"), "one of add, renew, remove"),
+        (("remove", "nobody"), "nobody of this name"),
+        (("renew", "curator", "--budget", "edges=1"), "go with add"),
+        (("--port", "1"), "goes with --trial"),
+        (("add", "x", "--trial"), "--trial takes one edge list"),
+    ],
+)
+def test_the_command_line_says_what_is_missing(
+    service: RunningService, curator: str, arguments: tuple[str, ...], words: str
+) -> None:
+    done = service.wpinq(*arguments)
+    assert done.returncode in (1, 2)
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_nobody_is_added_before_there_is_a_ledger(tmp_path: Path) -> None:
+    from wpinq.cli import main
+
+    assert main(["serve", str(configured(tmp_path)), "add", "alice", "--budget", "edges=1"]) == 2
+    assert not (tmp_path / "ledger.db").exists()
+
+
+def test_a_register_is_its_owner_s_alone(tmp_path: Path) -> None:
+    path = tmp_path / "register.db"
+    with Register(path) as register:
+        token = register.add("alice")
+        assert register.whose(token) is not None
+        assert register.whose(token[:-1]) is None
+        assert register.whose("") is None
+        assert register.whose("x" * 10**6) is None
+    assert path.stat().st_mode & 0o777 == 0o600
+    rows = sqlite3.connect(path).execute("SELECT token FROM people").fetchall()
+    assert rows == [(token_hash(token),)]
+    path.chmod(0o640)
+    with pytest.raises(RegisterError, match="chmod 600"):
+        Register(path)
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    with pytest.raises(RegisterError):
+        Register(link)
+
+
+def test_tokens_are_random_and_found_whoever_s_they_are() -> None:
+    tokens = [new_token() for _ in range(100)]
+    assert len(set(tokens)) == 100
+    assert all(len(token) == len("wpinq_") + 43 for token in tokens)  # 32 bytes
+    held = [(str(number), token_hash(token)) for number, token in enumerate(tokens)]
+    assert [matching(token, held) for token in tokens] == [str(number) for number in range(100)]
+    assert matching("wpinq_", held) is None
+
+
+def test_a_role_is_one_of_two(tmp_path: Path) -> None:
+    with Register(tmp_path / "register.db") as register:
+        register.add("dora", CURATOR)
+        with pytest.raises(RegisterError):
+            register.add("eve", "owner")  # type: ignore[arg-type]
+        assert [each.name for each in register.people()] == ["dora"]

@@ -1,0 +1,210 @@
+"""Kill -9 of any process: debits stand, nothing is answered twice, and what is left goes on or refuses."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.service.test_doors import told
+from tests.support.service import COUNT, RunningService, below, comm, configured, running, until
+from wpinq.kernel.ledger import Ledger
+from wpinq.service.refusals import FAILED
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[RunningService]:
+    path = configured(tmp_path)
+    running_service = RunningService(path)
+    try:
+        yield running_service
+    finally:
+        if running_service.process.poll() is None:
+            running_service.stop()
+        with Ledger(tmp_path / "ledger.db", create=False) as ledger:
+            ledger.verify()
+
+
+class Asked:
+    """A release that is under way."""
+
+    def __init__(self, service: RunningService, token: str, epsilon: str, program: str = COUNT) -> None:
+        self.answer: Any = None
+        self._given = service, token, program.format(name="x", epsilon=epsilon)
+        self._thread = threading.Thread(target=self._ask)
+        self._thread.start()
+
+    def _ask(self) -> None:
+        service, token, program = self._given
+        try:
+            self.answer = service.release(token, program)
+        except httpx.HTTPError as error:
+            self.answer = error
+
+    def end(self) -> Any:
+        self._thread.join()
+        return self.answer
+
+
+def spent(service: RunningService, analyst: str | None = None) -> Fraction:
+    with Ledger(service.folder / "ledger.db", create=False) as ledger:
+        return sum((each.spent for each in ledger.balances(analyst) if each.account == "edges"), Fraction(0))
+
+
+def looking(service: RunningService, alive: bool = False) -> tuple[int, int]:
+    """The slot that holds a release which is paid for, and its child, which has ended unless it is to be alive."""
+
+    def found() -> tuple[int, int] | None:
+        if not spent(service):
+            return None
+        slots = service.processes("slot")
+        pairs = [(slot, child) for slot in slots for child in below(slot) if looks(child) or not alive]
+        return pairs[0] if pairs else None
+
+    pair: tuple[int, int] = until(found)
+    return pair
+
+
+def looks(child: int) -> bool:
+    """Whether a process is one that looks at data: it has the file without a name that takes what comes of it."""
+    try:
+        return any(
+            "memfd:wpinq" in os.readlink(f"/proc/{child}/fd/{number}") for number in os.listdir(f"/proc/{child}/fd")
+        )
+    except OSError:
+        return False
+
+
+def kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not comm(pid))
+
+
+def closed_then_opened(service: RunningService, alice: str, curator: str) -> None:
+    """The source is closed to analysts until its curator opens it."""
+    answer = service.release(alice, COUNT.format(name="x", epsilon="0.125"))
+    told(answer, 409, "SourceClosed")
+    assert not service.ask("GET", "v1/sources", alice).json()[0]["open"]
+    assert any(each["event"] == "closed to analysts" for each in service.events())
+    assert service.ask("POST", "v1/open", curator, {"account": "edges"}).json() is True
+
+
+def test_a_slot_that_dies_over_a_release_closes_its_source_and_another_takes_its_place(service: RunningService) -> None:
+    alice, curator = service.admit("alice", "edges=1"), service.admit("curator", curator=True)
+    for pid in service.processes("slot"):
+        kill(pid)  # idle ones: nothing is lost, and nothing closed
+    asked = Asked(service, alice, "0.25")
+    slot, _ = looking(service)
+    kill(slot)
+    assert told(asked.end(), 500, "Failed") == FAILED
+    assert spent(service) == spent(service, "alice") == Fraction(1, 4)
+    closed_then_opened(service, alice, curator)
+    again = service.release(alice, COUNT.format(name="x", epsilon="0.25"))  # paid for: drawn now, for the first time
+    assert again.status_code == 200, again.text
+    assert spent(service) == Fraction(1, 4)
+
+
+def test_a_look_that_dies_is_the_same_failure_and_closes_its_source(service: RunningService) -> None:
+    alice, curator = service.admit("alice", "edges=1"), service.admit("curator", curator=True)
+    many = "var {name} = edges.Select(e => e.src).NoisyCount({epsilon}, over: range(0, 5000));"  # which takes a while
+    asked = Asked(service, alice, "0.25", many)
+    _, child = looking(service, alive=True)
+    os.kill(child, signal.SIGKILL)
+    assert told(asked.end(), 500, "Failed") == FAILED
+    assert spent(service) == Fraction(1, 4)
+    closed_then_opened(service, alice, curator)
+
+
+def test_the_front_comes_back_and_what_was_paid_for_is_answered_once_and_for_nothing(service: RunningService) -> None:
+    alice = service.admit("alice", "edges=1")
+    asked = Asked(service, alice, "0.25")
+    slot, _ = looking(service)
+    front = service.one("front")
+    kill(front)
+    assert isinstance(asked.end(), httpx.HTTPError)
+    until(lambda: not comm(slot))  # it ends its release all the same
+    until(lambda: service.processes("front"))
+    assert service.ask("GET", "v1/me", alice).json() == {"name": "alice", "role": "analyst"}
+    first, second = (service.release(alice, COUNT.format(name="x", epsilon="0.25")).json() for _ in range(2))
+    assert first["answers"] == second["answers"]
+    assert spent(service) == spent(service, "alice") == Fraction(1, 4)
+    assert service.ask("GET", "v1/sources", alice).json()[0]["open"]
+
+
+def test_a_clerk_that_dies_is_replaced(service: RunningService) -> None:
+    alice = service.admit("alice", "edges=1")
+    for pid in service.processes("clerk"):
+        kill(pid)
+    answer = service.ask("POST", "v1/explain", alice, {"program": COUNT.format(name="x", epsilon="0.25")})
+    assert answer.status_code == 200, answer.text
+
+
+def test_without_the_keeper_the_service_ends_and_nothing_of_it_stays(service: RunningService) -> None:
+    children = below(service.process.pid)
+    kill(service.one("keeper"))
+    with service.process:
+        assert service.process.wait(timeout=120) == 1
+    until(lambda: not any(comm(pid).startswith("wpinq") for pid in children))
+    assert "keeper ended" in service.log.read_text()
+
+
+def test_with_the_first_process_all_end(service: RunningService) -> None:
+    alice = service.admit("alice", "edges=1")
+    asked = Asked(service, alice, "0.25")
+    looking(service)
+    children = below(service.process.pid)
+    assert service.stop(signal.SIGKILL) == -signal.SIGKILL
+    assert isinstance(asked.end(), httpx.HTTPError)
+    until(lambda: not any(comm(pid).startswith("wpinq") for pid in children))
+    assert spent(service) == Fraction(1, 4)
+    service.start()  # over the same ledger: what was paid for is answered
+    answers = [service.release(alice, COUNT.format(name="x", epsilon="0.25")).json()["answers"] for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert spent(service) == Fraction(1, 4)
+
+
+def test_a_restart_forgets_nothing(service: RunningService) -> None:
+    alice = service.admit("alice", "edges=1")
+    program = COUNT.format(name="x", epsilon="0.25")
+    before = service.release(alice, program, label="before").json()
+    assert service.stop() == 0
+    service.start()
+    assert service.release(alice, program).json() == before
+    assert [each["label"] for each in service.ask("GET", "v1/history", alice).json()] == ["before"]
+
+
+def test_a_budget_that_the_curator_set_outlives_a_restart(service: RunningService) -> None:
+    curator = service.admit("curator", curator=True)
+    service.ask("PUT", "v1/accounts", curator, {"budgets": {"edges": "12"}})
+    service.stop()
+    service.start()
+    assert service.ask("GET", "v1/accounts", curator).json()[0]["budget"] == "12"
+
+
+def test_fifty_analysts_spend_one_budget_and_not_a_bit_more(tmp_path: Path) -> None:
+    """Each may spend all of it by the own budget; ten can."""
+    path = configured(tmp_path, "slots = 10\nclerks = 4", "queue_seconds = 900.0", budget="1")
+    path.write_text(path.read_text().replace("margin = 16.0", "margin = 20.0"))
+    with running(path) as service:
+        tokens = [service.admit(f"analyst{i}", "edges=1") for i in range(50)]
+        # each with an epsilon of its own in the 18th digit: what another paid for would be replayed for nothing
+        asked = [Asked(service, token, f"0.1{'0' * 6}{i:02}") for i, token in enumerate(tokens)]
+        answers = [each.end() for each in asked]
+        statuses = [answer.status_code for answer in answers]
+        assert statuses.count(200) in (9, 10)
+        assert {answer.json()["error"]["kind"] for answer in answers if answer.status_code != 200} == {
+            "SourceExhausted"
+        }
+        assert len({answer.text for answer in answers if answer.status_code == 409}) == 1
+        assert Fraction(9, 10) <= spent(service) <= 1
+        own = sum((spent(service, f"analyst{i}") for i in range(50)), Fraction(0))
+        assert own == spent(service)
+        with Ledger(tmp_path / "ledger.db", create=False) as ledger:
+            ledger.verify()

@@ -1,0 +1,223 @@
+"""Who gets in, with what, and what a request may be: over a real socket."""
+
+from __future__ import annotations
+
+import json
+import socket
+import stat
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.service.conftest import Peopled
+from tests.support.service import COUNT, configured, running
+
+KEPT = ("content-security-policy", "x-content-type-options", "referrer-policy", "cache-control", "x-frame-options")
+
+
+def told(response: httpx.Response, status: int, kind: str) -> str:
+    """The message of an error, which has the one shape that there is."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/json"
+    assert all(name in response.headers for name in KEPT)
+    assert "access-control-allow-origin" not in response.headers
+    body = response.json()
+    assert list(body) == ["error"]
+    assert body["error"]["kind"] == kind, body
+    return str(body["error"]["message"])
+
+
+def every_endpoint(peopled: Peopled) -> list[tuple[str, str]]:
+    paths = peopled.service.ask("GET", "openapi.json", None).json()["paths"]
+    return [(method.upper(), path[1:].replace("{name}", "alice")) for path, held in paths.items() for method in held]
+
+
+def test_nothing_is_told_to_who_shows_no_token(peopled: Peopled) -> None:
+    endpoints = every_endpoint(peopled)
+    assert len(endpoints) >= 14
+    for method, path in endpoints:
+        assert "Bearer" in told(peopled.service.ask(method, path, None), 401, "NoToken")
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Bearer", "Bearer wpinq_" + "A" * 43, "Basic YTpi", "Bearer " + "x" * 5000, "Bearer \xff\xfe", "bearer null"],
+)
+def test_a_wrong_token_is_none(peopled: Peopled, header: str) -> None:
+    answer = peopled.service.ask("GET", "v1/me", None, headers={b"Authorization": header.encode("latin-1")})
+    told(answer, 401, "NoToken")
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_two_tokens_are_none(peopled: Peopled) -> None:
+    headers = [("Authorization", f"Bearer {peopled.alice}")] * 2
+    told(httpx.get(f"{peopled.service.address}/v1/me", headers=headers), 401, "NoToken")
+
+
+def test_a_token_is_no_part_of_an_address(peopled: Peopled) -> None:
+    told(peopled.service.ask("GET", f"v1/me?token={peopled.alice}&access_token={peopled.alice}", None), 401, "NoToken")
+
+
+def test_analysts_and_curators_keep_to_what_is_theirs(peopled: Peopled) -> None:
+    service = peopled.service
+    for method, path in every_endpoint(peopled):
+        body: Any = {"POST": {}, "PUT": {}}.get(method)
+        for_all = path in ("v1/me", "v1/sources", "v1/explain")
+        for_analysts = path in ("v1/release", "v1/remaining", "v1/history")
+        for token, allowed in (
+            (peopled.alice, for_all or for_analysts),
+            (peopled.curator, for_all or not for_analysts),
+        ):
+            if not allowed:
+                valid = {"v1/release": {"program": "x"}, "v1/callers": {"name": "eve"}, "v1/open": {"account": "edges"}}
+                given = valid.get(path, {"budgets": {}}) if body is not None and method != "GET" else None
+                told(
+                    service.ask(method, path, token, given),
+                    403,
+                    "NotCurator" if token == peopled.alice else "NotAnalyst",
+                )
+
+
+def test_what_there_is_not_is_said_in_the_same_shape(peopled: Peopled) -> None:
+    told(peopled.service.ask("GET", "v1/nothing", peopled.alice), 404, "NoRequest")
+    told(peopled.service.ask("GET", "nothing", None), 404, "NoRequest")
+    told(peopled.service.ask("GET", "../../etc/passwd", None), 404, "NoRequest")
+    told(peopled.service.ask("GET", "%2e%2e/web.py", None), 404, "NoRequest")
+    told(peopled.service.ask("PATCH", "v1/me", peopled.alice), 405, "NoRequest")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"[" * 10_000,
+        b'{"program": "x", "confidence": NaN}',
+        b'{"program": "x", "confidence": 1e400}',
+        b'{"program": "x", "confidence": 2}',
+        b'{"program": 3}',
+        b'{"program": "x", "measurements": {}}',
+        b"{}",
+        b'{"program": "x", "unknown": 1}',
+        b'{"program": "x", "fresh": "yes"}',
+        b'{"program": "x", "parameters": {"a": [1]}}',
+        b"\xff\xfe",
+        b'"program"',
+    ],
+)
+def test_a_body_that_is_not_what_is_taken(peopled: Peopled, body: bytes) -> None:
+    for path in ("v1/explain", "v1/release"):
+        answer = peopled.service.ask(
+            "POST", path, peopled.alice, content=body, headers={"Content-Type": "application/json"}
+        )
+        assert answer.status_code == 400, answer.text
+        assert answer.json()["error"]["kind"] in ("Malformed", "NoRequest")
+
+
+def test_a_body_too_large_is_refused_whether_it_says_so_or_not(peopled: Peopled) -> None:
+    large = {"program": "// " + "x" * 20_000}
+    assert "20,000 bytes" in told(peopled.service.ask("POST", "v1/explain", peopled.alice, large), 413, "TooLarge")
+
+    def pieces() -> Any:
+        for _ in range(30):
+            yield b" " * 1_000
+
+    told(peopled.service.ask("POST", "v1/explain", peopled.alice, content=pieces()), 413, "TooLarge")
+
+
+def exchanged(address: str, sent: bytes) -> bytes:
+    """What comes back for some bytes until the other side closes."""
+    parts = urlsplit(address)
+    with socket.create_connection((parts.hostname, parts.port), timeout=300) as client:
+        client.sendall(sent)
+        received = b""
+        while piece := client.recv(65536):
+            received += piece
+    return received
+
+
+def test_what_is_no_http_gets_the_same_shape(peopled: Peopled) -> None:
+    for sent in (b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n"):
+        head, _, body = exchanged(peopled.service.address, sent).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400"), head
+        assert json.loads(body)["error"]["kind"] == "NoRequest"
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    limits = "slow_seconds = 2.0\nconnections = 8"
+    path = configured(tmp_path_factory.mktemp("strict"), "clerks = 1", limits)
+    text = path.read_text().replace("requests_a_minute = 6000", "requests_a_minute = 6")
+    path.write_text(text.replace("releases_a_minute = 6000", "releases_a_minute = 1"))
+    with running(path) as service:
+        yield service
+
+
+def test_slow_clients_do_not_stay(strict: Any) -> None:
+    token = strict.admit("slow", "edges=1")
+    assert exchanged(strict.address, b"") == b""  # says nothing
+    assert exchanged(strict.address, b"GET /v1/me HTTP/1.1\r\nHost: x\r\nX-Slow: ") == b""  # never ends its head
+    head = f"POST /v1/explain HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Length: 100\r\n\r\n"
+    answer = exchanged(strict.address, head.encode() + b"{")  # never ends its body
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["kind"] == "TooSlow"
+    kept = exchanged(
+        strict.address, f"GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
+    )
+    assert kept.startswith(b"HTTP/1.1 200")  # and closes, when nothing follows
+
+
+def test_more_connections_than_there_may_be_are_closed(strict: Any) -> None:
+    parts = urlsplit(strict.address)
+    held = [socket.create_connection((parts.hostname, parts.port), timeout=300) for _ in range(12)]
+    try:
+        ends = [client.recv(1) for client in held[8:]]
+    except ConnectionResetError:
+        ends = [b""]
+    finally:
+        for client in held:
+            client.close()
+    assert set(ends) == {b""}
+
+
+def test_who_asks_too_often_waits(strict: Any) -> None:
+    hasty, other = strict.admit("hasty", "edges=1"), strict.admit("other", "edges=1")
+    answers = [strict.ask("GET", "v1/me", hasty) for _ in range(8)]
+    assert [each.status_code for each in answers[:6]] == [200] * 6
+    assert "too often" in told(answers[-1], 429, "TooOften")
+    assert int(answers[-1].headers["retry-after"]) >= 1
+    assert strict.ask("GET", "v1/me", other).status_code == 200
+    assert strict.release(other, "nonsense").status_code == 400  # it counts as a release, whatever becomes of it
+    told(strict.release(other, "nonsense"), 429, "TooOften")
+
+
+def test_tokens_are_kept_as_hashes_in_files_of_the_owner(peopled: Peopled) -> None:
+    folder = peopled.service.folder
+    for path in folder.iterdir():
+        held = path.read_bytes()
+        for token in (peopled.alice, peopled.bob, peopled.curator):
+            assert token.encode() not in held, path
+            assert token.removeprefix("wpinq_").encode() not in held, path
+    for name in ("register.db", "ledger.db"):
+        assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
+
+
+def test_the_log_has_who_and_what_but_no_words_of_theirs(peopled: Peopled) -> None:
+    program = COUNT.format(name="secret_name", epsilon="0.0625")
+    answer = peopled.service.release(peopled.alice, program, label="a secret label")
+    assert answer.status_code == 200, answer.text
+    peopled.service.ask("GET", "v1/unheard_of_path", peopled.alice)
+    peopled.service.ask("POST", "v1/explain", peopled.alice, {"program": "secret_nonsense"})
+    events = peopled.service.events()
+    released = [each for each in events if each.get("route") == "/v1/release"]
+    assert {"caller": "alice", "status": 200, "method": "POST"}.items() <= released[-1].items()
+    assert {tuple(sorted(each)) for each in events if each["event"] == "request"} == {
+        ("caller", "event", "method", "route", "status", "time")
+    }
+    text = peopled.service.log.read_text()
+    assert "secret" not in text
+    assert "unheard_of" not in text
+    assert peopled.alice not in text
+    for row in answer.json()["answers"]["secret_name"]["series"][0]["rows"]:
+        assert str(row["estimate"]) not in text

@@ -1,0 +1,282 @@
+"""A client of a service: what `wpinq serve` answers, as the objects that a session gives."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+from wpinq import errors
+from wpinq.errors import WpinqError
+from wpinq.expr.values import Value
+from wpinq.language import parse, unparse
+from wpinq.measure.answers import Answers
+from wpinq.measure.bill import Bill, bill, several
+from wpinq.measure.compound import Compound, Together
+from wpinq.measure.epsilon import parse_epsilon
+from wpinq.measure.measurement import Measurement, check_domain
+from wpinq.measure.measurement_format import measurement_to_json
+from wpinq.measure.statement import Balance, Event
+from wpinq.plan.format import value_from_json
+from wpinq.query import Query
+from wpinq.tables.marginal_tabulation import MarginalTabulation
+from wpinq.tables.released_marginals import MarginalTables
+from wpinq.tables.released_table import Table
+from wpinq.tables.tabulation import Tabulation
+
+_NAMED = "release{}"
+"""What measurements are called on the way: their own names may be any."""
+
+
+class ServiceError(WpinqError):
+    """A service could not be reached, or refused for a reason of its own, such as a token that it does not know.
+
+    Attributes
+    ----------
+    status : int
+        Of HTTP; 0 where no answer came.
+    kind : str
+        What kind of refusal.
+    """
+
+    def __init__(self, message: str, status: int = 0, kind: str = "Unreachable") -> None:
+        super().__init__(message)
+        self.status, self.kind = status, kind
+
+
+class ServiceConnection:
+    """An analyst's access to a service; made by `connect`. It holds a token, which no repr shows.
+
+    Attributes
+    ----------
+    sources : dict
+        The declared sources by name, to write queries over.
+    """
+
+    def __init__(self, url: str, token: str, timeout: float, context: ssl.SSLContext) -> None:
+        self._url, self._token, self._timeout = url.rstrip("/"), token, timeout
+        handlers = [urllib.request.HTTPSHandler(context=context), _NoRedirects()]
+        if self._url.startswith("http:"):  # to this machine: a proxy would be sent the token in clear
+            handlers.append(urllib.request.ProxyHandler({}))
+        self._opener = urllib.request.build_opener(*handlers)
+        program = parse("\n".join(each["declaration"] for each in self._ask("GET", "sources")))
+        self.sources: dict[str, Query] = program.sources
+
+    def __repr__(self) -> str:
+        return f"<ServiceConnection to {self._url}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise ServiceError("a connection holds a token and cannot be pickled or copied: connect again")
+
+    def release(
+        self,
+        measurements: Together | str,
+        *,
+        fresh: bool = False,
+        label: str | None = None,
+        parameters: Mapping[str, object] | None = None,
+    ) -> Any:
+        """Debit the own budgets, and answer; several measurements together are one atomic debit.
+
+        Parameters
+        ----------
+        measurements : Measurement, Tabulation or MarginalTabulation, several in a list or dict, or a text program
+            What to release. All need public keys.
+        fresh : bool
+            Whether to draw new noise, at full cost, where the same was released before.
+        label : str, optional
+            What to write beside the debit.
+        parameters : mapping, optional
+            Of a text program.
+
+        Returns
+        -------
+        Answers, Table or MarginalTables, a list of them, or a dict
+            As `Session.release` gives them; of a text program a dict by name.
+
+        Raises
+        ------
+        WpinqError
+            The error that a session would raise, or ServiceError.
+        """
+        named, asked = self._named(measurements, parameters)
+        told = self._ask("POST", "release", {**asked, "fresh": fresh, **({} if label is None else {"label": label})})
+        found = {name: _read(one, told["answers"][name]) for name, one in named.items()}
+        if isinstance(measurements, str):
+            return found
+        if isinstance(measurements, Mapping):
+            return dict(zip(measurements, found.values(), strict=True))
+        return next(iter(found.values())) if isinstance(measurements, (Measurement, Compound)) else list(found.values())
+
+    def bill(self, measurements: Together | str, *, parameters: Mapping[str, object] | None = None) -> Bill:
+        """What measurements would cost, before replay and earlier releases of partitions lower it."""
+        if isinstance(measurements, str):
+            return Bill(self._named(measurements, parameters)[0])
+        return bill(measurements)  # type: ignore[arg-type]  # several may come by any iterable
+
+    def quote(
+        self, measurements: Together | str, *, fresh: bool = False, parameters: Mapping[str, object] | None = None
+    ) -> dict[str, Fraction]:
+        """What a release would be debited from the own budgets now, by account."""
+        _, asked = self._named(measurements, parameters)
+        told = self._ask("POST", "explain", {**asked, "fresh": fresh})
+        return {account: _epsilon(cost) for account, cost in told["quote"].items()}
+
+    def remaining(self, source: str) -> Fraction:
+        """The epsilon that is left of the own budget for a source, or an account."""
+        known = self.sources.get(source)
+        account = source if known is None else known.plan.operator.account  # type: ignore[attr-defined]  # a source's
+        for balance in self.balances():
+            if balance.account == account:
+                return balance.remaining
+        raise ServiceError(f"you have no budget for {source!r}: the curator gives one", 404, "NoBudget")
+
+    def balances(self) -> tuple[Balance, ...]:
+        """How the own budgets stand, by account."""
+        weights = {query.plan.operator.account: query.plan.operator.unit_weight for query in self.sources.values()}  # type: ignore[attr-defined]
+        return tuple(
+            Balance(
+                each["account"],
+                each["unit"],
+                weights.get(each["account"], Fraction(1)),
+                _epsilon(each["budget"]),
+                _epsilon(each["spent"]),
+            )
+            for each in self._ask("GET", "remaining")
+        )
+
+    def history(self) -> tuple[Event, ...]:
+        """What was debited from the own budgets, in order, counted from 1."""
+        names = ("number", "time", "kind", "account", "amount", "description", "label")
+        found = (tuple(each[name] for name in names) for each in self._ask("GET", "history"))
+        return tuple(
+            Event(number, time, kind, account, _epsilon(amount), *rest)
+            for number, time, kind, account, amount, *rest in found
+        )
+
+    def _named(
+        self, measurements: Together | str, parameters: Mapping[str, object] | None
+    ) -> tuple[Mapping[str, Measurement | Compound], dict[str, Any]]:
+        """What is asked for by name, and how it is said to the service."""
+        if isinstance(measurements, str):
+            told = parameters or {}
+            values = {name: value if isinstance(value, (bool, int)) else str(value) for name, value in told.items()}
+            program = parse(measurements, values, sources=self.sources)
+            return dict(program.releases), {"program": measurements, "parameters": values}
+        given = [measurements] if isinstance(measurements, (Measurement, Compound)) else measurements
+        listed = given.values() if isinstance(given, Mapping) else given
+        named = {_NAMED.format(number): each for number, each in enumerate(several(listed))}
+        plans = {name: measurement_to_json(each) for name, each in named.items() if isinstance(each, Measurement)}
+        if len(plans) == len(named):
+            return named, {"measurements": plans}
+        return named, {"program": unparse(named)}  # type: ignore[arg-type]  # compounds are of the two kinds it takes
+
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        request = urllib.request.Request(f"{self._url}/v1/{path}", data, headers, method=method)
+        try:
+            with self._opener.open(request, timeout=self._timeout) as response:
+                return json.load(response)
+        except urllib.error.HTTPError as refused:
+            with refused:
+                raise _error_of(refused.code, refused.read()) from None
+        except (OSError, ValueError):
+            raise ServiceError(
+                f"{self._url} gave no answer that can be read: is it the address of a service?"
+            ) from None
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A service never redirects: whoever does would be sent the token."""
+
+    def redirect_request(self, *given: Any) -> None:
+        return None
+
+
+def connect(url: str, token: str, *, timeout: float = 900.0, cafile: str | None = None) -> ServiceConnection:
+    """Connect to a service, as an analyst with a token.
+
+    Parameters
+    ----------
+    url : str
+        Its address, `https://…`; `http://` to this machine alone.
+    token : str
+        As the curator gave it.
+    timeout : float
+        Seconds to wait for an answer.
+    cafile : str, optional
+        A file of certificates to trust besides those of the system, where the service has one of its own.
+
+    Returns
+    -------
+    ServiceConnection
+        With `release`, `bill`, `quote`, `remaining`, `history` and `sources`.
+
+    Raises
+    ------
+    ServiceError
+        When there is no service, or it does not know the token.
+
+    Notes
+    -----
+    Certificates are verified, always.
+    """
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")):
+        raise ServiceError(f"{url} would send the token in clear: take https://, or http:// to this machine alone")
+    try:
+        context = ssl.create_default_context()
+        if cafile is not None:
+            context.load_verify_locations(cafile)
+    except (OSError, ssl.SSLError):
+        raise ServiceError(f"{cafile} holds no certificates in PEM") from None
+    return ServiceConnection(url, token, timeout, context)
+
+
+def _error_of(status: int, body: bytes) -> WpinqError:
+    """The error of the library that the service tells of, where there is one of this name; else ServiceError."""
+    try:
+        told = json.loads(body)["error"]
+        kind, message = str(told["kind"]), str(told["message"])
+    except (ValueError, LookupError, TypeError):
+        return ServiceError(f"the service gave no answer that can be read (status {status})", status, "Unreadable")
+    if kind == "Failed":
+        return errors.EvaluationFailed(message)
+    known = getattr(errors, kind, None)
+    if not (isinstance(known, type) and issubclass(known, WpinqError)):
+        return ServiceError(message, status, kind)
+    if known is errors.LanguageError:
+        return errors.LanguageError(message, told.get("line", 0), told.get("column", 0))
+    return known(message)
+
+
+def _epsilon(text: str) -> Fraction:
+    return Fraction(0) if text == "0" else parse_epsilon(text)
+
+
+def _read(asked: Measurement | Compound, told: Mapping[str, Any]) -> Answers | Table | MarginalTables:
+    """What a session would have given for it."""
+    data = told["data"]
+    if isinstance(asked, Tabulation):
+        held = {name: tuple(map(Answers.from_json, each)) for name, each in data["answers"].items()}
+        return Table(asked, _groups(asked, data["columns"]), held)
+    return MarginalTables.from_json(data) if isinstance(asked, MarginalTabulation) else Answers.from_json(data)
+
+
+def _groups(asked: Tabulation, columns: Mapping[str, list[Any]]) -> tuple[Value, ...]:
+    """The groups of a table that was released."""
+    if asked.keys is not None:
+        return asked.keys
+    names = list(asked.columns)
+    types = [traced.type for traced in asked.columns.values()]
+    held = zip(*(columns[name] for name in names), strict=True)
+    keys = (tuple(value_from_json(part, type_) for part, type_ in zip(row, types, strict=True)) for row in held)
+    return check_domain((key if len(names) > 1 else key[0] for key in keys), asked.key_type, canonical=True)

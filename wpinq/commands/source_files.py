@@ -1,0 +1,83 @@
+"""The data of a source, from a file and words that say how to read it: as options give them, and configurations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from wpinq.commands.arguments import column_names
+from wpinq.commands.exits import UsageError
+from wpinq.ingest import EdgeList
+from wpinq.ingest.files import format_of
+
+EDGE_OPTIONS: dict[str, dict[str, Any]] = {
+    "directed": {"directed": True},
+    "undirected": {"directed": False},
+    **{f"{do}-{what}": {what: do} for what in ("loops", "duplicates") for do in ("keep", "drop", "refuse")},
+}
+"""What the words of an edge list stand for."""
+
+
+def as_option(what: str, name: str, value: str = "") -> str:
+    """How what is said of a source is spelled on the command line."""
+    return f"--{what.replace('_', '-')} {name}" + (f"={value}" if value else "")
+
+
+def as_key(what: str, name: str, value: str = "") -> str:
+    """The same in a configuration."""
+    return f"{what} of [sources.{name}]" if not value else f'{what} = "{value}" in [sources.{name}]'
+
+
+def source_data(
+    name: str, file: str, options: str | None, columns: str | None, spelled: Callable[..., str] = as_option
+) -> Path | EdgeList:
+    """What a session takes as the data of a source.
+
+    Parameters
+    ----------
+    name : str
+        Of the source, for messages.
+    file : str
+        The path of a csv or parquet file, or of an edge list.
+    options : str, optional
+        Of an edge list, with commas between: `undirected,drop-loops`.
+    columns : str, optional
+        The two columns that hold an edge, with a comma between.
+    spelled : callable
+        How messages say what to write: `as_option` or `as_key`.
+
+    Raises
+    ------
+    UsageError
+        When there is no such file, or the words do not say how to read it.
+    """
+    path = Path(file)
+    either = f"{spelled('edge_list', name, 'directed')} or {spelled('edge_list', name, 'undirected')}"
+    if not path.exists() or path.is_dir() or not os.access(path, os.R_OK):
+        raise UsageError(f"{spelled('source', name)}: there is no file {path} that can be read")
+    table = format_of(path) in (".csv", ".parquet")
+    if columns is not None and not (table and options is not None):
+        raise UsageError(
+            f"{spelled('columns', name)} names those of an edge that is a row of a csv or parquet file: give such a "
+            f"file, and {either}"
+        )
+    if options is None:
+        if table:
+            return path
+        raise UsageError(
+            f"{path} is no csv or parquet file by its name; if it is an edge list, say what an edge is: {either}"
+        )
+    told = spelled("edge_list", name)
+    chosen: dict[str, Any] = {}
+    for option in map(str.strip, options.split(",")):
+        if option not in EDGE_OPTIONS:
+            raise UsageError(f"{told} has no option {option!r}; it has {', '.join(EDGE_OPTIONS)}")
+        if chosen.keys() & EDGE_OPTIONS[option].keys():
+            raise UsageError(f"{told}: {option!r} decides what another option has decided; keep one")
+        chosen |= EDGE_OPTIONS[option]
+    if "directed" not in chosen:
+        raise UsageError(f"{told} must say what an edge is: directed or undirected")
+    ends = None if columns is None else column_names(columns, spelled("columns", name))
+    return EdgeList(path, **chosen, columns=ends)

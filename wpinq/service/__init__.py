@@ -1,0 +1,1 @@
+"""The service: analysts who are not trusted ask over HTTP, under budgets of their own."""

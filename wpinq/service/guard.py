@@ -1,0 +1,164 @@
+"""What stands before the application: who asks, how often, how much and how slowly; and what every response carries.
+
+A caller is known before anything of the body is read. Whatever goes wrong becomes one shape of JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+
+from wpinq.service.configuration import ServiceLimits
+from wpinq.service.logs import log
+from wpinq.service.rates import Rates
+from wpinq.service.refusals import Refusal, failure, response_parts, too_often
+from wpinq.service.token_register import Caller
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+GUARDED = "/v1/"
+"""Where the paths begin that need a token."""
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+_STRICT_TRANSPORT = "max-age=31536000"
+_NOBODY = "this needs a token: Authorization: Bearer TOKEN, as the curator gave it to you"
+
+
+class RequestGuard:
+    """An application, guarded.
+
+    Parameters
+    ----------
+    inner : ASGI application
+        Finds the caller in `scope["state"]["caller"]`.
+    whose : callable
+        Who shows a token.
+    limits : ServiceLimits
+        Sizes, rates, times.
+    encrypted : bool
+        Whether the service itself does the TLS.
+    """
+
+    def __init__(
+        self, inner: Application, whose: Callable[[str], Caller | None], limits: ServiceLimits, encrypted: bool
+    ) -> None:
+        self._inner, self._whose, self._limits = inner, whose, limits
+        self._rates = Rates(limits.requests_a_minute)
+        self._at_work: Counter[str] = Counter()
+        headers = _HEADERS | ({"strict-transport-security": _STRICT_TRANSPORT} if encrypted else {})
+        self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            return
+        told: dict[str, Any] = {"status": 0, "caller": ""}
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                told["status"] = message["status"]
+                message["headers"] = [*message.get("headers", ()), *self._headers]
+            async with asyncio.timeout(self._limits.slow_seconds):  # a client that does not take its answer
+                await send(message)
+
+        try:
+            await self._admitted(scope, receive, sent, told)
+        except Refusal as refusal:
+            await _refuse(refusal, sent, told)
+        except Exception as error:
+            log("failure", error=type(error).__name__)
+            await _refuse(failure(), sent, told)
+        finally:
+            route = getattr(scope.get("route"), "path", "") or "other"
+            log("request", method=scope["method"], route=route, status=told["status"], caller=told["caller"])
+
+    async def _admitted(self, scope: Message, receive: Receive, send: Send, told: dict[str, Any]) -> None:
+        if not scope["path"].startswith(GUARDED):
+            await self._inner(scope, await self._read(scope, receive), send)
+            return
+        caller = await run_in_threadpool(self._known, scope)
+        told["caller"] = name = caller.name
+        if seconds := self._rates.wait(name):
+            raise too_often(seconds)
+        if self._at_work[name] >= self._limits.at_once:
+            raise Refusal(429, "TooMany", f"at most {self._limits.at_once} of your requests are worked on at once")
+        self._at_work[name] += 1
+        try:
+            scope.setdefault("state", {})["caller"] = caller
+            await self._inner(scope, await self._read(scope, receive), send)
+        finally:
+            self._at_work[name] -= 1
+            if not self._at_work[name]:
+                del self._at_work[name]
+
+    def _known(self, scope: Message) -> Caller:
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        scheme, _, token = given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
+        caller = self._whose(token.strip()) if scheme.lower() == "bearer" else None
+        if caller is None:
+            raise Refusal(401, "NoToken", _NOBODY)
+        return caller
+
+    async def _read(self, scope: Message, receive: Receive) -> Receive:
+        """The body, all of it and in time, given on as one message."""
+        most = self._limits.body_bytes
+        too_large = Refusal(413, "TooLarge", f"a request has at most {most:,} bytes")
+        for name, value in scope["headers"]:
+            if name == b"content-length" and not (value.isdigit() and len(value) < 20 and int(value) <= most):
+                raise too_large
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._limits.slow_seconds):
+                more = True
+                while more:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise Refusal(400, "Gone", "the request ended before its body did")
+                    body += message.get("body", b"")
+                    more = message.get("more_body", False)
+                    if len(body) > most:
+                        raise too_large
+        except TimeoutError:
+            raise Refusal(408, "TooSlow", "the request took too long to arrive") from None
+        whole = {"type": "http.request", "body": bytes(body), "more_body": False}
+        given = False
+
+        async def replayed() -> Message:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return whole
+
+        return replayed
+
+
+async def _refuse(refusal: Refusal, send: Send, told: dict[str, Any]) -> None:
+    if told["status"]:  # a response has begun: the server closes the connection, and nothing else can be said
+        return
+    body, given = response_parts(refusal)
+    # what is left of the body is not read, so the connection cannot go on
+    headers = {**given, "content-length": str(len(body)), "connection": "close"}
+    coded = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": coded})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,108 @@
+"""Child processes of a parent without threads: each does one thing and ends, and another is forked in its place.
+
+Whatever becomes of one, kill -9 included, the parent finds it ended and forks the next from its own memory, which no
+request has touched. Children die with their parent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
+UNFIT = 3
+"""What a child ends with that could not even begin: another would fare no better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a child is for.
+
+    Attributes
+    ----------
+    name : str
+        In the log.
+    work : callable
+        What it does. It ends when this returns.
+    again : bool
+        Whether another is forked when it ends, or its end is the end of all.
+    """
+
+    name: str
+    work: Callable[[], None]
+    again: bool
+
+
+class StopAsked(BaseException):
+    """Somebody asked this process to stop, by a signal."""
+
+
+class Offspring:
+    """The children of this process."""
+
+    def __init__(self, on_end: Callable[[Role, int], None] = lambda role, status: None) -> None:
+        self._roles: dict[int, Role] = {}
+        self._on_end = on_end
+
+    def fork(self, role: Role) -> int:
+        """Another child; its process id."""
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            _live(role, parent)
+        self._roles[pid] = role
+        return pid
+
+    def tend(self) -> Role:
+        """Fork anew whatever ends, until a child ends without which nothing goes on: its role."""
+        while True:
+            pid, status = os.wait()
+            role = self._roles.pop(pid)
+            self._on_end(role, status)
+            if not role.again or os.waitstatus_to_exitcode(status) == UNFIT:
+                return role
+            self.fork(role)
+
+    def stop(self, name: str, number: int) -> None:
+        """Send a signal to the children of a name, and wait for their end."""
+        for pid in [pid for pid, role in self._roles.items() if role.name == name]:
+            os.kill(pid, number)
+            os.waitpid(pid, 0)
+            del self._roles[pid]
+
+
+def stop_on_signals() -> None:
+    """Let SIGTERM and Ctrl-C raise StopAsked in this process."""
+
+    def stop(number: int, frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise StopAsked
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+
+
+def _live(role: Role, parent: int) -> NoReturn:
+    """A child's whole life: nothing that it raises gets back into the code of its parent."""
+    code = UNFIT
+    try:
+        logging.disable(logging.CRITICAL)  # of libraries: what is logged is ours to say, in one form
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of a terminal: the parent decides
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        system = ctypes.CDLL(None)
+        system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        system.prctl(_PR_SET_NAME, f"wpinq-{role.name}".encode(), 0, 0, 0)  # so that ps tells them apart
+        if os.getppid() == parent:
+            role.work()
+            code = 0
+    except BaseException:
+        pass  # a traceback may quote what was asked, or data
+    finally:
+        os._exit(code)
+    raise AssertionError

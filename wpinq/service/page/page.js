@@ -1,0 +1,323 @@
+// The page: what is shown to whom, and what happens when a button is pressed.
+
+import { ask, forgetToken, keepToken, Refused, token } from "./requests.js";
+import { amount, element, found, meter, put, shown, table } from "./elements.js";
+import { answerCards } from "./answers.js";
+
+const VIEWS = {
+  analyst: [["ask", "Ask"], ["history", "History"]],
+  curator: [["people", "People"], ["budgets", "Budgets"], ["history", "History"]],
+};
+const TYPING_PAUSE = 350;
+
+const state = { me: null, sources: [], balances: [], checked: null, pending: null, timer: 0 };
+
+// --- signing in -----------------------------------------------------------------------------------------------------
+
+async function begin() {
+  if (!token()) return showSignIn("");
+  try {
+    state.me = await ask("GET", "me");
+  } catch (refused) {
+    forgetToken();
+    return showSignIn(refused.status === 401 ? "This token is not known here." : refused.message);
+  }
+  found("name").textContent = `${state.me.name} (${state.me.role})`;
+  found("sign-in").hidden = true;
+  found("who").hidden = found("nav").hidden = false;
+  put("nav", VIEWS[state.me.role].map(([id, title]) =>
+    element("button", { type: "button", id: `to-${id}`, onclick: () => { location.hash = id; } }, title)));
+  if (state.me.role === "curator") await loadCurator();
+  else await loadAnalyst();
+  route();
+}
+
+function showSignIn(wrong) {
+  for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== "sign-in";
+  found("who").hidden = found("nav").hidden = true;
+  found("sign-in-wrong").textContent = wrong;
+  found("token").value = "";
+  found("token").focus();
+}
+
+function signOut() {
+  forgetToken();
+  state.me = null;
+  location.hash = "";
+  location.reload(); // nothing of what was shown stays
+}
+
+function route() {
+  if (!state.me) return;
+  const known = VIEWS[state.me.role].map(([id]) => id), wanted = location.hash.slice(1);
+  const current = known.includes(wanted) ? wanted : known[0];
+  for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== current;
+  for (const id of known) {
+    if (id === current) found(`to-${id}`).setAttribute("aria-current", "page");
+    else found(`to-${id}`).removeAttribute("aria-current");
+  }
+  if (current === "history") loadHistory();
+}
+
+// --- analysts -------------------------------------------------------------------------------------------------------
+
+async function loadAnalyst() {
+  [state.sources, state.balances] = await Promise.all([ask("GET", "sources"), ask("GET", "remaining")]);
+  put("ask-sources", state.sources.map(sourceCard));
+  if (state.sources.length) {
+    put("examples-place", element("button", { type: "button", class: "quiet", id: "example", hidden: found("program").value !== "", onclick: insertExample }, "Insert an example"));
+  }
+}
+
+function sourceCard(source) {
+  const own = state.balances.find((balance) => balance.account === source.account);
+  return element("article", { class: "card" },
+    element("h3", {}, source.name),
+    element("pre", {}, source.declaration),
+    element("p", { class: "faint" }, `Protects ${source.unit}. `,
+      source.version === null ? "Answers are not replayed after a restart." : `Version of the data: ${source.version}.`),
+    source.open ? null : element("p", { class: "closed" }, "Closed: it answers nobody until the curator opens it."),
+    own
+      ? element("p", {}, `${own.remaining} of ${own.budget} left of your budget`, meter(amount(own.spent), amount(own.budget)))
+      : element("p", { class: "wrong" }, "You have no budget for it: ask the curator."));
+}
+
+function insertExample() {
+  const { name } = state.sources[0];
+  found("program").value = `// how many records there are, at epsilon 0.1\nvar size = ${name}.Select(r => 0).NoisyCount(0.1, over: [0]);\n`;
+  found("program").focus();
+  typed();
+}
+
+const program = () => ({ program: found("program").value, fresh: found("fresh").checked });
+
+function typed() {
+  clearTimeout(state.timer);
+  state.pending?.abort();
+  setChecked(null);
+  if (found("example")) found("example").hidden = found("program").value !== "";
+  if (!found("program").value.trim()) {
+    put("quote");
+    showWrong(null);
+    return;
+  }
+  state.timer = setTimeout(explain, TYPING_PAUSE);
+}
+
+async function explain() {
+  const pending = (state.pending = new AbortController());
+  try {
+    const told = await ask("POST", "explain", program(), pending.signal);
+    showWrong(null);
+    put("quote", quoteOf(told));
+    setChecked(covered(told) && !told.not_admitted ? told : null);
+  } catch (refused) {
+    if (refused.name === "AbortError") return;
+    if (refused.status === 429) {
+      state.timer = setTimeout(explain, 3000);
+      return;
+    }
+    put("quote");
+    showWrong(refused);
+  }
+}
+
+function setChecked(told) {
+  state.checked = told;
+  const button = found("release");
+  button.disabled = told === null;
+  button.textContent = told === null ? "Release" : paid(told) ? "Show again, for nothing" : `Release for ${costWords(told.quote)}`;
+}
+
+const paid = (told) => Object.values(told.quote).every((cost) => amount(cost) === 0);
+const left = (account) => state.balances.find((balance) => balance.account === account);
+const costWords = (quote) =>
+  Object.entries(quote).filter(([, cost]) => amount(cost) > 0).map(([account, cost]) => `${cost} of ${account}`).join(", ") || "nothing more";
+const covered = (told) =>
+  Object.entries(told.quote).every(([account, cost]) => left(account) && amount(cost) <= amount(left(account).remaining));
+
+function quoteOf(told) {
+  return [
+    element("p", { class: "quote-line" }, element("strong", {}, "Costs "), costWords(told.quote),
+      paid(told) ? element("span", { class: "faint" }, " (you have paid for all of it)") : null,
+      told.seconds === null ? null : element("span", { class: "faint" }, ` · answers after ${shown(told.seconds)} s, whatever the data`)),
+    Object.entries(told.quote).map(([account, cost]) => {
+      const own = left(account);
+      if (!own) return element("p", { class: "wrong" }, `You have no budget for ${account}: ask the curator.`);
+      const enough = amount(cost) <= amount(own.remaining);
+      return element("div", {}, meter(amount(own.spent), amount(own.budget), amount(cost)),
+        element("p", { class: enough ? "faint" : "wrong" },
+          enough ? `${own.remaining} of ${own.budget} left of ${account}` : `Only ${own.remaining} of ${account} is left.`));
+    }),
+    told.not_admitted ? element("p", { class: "wrong" }, told.not_admitted) : null,
+    table("Expected intervals", ["release", "kind", "epsilon", "± at 95 %"],
+      told.accuracy.map((row) => [row.name, row.kind, row.epsilon, row.half_width === null ? row.missing : shown(row.half_width)]),
+      new Set([2, 3])),
+    element("details", {}, element("summary", {}, "The bill, and the plans"),
+      element("pre", {}, told.bill_text),
+      Object.entries(told.plans).map(([name, text]) => [element("h3", {}, name), element("pre", { class: "plan" }, text)])),
+  ];
+}
+
+function showWrong(refused) {
+  const editor = found("program");
+  if (refused === null) {
+    editor.removeAttribute("aria-invalid");
+    put("program-wrong");
+    return;
+  }
+  editor.setAttribute("aria-invalid", "true");
+  put("program-wrong", element("pre", {}, refused.message),
+    refused.line ? element("button", { type: "button", class: "quiet", onclick: () => goTo(refused.line, refused.column) },
+      `Go to line ${refused.line}`) : null);
+}
+
+function goTo(line, column) {
+  const editor = found("program"), lines = editor.value.split("\n");
+  const at = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0) + column - 1;
+  editor.focus();
+  editor.setSelectionRange(at, Math.min(editor.value.length, at + 1));
+}
+
+async function release(event) {
+  event.preventDefault();
+  if (state.checked === null) return;
+  const asked = program(), label = found("label").value;
+  setChecked(null);
+  found("release-state").textContent = "Being paid for, and answered…";
+  try {
+    const told = await ask("POST", "release", { ...asked, ...(label ? { label } : {}) });
+    found("answers").prepend(...answerCards(told.answers, label));
+    found("release-state").textContent = "Released.";
+  } catch (refused) {
+    found("release-state").textContent = "";
+    showWrong(refused);
+  }
+  await loadAnalyst();
+  explain();
+}
+
+// --- history --------------------------------------------------------------------------------------------------------
+
+async function loadHistory() {
+  const curator = state.me.role === "curator";
+  const events = (await ask("GET", curator ? "events" : "history")).reverse();
+  put("history-table", events.length
+    ? table("", ["", "time (UTC)", "account", "epsilon", "what", "label"],
+      events.map((each) => [each.number, each.time.replace("T", " ").replace("+00:00", ""), each.account, each.amount,
+        curator ? `${each.kind}: ${each.description}` : each.description, each.label]), new Set([0, 3]))
+    : element("p", { class: "faint" }, "Nothing was released yet."));
+}
+
+// --- the curator ----------------------------------------------------------------------------------------------------
+
+async function loadCurator() {
+  const [sources, accounts, people] = await Promise.all([ask("GET", "sources"), ask("GET", "accounts"), ask("GET", "callers")]);
+  const payers = accounts.filter((each) => !/[/@]/.test(each.account));
+  put("people-table", peopleTable(people, payers));
+  put("budget-sources", payers.map((each) => budgetCard(each, sources.filter((source) => source.account === each.account))));
+  found("admit-budgets").replaceChildren(element("legend", {}, "Budgets (epsilon)"), ...payers.map((each) => [
+    element("label", { for: `admit-${each.account}` }, `${each.account} `, element("span", { class: "faint" }, `of ${each.budget}`)),
+    element("input", { id: `admit-${each.account}`, "data-account": each.account, inputmode: "decimal", autocomplete: "off" }),
+  ]).flat());
+}
+
+function peopleTable(people, payers) {
+  if (!people.length) return element("p", { class: "faint" }, "Nobody was let in yet.");
+  return table("", ["name", "role", "since (UTC)", "budgets", ""], people.map((each) => [
+    each.name,
+    each.admitted ? each.role : element("span", { class: "closed" }, `${each.role}, turned away`),
+    each.added.replace("T", " ").replace("+00:00", ""),
+    each.role === "analyst" ? element("div", {}, payers.map((payer) => budgetForm(each, payer.account))) : "",
+    element("div", { class: "row" },
+      element("button", { type: "button", class: "quiet", onclick: () => renew(each.name) }, "New token",
+        element("span", { class: "faint" }, ` for ${each.name}`)),
+      each.admitted && each.name !== state.me.name
+        ? element("button", { type: "button", class: "quiet", onclick: () => act(() => ask("DELETE", `callers/${encodeURIComponent(each.name)}`)) },
+          "Turn away", element("span", { class: "faint" }, ` ${each.name}`))
+        : null),
+  ]));
+}
+
+function budgetForm(person, account) {
+  const own = person.budgets.find((each) => each.account === account);
+  const input = element("input", { value: own?.budget ?? "", "aria-label": `budget of ${person.name} for ${account}`, inputmode: "decimal" });
+  const send = (event) => {
+    event.preventDefault();
+    act(() => ask("PUT", `callers/${encodeURIComponent(person.name)}/budgets`, { budgets: { [account]: input.value.trim() } }));
+  };
+  return element("form", { onsubmit: send },
+    element("span", {}, `${account}: spent ${own?.spent ?? "0"} of`), input, element("button", { class: "quiet" }, "Set"));
+}
+
+function budgetCard(balance, sources) {
+  const input = element("input", { id: `budget-${balance.account}`, value: balance.budget, inputmode: "decimal" });
+  const send = (event) => {
+    event.preventDefault();
+    act(() => ask("PUT", "accounts", { budgets: { [balance.account]: input.value.trim() } }));
+  };
+  const closed = sources.some((source) => !source.open);
+  return element("article", { class: "card" },
+    element("h2", {}, balance.account),
+    element("p", {}, `Spent ${balance.spent} of ${balance.budget}, ${balance.remaining} left. Protects ${balance.unit}.`),
+    meter(amount(balance.spent), amount(balance.budget)),
+    sources.map((source) => element("pre", {}, source.declaration)),
+    element("form", { class: "row", onsubmit: send },
+      element("div", {}, element("label", { for: input.id }, "Budget (epsilon)"), input),
+      element("button", { class: "quiet" }, "Set")),
+    closed
+      ? element("div", {}, element("p", { class: "closed" },
+          "Closed to analysts: an evaluation failed. Each time you open it, one bit more may have been learnt outside of every epsilon: find out first what was asked."),
+        element("button", { type: "button", onclick: () => act(() => ask("POST", "open", { account: balance.account })) }, `Open ${balance.account}`))
+      : element("p", { class: "faint" }, "Open to analysts."));
+}
+
+async function act(work) {
+  for (const id of ["admit-wrong", "budgets-wrong"]) found(id).textContent = "";
+  try {
+    await work();
+  } catch (refused) {
+    for (const id of ["admit-wrong", "budgets-wrong"]) found(id).textContent = refused.message;
+  }
+  await loadCurator();
+}
+
+const renew = (name) => act(async () => showToken(await ask("POST", `callers/${encodeURIComponent(name)}/token`)));
+
+function admit(event) {
+  event.preventDefault();
+  const given = [...found("admit-budgets").querySelectorAll("input")].filter((input) => input.value.trim());
+  const role = found("admit-role").value;
+  const budgets = role === "analyst" ? Object.fromEntries(given.map((input) => [input.dataset.account, input.value.trim()])) : {};
+  act(async () => {
+    showToken(await ask("POST", "callers", { name: found("admit-name").value, role, budgets }));
+    found("admit-form").reset();
+  });
+}
+
+function showToken({ name, token: text }) {
+  put("new-token", element("div", { class: "card narrow" }, element("h2", {}, `The token of ${name}`),
+    element("p", { class: "faint" }, "Shown this once: give it to them by a way that nobody else reads."),
+    element("pre", { class: "token" }, text)));
+}
+
+// --------------------------------------------------------------------------------------------------------------------
+
+found("sign-in").querySelector("form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  keepToken(found("token").value.trim());
+  begin();
+});
+found("leave").addEventListener("click", signOut);
+found("program").addEventListener("input", typed);
+found("fresh").addEventListener("change", typed);
+found("program").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) found("program-form").requestSubmit();
+});
+found("program-form").addEventListener("submit", release);
+found("admit-form").addEventListener("submit", admit);
+window.addEventListener("hashchange", route);
+window.addEventListener("unhandledrejection", (event) => {
+  if (event.reason instanceof Refused && event.reason.status === 401) signOut();
+});
+begin();

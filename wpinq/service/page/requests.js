@@ -1,0 +1,39 @@
+// Requests to the service. The token is kept for this tab alone, and goes nowhere but into the header.
+
+const KEPT = "wpinq token";
+
+export class Refused extends Error {
+  constructor(status, told) {
+    super(told.message);
+    Object.assign(this, { status, kind: told.kind, line: told.line, column: told.column });
+  }
+}
+
+export const token = () => sessionStorage.getItem(KEPT);
+export const keepToken = (text) => sessionStorage.setItem(KEPT, text);
+export const forgetToken = () => sessionStorage.removeItem(KEPT);
+
+export async function ask(method, path, body, signal) {
+  let response;
+  try {
+    response = await fetch(`v1/${path}`, {
+      method,
+      signal,
+      cache: "no-store",
+      headers: { authorization: `Bearer ${token()}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(0, { kind: "Unreachable", message: "the service cannot be reached" });
+  }
+  if (response.status === 204) return null;
+  let told;
+  try {
+    told = await response.json();
+  } catch {
+    throw new Refused(response.status, { kind: "Unreadable", message: "the service gave no answer that can be read" });
+  }
+  if (!response.ok) throw new Refused(response.status, told.error);
+  return told;
+}

@@ -1,0 +1,108 @@
+"""The processes of a service: who forks whom, and what ends with whom.
+
+The parent of all knows the configuration and has no data and no threads. It forks the keeper, which has the data, then
+clerks and the front, which have none. A clerk or a front that dies is forked anew. Without the keeper there is
+nothing to serve, and the service ends.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+
+from wpinq.commands.exits import UsageError, reason
+from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.orders import DeclaredSource
+from wpinq.service.clerks import Clerk
+from wpinq.service.configuration import Configuration
+from wpinq.service.front import Front
+from wpinq.service.handing_over import Desk
+from wpinq.service.listening import check_certificate, listen
+from wpinq.service.logs import log
+from wpinq.service.offspring import UNFIT, Offspring, Role, StopAsked, stop_on_signals
+from wpinq.service.slots import Keeper, KeeperDied, told_by_keeper
+
+_BACKLOG = 512
+
+
+def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None]) -> None:
+    """Serve until a signal asks to stop.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        The service.
+    on_ready : callable
+        Called with the address and the ledger, when the data are protected and before anybody is answered.
+
+    Raises
+    ------
+    WpinqError
+        When it cannot begin, or the keeper died.
+    """
+    check_certificate(configuration)
+    stop_on_signals()
+    with ExitStack() as held:
+        listener = held.enter_context(_listener(configuration))
+        clerk_desk, slot_desk = Desk.made(), Desk.made()
+        children = Offspring(_log_end)
+        try:
+            declared = _keeper(children, configuration, slot_desk)
+            ledger = held.enter_context(Ledger(configuration.ledger, create=False))
+            on_ready(address_of(configuration, listener), ledger)
+            _others(children, configuration, declared, ledger, (clerk_desk, slot_desk), listener)
+            lost = children.tend()
+            raise KeeperDied(f"the service ends: its {lost.name} ended, and there is no going on without it")
+        except StopAsked:
+            log("stopping")
+        finally:
+            for name, number in (("front", signal.SIGTERM), ("clerk", signal.SIGKILL), ("keeper", signal.SIGKILL)):
+                children.stop(name, number)
+
+
+def _keeper(children: Offspring, configuration: Configuration, desk: Desk) -> Mapping[str, DeclaredSource]:
+    mine, theirs = socket.socketpair()
+    with mine:
+        with theirs:
+            children.fork(Role("keeper", Keeper(configuration, desk, theirs).work, again=False))
+        return told_by_keeper(mine)
+
+
+def _others(
+    children: Offspring,
+    configuration: Configuration,
+    declared: Mapping[str, DeclaredSource],
+    ledger: Ledger,
+    desks: tuple[Desk, Desk],
+    listener: socket.socket,
+) -> None:
+    seconds = configuration.limits.explain_seconds
+    clerk = Clerk(desks[0], configuration.declared, declared, ledger, configuration.untrusted, seconds)
+    for _ in range(configuration.clerks):
+        children.fork(Role("clerk", clerk.work, again=True))
+    front = Front(configuration, declared, ledger, *desks)
+    children.fork(Role("front", lambda: listen(front, listener), again=True))
+
+
+def _listener(configuration: Configuration) -> socket.socket:
+    """The socket at which clients are heard: bound before data are read, so that a taken port shows at once."""
+    host, port = configuration.host, configuration.port
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address, family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}, port {port} ({reason(error)}): name another port") from None
+
+
+def address_of(configuration: Configuration, listener: socket.socket) -> str:
+    """What clients connect to."""
+    scheme = "http" if configuration.certificate is None else "https"
+    host = f"[{configuration.host}]" if ":" in configuration.host else configuration.host
+    return f"{scheme}://{host}:{listener.getsockname()[1]}"
+
+
+def _log_end(role: Role, status: int) -> None:
+    if status:
+        log("process ended", role=role.name, unfit=int(status >> 8 == UNFIT))

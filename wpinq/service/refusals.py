@@ -1,0 +1,100 @@
+"""What callers are told when they get no answer: one shape, with words that follow from plans and declarations only."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from wpinq.errors import (
+    AnswersError,
+    BudgetExceeded,
+    EpsilonError,
+    ExpressionError,
+    LanguageError,
+    PlanError,
+    SessionError,
+    SourceClosed,
+    WpinqError,
+)
+
+FAILED = "the request failed; what was debited stays spent, and nothing of the reason can be shown"
+"""The one message of whatever may hang on data, files or the ledger."""
+
+_STATUS: tuple[tuple[type[WpinqError], int], ...] = (
+    (BudgetExceeded, 409),
+    (SourceClosed, 409),
+    (LanguageError, 400),
+    (PlanError, 400),
+    (ExpressionError, 400),
+    (EpsilonError, 400),
+    (AnswersError, 400),
+    (SessionError, 400),
+)
+"""Errors whose words follow from what was asked, the declarations and the own budget."""
+
+
+class Refusal(Exception):
+    """A request is refused: status, what kind of refusal, and words.
+
+    Attributes
+    ----------
+    status : int
+        Of HTTP.
+    kind : str
+        A word for programs: the name of an error of the library, or of the service's own.
+    message : str
+        For people.
+    line, column : int
+        Where in a program, from 1; 0 where it is none.
+    again_in : float
+        Seconds after which to try again; 0 where that is of no use.
+    """
+
+    def __init__(
+        self, status: int, kind: str, message: str, line: int = 0, column: int = 0, again_in: float = 0.0
+    ) -> None:
+        super().__init__(message)
+        self.status, self.kind, self.message = status, kind, message
+        self.line, self.column, self.again_in = line, column, again_in
+
+    def to_json(self) -> dict[str, Any]:
+        """The body of the response."""
+        told: dict[str, Any] = {"kind": self.kind, "message": self.message}
+        if self.line:
+            told |= {"line": self.line, "column": self.column}
+        return {"error": told}
+
+
+def failure() -> Refusal:
+    """The one of all that cannot be told."""
+    return Refusal(500, "Failed", FAILED)
+
+
+def refusal_of(error: BaseException) -> Refusal:
+    """What a caller is told of an error: its own words where they follow from public things, else the constant."""
+    for kind, status in _STATUS:
+        if isinstance(error, kind):
+            line, column = (error.line, error.column) if isinstance(error, LanguageError) else (0, 0)
+            return Refusal(status, type(error).__name__, str(error), line, column)
+    return failure()
+
+
+def busy() -> Refusal:
+    """The refusal of who would have to wait too long."""
+    return Refusal(503, "Busy", "too much is asked for at this time: try again later", again_in=5.0)
+
+
+def too_often(seconds: float) -> Refusal:
+    """The refusal of who asks too often."""
+    return Refusal(429, "TooOften", f"you ask too often: try again in {math.ceil(seconds)} s", again_in=seconds)
+
+
+def response_parts(refusal: Refusal) -> tuple[bytes, dict[str, str]]:
+    """Body and headers of a refusal."""
+    headers = {"content-type": "application/json"}
+    if refusal.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    if refusal.again_in:
+        headers["retry-after"] = str(math.ceil(refusal.again_in))
+    return json.dumps(refusal.to_json()).encode(), headers

@@ -1,0 +1,130 @@
+"""The keeper, which holds the protected data, and its slots: each is forked from it, releases once, and ends.
+
+The keeper protects the data before any slot is forked, and does nothing else: no request reaches it. So a slot that
+dies takes nothing along, and no slot knows what another one did but by the ledger.
+"""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+from wpinq.errors import WpinqError
+from wpinq.kernel.orders import DeclaredSource
+from wpinq.kernel.session import Session
+from wpinq.measure.epsilon import format_epsilon
+from wpinq.service.asked_for import releases_of
+from wpinq.service.configuration import Configuration
+from wpinq.service.handing_over import Desk, serve_one
+from wpinq.service.logs import log
+from wpinq.service.offspring import UNFIT, Offspring, Role
+from wpinq.service.told import released
+
+
+class Keeper:
+    """The process that holds the data.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        What to protect, and how.
+    desk : Desk
+        Where slots take requests.
+    ready : socket
+        Told once that the data are protected, or why not.
+    """
+
+    def __init__(self, configuration: Configuration, desk: Desk, ready: socket.socket) -> None:
+        self._configuration, self._desk, self._ready = configuration, desk, ready
+
+    def work(self) -> None:
+        """Protect the data, and fork slots for ever."""
+        try:
+            session = self._protect()
+        except WpinqError as error:  # for the curator, who started the service: it may tell of rows
+            self._tell(error)
+            return
+        self._tell(dict(session.declared()))
+        slots = Offspring(_log_end)
+        slot = Role("slot", ReleaseSlot(self._configuration, self._desk, session).work, again=True)
+        for _ in range(self._configuration.slots):
+            slots.fork(slot)
+        slots.tend()
+
+    def _protect(self) -> Session:
+        told = self._configuration
+        session = Session(told.ledger, untrusted=told.untrusted, on_closed=_log_closed)
+        known = {each.account: each.budget for each in session.accounts()}
+        for offered in told.sources.values():
+            account = offered.query.plan.operator.account  # type: ignore[attr-defined]  # a source's
+            # the curator may have changed it since, on record: what is declared is where it began
+            budget = known.get(account, offered.budget)
+            session.protect(offered.query, offered.data, budget, version=offered.version)
+        return session
+
+    def _tell(self, what: object) -> None:
+        with self._ready as ready:
+            ready.sendall(pickle.dumps(what))
+
+
+def told_by_keeper(ready: socket.socket) -> dict[str, DeclaredSource]:
+    """What the sources are, once the keeper has protected their data; its error where it could not."""
+    pieces = []
+    while piece := ready.recv(1 << 16):
+        pieces.append(piece)
+    if not pieces:
+        raise KeeperDied("the data could not be protected: the process that reads them died, as for want of memory")
+    found = pickle.loads(b"".join(pieces))  # from our own child
+    if isinstance(found, WpinqError):
+        raise found
+    declared: dict[str, DeclaredSource] = found
+    return declared
+
+
+GRACE = 60.0
+"""Seconds that a slot may take beyond what it is held for, before it is given up."""
+
+
+class KeeperDied(WpinqError):
+    """The process that holds the data is gone."""
+
+
+class ReleaseSlot:
+    """A child of the keeper: one release.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        Sources and limits.
+    desk : Desk
+        Where it takes the request.
+    session : Session
+        With the data; its ledger is opened anew in each process.
+    """
+
+    def __init__(self, configuration: Configuration, desk: Desk, session: Session) -> None:
+        self._configuration, self._desk, self._session = configuration, desk, session
+
+    def work(self) -> None:
+        """Take one request and answer it."""
+        serve_one(self._desk, self._released)
+
+    def _released(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        signal.setitimer(signal.ITIMER_REAL, request["seconds"] + GRACE)  # then the process ends
+        asked = releases_of(request["asked"], self._configuration.declared)
+        analyst = self._session.analyst(request["analyst"])
+        results = analyst.release(asked, fresh=request["fresh"], label=request["label"])
+        left = {each.account: format_epsilon(each.remaining) for each in analyst.balances()}
+        return {"answers": released(results, request["confidence"]), "remaining": left}
+
+
+def _log_closed(accounts: tuple[str, ...]) -> None:
+    log("closed to analysts", accounts=" ".join(accounts))
+
+
+def _log_end(role: Role, status: int) -> None:
+    if status and status != UNFIT:
+        log("process ended", role=role.name)
