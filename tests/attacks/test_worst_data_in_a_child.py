@@ -1,4 +1,4 @@
-"""Plans that were admitted and whose child failed on the worst data, and what tells a machine's failure from a child's."""
+"""Plans that were admitted and failed on the worst data, and what told a machine's failure from a child's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def measured(work, seconds, size, *rest):
 confinement.confined = measured
 texts = wp.source("texts", text=str, k=int, i=int, f=float, records_at_most=100, keys_at_most={"k": 20}, cap=100)
 ROWS = [(f"{n:03}" + "," * 997, n // 20, 2**60 + n, 1e308) for n in range(100)]
-def times(r, most, what): return wp.flatten(wp.map(wp.split(r.text, ","), lambda s: what(wp.range(0, r.i, limit=most), s)))
+def times(r, most, what):
+    return wp.flatten(wp.map(wp.split(r.text, ","), lambda s: what(wp.range(0, r.i, limit=most), s)))
 """
 
 WORST = {
