@@ -41,7 +41,7 @@ def test_a_victim_joined_with_the_others_changes_neither_the_status_nor_the_byte
         + f"""
 seen = []
 for rows in (OTHERS, OTHERS + VICTIM):
-    with opened(limits=wp.Limits(seconds=600, memory="20GB")) as session:
+    with opened(limits=wp.Limits(seconds=600, memory="40GB")) as session:
         session.protect(people, rows, budget=10)
         asked = thrice(people, {limit}).select(lambda r: r.val).noisy_count(1, over=[0, 1])
         seen.append([outcome(lambda: session.release(asked)), moments(session), str(session.spent("people"))])
