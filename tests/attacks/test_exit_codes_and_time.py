@@ -314,8 +314,9 @@ with wp.Session() as session:
 tell(confined=confined, plain=plain)
 """
     )
-    for confined, plain in zip(found["confined"][:4], found["plain"], strict=False):
-        assert confined == pytest.approx(plain, abs=60)  # noise of scale 1, and of 10 for the sum
+    # Sixty times the scale of the noise, which is 1 of counts and 10 of the sum; an average is of 500 such.
+    for confined, plain, within in zip(found["confined"], found["plain"], [60, 60, 600, 2], strict=False):
+        assert confined == pytest.approx(plain, abs=within)
     assert all(map(len, found["confined"][:6]))
     assert [len(each) for each in found["confined"][4:6]] == [10, 10]
 
