@@ -207,3 +207,19 @@ def test_a_quote_charges_nothing_and_counts_own_replays_and_parts_alone() -> Non
         assert bob.quote([north, north], fresh=True) == {"people": 2}
         assert alice.affords(PETS.noisy_count(400)) == 1
         assert ledger.head() == head
+
+
+def test_a_plan_that_pays_in_full_does_so_on_each_side() -> None:
+    """Other data added to parts: each of these plans is paid for beside the others, by all who ask for it."""
+    ages = PETS.select(lambda p: p.age)
+    north, south = (part.select(lambda p: p.age).concat(ages).noisy_count(Fraction(1, 4)) for part in (NORTH, SOUTH))
+    with books() as ledger:
+        for who, measured in [("alice", north), ("bob", north), ("bob", south), (None, south), ("alice", south)]:
+            batch = prepared(measured, DECLARED, False, lambda digests, who=who: ledger.paid(digests, who))
+            ledger.debit(batch.descriptions, batch.price, analyst=who)
+        held = {name: amount for name, amount in spent(ledger).items() if amount}
+        half, pets = NANO // 2, 3 * NANO // 4
+        assert held == {
+            **dict.fromkeys(["people", "people@alice", "people@bob"], half),
+            **dict.fromkeys(["pets", "pets@alice", "pets@bob"], pets),
+        }

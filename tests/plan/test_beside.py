@@ -83,6 +83,20 @@ def test_parts_added_to_each_other_cost_the_largest() -> None:
     assert not unshared(one.join(other, lambda x: x, lambda y: y).plan)
 
 
+def test_parts_of_two_datasets_by_one_key_are_of_two_partitions() -> None:
+    one, two = (items.partition(lambda x: x, [0])[0] for items in (thin, heavy))
+    assert len(unshared(one.concat(two).plan)) == 2
+    assert not unshared(one.concat(one).plan)
+
+
+def test_what_a_step_below_adds_is_not_made_up_for_by_a_join_with_a_part() -> None:
+    """The join weighs no more than the part; what the sum below it rounds goes through it all the same."""
+    one, two, three = _parts(3)
+    beside = [_added(part).join(two.select(lambda x: 0), lambda x: x, lambda y: y) for part in (one, three)]
+    assert [len(unshared(query.plan)) for query in beside] == [1, 1]
+    assert _billed(beside) == sum((_billed([query]) for query in beside), Fraction(0)) > _billed(beside[:1])
+
+
 def test_one_release_over_several_parts_pays_for_the_largest_of_them_also_in_full() -> None:
     one, two, _ = _parts(3)
     both = one.concat(two).concat(heavy)
@@ -168,6 +182,41 @@ def test_a_join_with_other_data_rounds_over_all_parts_up_to_the_mass_of_the_part
     assert masses_over_parts(joined[0].plan)[joined[0].plan.digest] == 2**20 > weight
     itself = parts[0].join(parts[0], lambda x: 0, lambda y: 0).plan
     assert masses_over_parts(itself)[itself.digest] == 2**19
+
+
+def test_on_a_grid_what_is_rounded_goes_with_rows_and_not_with_weights() -> None:
+    """However light a part is, its rows are off by a step of the grid: more than its share, and less than rows take."""
+    light = wp.source("light", int, cap=2**20)
+    (part,) = light.partition(lambda x: x // 4, [0]).values()
+    plan = part.select_many(lambda x: [x, x + 1, x + 2]).plan
+    masses, certificate = masses_over_parts(plan), certify(plan)
+    (step,) = (step for step in certificate.steps.values() if step.node.operator.roundoffs())
+    rng, rows = Random(2), 12
+    for weight in (2.0**-60, 2.0**-20, 1.0):
+        data = {"light": {x: weight * (1 + rng.random()) for x in range(4)}}
+        exact = reference.evaluate(plan, data, EXACT)
+        share = norm(data["light"]) * UNIT_ROUNDOFF * step.node.operator.roundoffs()
+        grid = rows * Fraction(2) ** (20 - 105)
+        with Database() as database:
+            error = distance(exact, database.evaluate(plan, data))
+        assert distance(exact, reference.evaluate(plan, data)) <= share
+        assert 0 < error <= share + grid < share + masses[plan.digest] * UNIT_ROUNDOFF / 2**6 * rows / Fraction(2**38)
+        assert (error > share) == (weight < 2.0**-50)
+
+
+def test_two_engines_round_what_is_split_in_different_parts() -> None:
+    """One errs in one part and one in another: the largest errors of all parts are more than either engine makes."""
+    light = wp.source("light", int, cap=1)
+    split = light.select_many(lambda x: [x, x, x, x + 16, x + 16]).partition(lambda x: x, range(32))
+    rng = Random(1)
+    data = {"light": {i: rng.random() / 32 for i in range(16)}}
+    exact = {key: reference.evaluate(part.plan, data, EXACT) for key, part in split.items()}
+    with Database() as database:
+        errors = [
+            [distance(exact[key], evaluate(part.plan, data)) for key, part in split.items()]
+            for evaluate in (reference.evaluate, database.evaluate)
+        ]
+    assert sum(map(max, *errors)) > max(map(sum, errors))
 
 
 def test_a_ledger_adds_them_up_over_sessions(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ class _Measure:
         if self.calls > CALLS_LIMIT:
             raise ExpressionError(f"the function has more than {CALLS_LIMIT:,} calls, with what it maps written out")
         if isinstance(expr, Constant):
-            content = Amount.of(_content(expr.value))
+            content = Amount.of(content_of(expr.value))
             return Amount.of(1), _Held(Amount.of(_longest(expr.value)), content, _counts(expr.type, content))
         assert isinstance(expr, Call)
         if expr.name == "map":
@@ -232,8 +232,8 @@ def _longest(value: Value) -> int:
     return len(value) if isinstance(value, str) else 0
 
 
-def _content(value: Value) -> int:
+def content_of(value: Value) -> int:
     """The code points and the elements in a public value."""
     if isinstance(value, tuple):
-        return len(value) + sum(map(_content, value))
+        return len(value) + sum(map(content_of, value))
     return len(value) if isinstance(value, str) else 0

@@ -9,9 +9,11 @@ from fractions import Fraction
 from wpinq.errors import PlanError
 from wpinq.expr.sizes import Sizes
 from wpinq.expr.types import TupleOf
+from wpinq.expr.work import content_of
 from wpinq.kernel.asking_limits import Limits
 from wpinq.kernel.orders import Order
-from wpinq.kernel.plan_cost import Cost, cost_of
+from wpinq.kernel.plan_cost import KEY_CONTENT, Cost, cost_of
+from wpinq.measure.key_domains import GivenKeys, KeyDomain, ProductKeys
 from wpinq.measure.measurement import (
     Choose,
     GeometricCount,
@@ -81,9 +83,18 @@ def _cost(plan: Node, order: Order, keys: int, limits: Limits) -> Cost | None:
     sink = order.measurement.sink
     whole = order.measurement.listing is not None or (isinstance(sink, Choose) and sink.quantile is not None)
     if order.measurement.listing is not None:
-        keys = int(order.measurement.listing.expected_by_noise(sink, order.scale * float(sink.factor)))  # type: ignore[arg-type]
+        listing = order.measurement.listing
+        expected = int(listing.expected_by_noise(sink, order.scale * float(sink.factor)))  # type: ignore[arg-type]
+        keys = expected * (1 + _largest(listing.domain) // KEY_CONTENT)
     cost = cost_of(plan, keys, whole, limits.record)
     return cost if isinstance(cost, Cost) else None
+
+
+def _largest(domain: KeyDomain) -> int:
+    """The code points and elements of the largest key of a domain."""
+    if isinstance(domain, ProductKeys):
+        return sum(map(_largest, domain.parts))
+    return max(map(content_of, domain.keys), default=0) if isinstance(domain, GivenKeys) else 0
 
 
 def _help(plan: Node, order: Order, keys: int, limits: Limits) -> str:

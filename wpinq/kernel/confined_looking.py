@@ -23,6 +23,7 @@ from wpinq.kernel.asking_limits import Limits
 from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.looking import FAILED, Looking
 from wpinq.kernel.orders import Order, Protected
+from wpinq.kernel.plan_cost import keys_by_size
 from wpinq.progress import StepDisplay
 
 IS_CLOSED = (
@@ -124,7 +125,7 @@ class ConfinedLooking(Looking):
 
     def _guarded(self, function: Callable[..., Any], order: Order, *args: Any, **kw: Any) -> Any:
         held = self._held(order)
-        keys = len(args[0]) if function == self._draw else order.keys_at_once
+        keys = keys_by_size(args[0]) if function == self._draw else order.keys_at_once
         cost = admitted(order, keys, self._limits)
         size = granted_bytes(cost, self._limits)
         confinement.check_alone(self._engine.rest)

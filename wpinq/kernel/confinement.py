@@ -22,7 +22,7 @@ from wpinq.errors import SessionError
 OVERHEAD_BYTES = 1_500_000_000
 """Address space beside what is used: stacks of threads, and what allocators reserve."""
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 
 
 class Clock:
@@ -84,9 +84,18 @@ def confined(
     kept : collection of int
         The files that the work reads.
     """
-    file = os.memfd_create("wpinq")
     try:
-        parent, child = os.getpid(), os.fork()
+        file = os.memfd_create("wpinq")
+    except OSError:  # as the machine is: other children took what there is, so that it is told as theirs
+        clock.sleep_until(until)
+        return None
+    try:
+        parent = os.getpid()
+        try:
+            child = os.fork()
+        except OSError:
+            clock.sleep_until(until)
+            return None
         if child == 0:
             _be_child(work, seconds, size, parent, file, kept)
         try:
@@ -110,6 +119,7 @@ def _be_child(
         _die_with(parent)
         _be_quiet({file, *kept})
         _limit(seconds, size)
+        _be_unreadable()
         written = work()
         while written:
             written = written[os.write(file, written) :]
@@ -121,7 +131,7 @@ def _be_child(
 
 
 def _die_with(parent: int) -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before it was asked
         os._exit(1)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU):
@@ -140,7 +150,18 @@ def _be_quiet(kept: Collection[int]) -> None:
     for number in sorted(number for number in kept if number > 2):
         os.closerange(before + 1, number)
         before = number
-    os.closerange(before + 1, os.sysconf("SC_OPEN_MAX"))
+    # files stay open above a limit on their number that was lowered later
+    os.closerange(before + 1, max(os.sysconf("SC_OPEN_MAX"), *map(int, os.listdir("/proc/self/fd"))) + 1)
+
+
+def _be_unreadable() -> None:
+    """Let no process of the same user look in, and leave no core: a limit of 0 does not hold for a program's."""
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def _prctl(option: int, value: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
+        os._exit(1)
 
 
 def _limit(seconds: float, size: int) -> None:

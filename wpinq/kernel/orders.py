@@ -20,6 +20,7 @@ from wpinq.kernel.ladder import as_float, draw_count
 from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.listed_keys import Past, draw_listing, least_cut
 from wpinq.kernel.noise import silently, with_geometric_noise, with_laplace_noise
+from wpinq.kernel.plan_cost import keys_by_size
 from wpinq.kernel.selection import select, selection_scale
 from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.bucket_choice import Buckets
@@ -97,8 +98,8 @@ class Order:
 
     @property
     def keys_at_once(self) -> int:
-        """How many keys it looks for right away."""
-        return len(self.measurement.domain or ())
+        """How many keys it looks for right away, by their size."""
+        return keys_by_size(self.measurement.domain or ())
 
     @property
     def conditional(self) -> ConditionalNoise:

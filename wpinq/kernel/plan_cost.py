@@ -8,10 +8,13 @@ asked for, and the most that one record holds. docs/untrusted.md has the measure
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 
 from wpinq.expr.types import STR, ListOf, TupleOf, Type, Weighted
+from wpinq.expr.values import Value
+from wpinq.expr.work import content_of
 from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operators import GroupBy, Source
@@ -30,16 +33,19 @@ ROW_SECONDS, ROW_BYTES = 0.3e-6, 80
 """For each row that a step makes or looks at."""
 
 VALUE_SECONDS, VALUE_BYTES = 0.04e-6, 8
-"""For each value or code point that a function handles, and for each value of a row."""
+"""For each value or code point of a row."""
 
 FETCHED_SECONDS, FETCHED_BYTES = 0.6e-6, 100
 """For each value of an output that is given up whole, as a quantile and a listing ask."""
 
-AT_ONCE, FUNCTION_BYTES = 4096, 2
-"""How many rows a function is computed of at a time, and what it takes for each value that it handles of one."""
+AT_ONCE, FUNCTION_SECONDS, FUNCTION_BYTES = 4096, 0.08e-6, 24
+"""How many rows a function is computed of at a time, and what it takes for each value or code point that it handles."""
 
 DRAWN_SECONDS, DRAWN_BYTES = 3e-5, 1000
 """For each noisy number, each candidate, and each record that a listing or a quantile goes over."""
+
+KEY_CONTENT = 40
+"""How many code points and elements of a key take as much as a noisy number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,7 @@ def cost_of(root: Node, keys: int, whole: bool, record: int) -> Cost | PlanWork:
     root : Node
         The plan.
     keys : int
-        How many noisy numbers or candidates there are.
+        How many noisy numbers or candidates there are, by their size.
     whole : bool
         Whether every record of the output is given up.
     record : int
@@ -87,7 +93,8 @@ def cost_of(root: Node, keys: int, whole: bool, record: int) -> Cost | PlanWork:
         inside = max(0, steps - rows) * held
         computed = bounds[step.node.digest].records if grouped else rows
         at_once = inside * AT_ONCE // max(AT_ONCE, computed or 0)
-        seconds += STEP_SECONDS + CALL_SECONDS * step.calls + ROW_SECONDS * rows + VALUE_SECONDS * (values + inside)
+        seconds += STEP_SECONDS + CALL_SECONDS * step.calls + ROW_SECONDS * rows
+        seconds += VALUE_SECONDS * values + FUNCTION_SECONDS * inside
         size += (
             STEP_BYTES + CALL_BYTES * step.calls + ROW_BYTES * rows + VALUE_BYTES * values + FUNCTION_BYTES * at_once
         )
@@ -99,6 +106,13 @@ def cost_of(root: Node, keys: int, whole: bool, record: int) -> Cost | PlanWork:
         seconds, size = seconds + FETCHED_SECONDS * values, size + FETCHED_BYTES * values
         drawn += records
     return Cost(seconds + DRAWN_SECONDS * drawn, size + DRAWN_BYTES * drawn)
+
+
+def keys_by_size(keys: Collection[Value]) -> int:
+    """How many keys there are, where a large one counts as the small ones that take as much."""
+    if isinstance(keys, range):
+        return len(keys)
+    return sum(1 + content_of(key) // KEY_CONTENT for key in keys)
 
 
 def contents(root: Node, record: int) -> dict[bytes, int | None]:

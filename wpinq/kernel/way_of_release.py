@@ -20,6 +20,7 @@ from wpinq.kernel.batches import bill_of, prepared
 from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.looking import Looking
 from wpinq.kernel.orders import Order, Protected
+from wpinq.kernel.plan_cost import keys_by_size
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
@@ -127,11 +128,10 @@ class WayOfRelease:
 
     def _ask(self, order: Order, keys: tuple[Value, ...], analyst: str | None) -> Answers:
         self.check_open()
-        self._looking.check(order, len(keys))
+        size = keys_by_size(keys)
+        self._looking.check(order, size)
         self._looking.get_ready([order])
-        return self._looking.asking(
-            [(order, len(keys))], lambda: self._shown(order, self._answer(order, keys), analyst)
-        )
+        return self._looking.asking([(order, size)], lambda: self._shown(order, self._answer(order, keys), analyst))
 
     def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
         self.check_open()
