@@ -14,7 +14,6 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -176,7 +175,7 @@ def _write(
 ) -> tuple[int, int]:
     """Make the table; how many records it has, and how many rows they are, where weights are numbers of rows."""
     with tempfile.TemporaryDirectory(prefix="wpinq-") as folder:
-        os.write(file, _empty_database())
+        os.write(file, _empty_database(connection))
         # DuckDB looks for a log beside a database, even where it is told to write none.
         link = os.path.join(folder, "held")
         os.symlink(f"/dev/fd/{file}", link)
@@ -214,11 +213,15 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-@lru_cache(maxsize=1)
-def _empty_database() -> bytes:
-    """The bytes of a DuckDB database without tables."""
-    with tempfile.TemporaryDirectory(prefix="wpinq-") as folder, opened() as connection:
-        path = Path(folder) / "empty"
-        connection.execute(f"ATTACH {quoted(str(path))} AS empty")
-        connection.execute("DETACH empty")
-        return path.read_bytes()
+def _empty_database(connection: Any) -> bytes:
+    """The bytes of a DuckDB database without tables, made once."""
+    if not _EMPTY:
+        with tempfile.TemporaryDirectory(prefix="wpinq-") as folder:
+            path = Path(folder) / "empty"
+            connection.execute(f"ATTACH {quoted(str(path))} AS empty")
+            connection.execute("DETACH empty")
+            _EMPTY.append(path.read_bytes())
+    return _EMPTY[0]
+
+
+_EMPTY: list[bytes] = []

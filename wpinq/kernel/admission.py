@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
 from wpinq.errors import PlanError
 from wpinq.expr.sizes import Sizes
 from wpinq.expr.types import TupleOf
+from wpinq.expr.values import Value
 from wpinq.expr.work import content_of
 from wpinq.kernel.asking_limits import Limits
 from wpinq.kernel.orders import Order
-from wpinq.kernel.plan_cost import KEY_CONTENT, Cost, cost_of
+from wpinq.kernel.plan_cost import KEY_CONTENT, Cost, cost_of, keys_by_size
 from wpinq.measure.key_domains import GivenKeys, KeyDomain, ProductKeys
 from wpinq.measure.measurement import (
     Choose,
@@ -35,8 +36,8 @@ FIELDS_TRIED = 32
 """How many fields of a source are tried for a declaration that helps."""
 
 
-def admitted(order: Order, keys: int, limits: Limits) -> Cost:
-    """What a look for an order may take, for so many keys; PlanError where that is more than the limits grant."""
+def admitted(order: Order, keys: Collection[Value], limits: Limits) -> Cost:
+    """What a look for an order may take, for some keys; PlanError where that is more than the limits grant."""
     measurement = order.measurement
     sink, plan = measurement.sink, measurement.plan
     if not isinstance(sink, TAKEN):
@@ -44,14 +45,15 @@ def admitted(order: Order, keys: int, limits: Limits) -> Cost:
         raise PlanError(
             f"untrusted mode releases {names}, not {type(sink).__name__}: nothing bounds how long that looks at data"
         )
-    cost = _cost(plan, order, keys, limits)
+    number = max(1, keys_by_size(keys))  # one at least: an order without keys is made to be asked for some
+    cost = _cost(plan, order, number, limits)
     if cost is None:
         work = plan_work(plan)
         step = work.dominant.node.operator.name
         missing = (
             f"declare records_at_most of {', '.join(work.unbounded)}"
             if work.unbounded
-            else _help(plan, order, keys, limits)
+            else _help(plan, order, number, limits)
         )
         raise PlanError(
             f"untrusted mode takes plans whose rows are bounded by declarations, and nothing bounds those of {step}: "
@@ -64,7 +66,7 @@ def admitted(order: Order, keys: int, limits: Limits) -> Cost:
         raise PlanError(
             f"untrusted mode: this plan may take {seconds:,.4g} seconds and {size / 10**6:,.4g} MB, and the limits "
             f"grant {limits.seconds - limits.settling:,.4g} seconds and {limits.bytes / 10**6:,.4g} MB; most of it is "
-            f"{dominant.node.operator.name}, with up to {dominant.rows:,} rows: {_help(plan, order, keys, limits)}"
+            f"{dominant.node.operator.name}, with up to {dominant.rows:,} rows: {_help(plan, order, number, limits)}"
         )
     return cost
 

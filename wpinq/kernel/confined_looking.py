@@ -9,21 +9,20 @@ from __future__ import annotations
 import logging
 import math
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from wpinq.columns.held import HeldColumns
 from wpinq.engines.contract import Engine, find_stepwise
 from wpinq.errors import EvaluationFailed, LedgerError, PlanError, SourceClosed
-from wpinq.expr.values import canonical_bytes_of, from_canonical_bytes
+from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
 from wpinq.kernel import confinement
 from wpinq.kernel.admission import admitted, granted_bytes, granted_seconds
 from wpinq.kernel.asking_limits import Limits
 from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.looking import FAILED, Looking
 from wpinq.kernel.orders import Order, Protected
-from wpinq.kernel.plan_cost import keys_by_size
 from wpinq.progress import StepDisplay
 
 IS_CLOSED = (
@@ -74,7 +73,7 @@ class ConfinedLooking(Looking):
         self._stepwise, self._limits, self._ledger, self._on_closed = stepwise, limits, ledger, on_closed
         self.clock = confinement.Clock()
 
-    def check(self, order: Order, keys: int) -> None:
+    def check(self, order: Order, keys: Collection[Value]) -> None:
         """Refuse what the limits do not admit, or what is over a source that is closed."""
         if self._closed([order]):
             raise SourceClosed(IS_CLOSED)
@@ -85,7 +84,7 @@ class ConfinedLooking(Looking):
         """Refuse where the process cannot fork."""
         confinement.check_alone(self._engine.rest)
 
-    def asking(self, looks: Sequence[tuple[Order, int]], work: Callable[[], T]) -> T:
+    def asking(self, looks: Sequence[tuple[Order, Collection[Value]]], work: Callable[[], T]) -> T:
         """Hold an asking until the moment that was fixed for it, whatever becomes of it.
 
         Errors are raised anew, outside of what handles the first ones, which so do not hang on to them.
@@ -125,7 +124,7 @@ class ConfinedLooking(Looking):
 
     def _guarded(self, function: Callable[..., Any], order: Order, *args: Any, **kw: Any) -> Any:
         held = self._held(order)
-        keys = keys_by_size(args[0]) if function == self._draw else order.keys_at_once
+        keys = args[0] if function == self._draw else order.keys_at_once
         cost = admitted(order, keys, self._limits)
         size = granted_bytes(cost, self._limits)
         confinement.check_alone(self._engine.rest)
@@ -148,7 +147,7 @@ class ConfinedLooking(Looking):
             raise EvaluationFailed(FAILED)
         raise SourceClosed(IS_CLOSED)
 
-    def _seconds(self, order: Order, keys: int) -> float:
+    def _seconds(self, order: Order, keys: Collection[Value]) -> float:
         return granted_seconds(admitted(order, keys, self._limits), self._limits)
 
     def _closed(self, orders: Sequence[Order]) -> bool:

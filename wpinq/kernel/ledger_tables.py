@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from wpinq.errors import LedgerError
@@ -159,10 +160,14 @@ def insert_answers(
     before = connection.total_changes
     for start in range(0, len(answers), _CHUNK):
         chunk = answers[start : start + _CHUNK]
-        rows = ", ".join([f"(?1, ?{place}, ?{place + 1}, ?2)" for place in range(3, 2 * len(chunk) + 3, 2)])
-        query = f"INSERT INTO answers (measurement, key, value, entry) VALUES {rows} ON CONFLICT DO NOTHING"
-        connection.execute(query, [measurement, entry, *itertools.chain.from_iterable(chunk)])
+        connection.execute(_insertion(len(chunk)), [measurement, entry, *itertools.chain.from_iterable(chunk)])
     return connection.total_changes - before
+
+
+@lru_cache(maxsize=64)
+def _insertion(answers: int) -> str:
+    rows = ", ".join([f"(?1, ?{place}, ?{place + 1}, ?2)" for place in range(3, 2 * answers + 3, 2)])
+    return f"INSERT INTO answers (measurement, key, value, entry) VALUES {rows} ON CONFLICT DO NOTHING"
 
 
 def to_bytes(value: float) -> bytes:

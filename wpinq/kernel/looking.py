@@ -54,8 +54,8 @@ class Looking:
         """The place of the candidate that a choice falls on."""
         return self._guarded(self._pick, order)
 
-    def check(self, order: Order, keys: int) -> None:
-        """Refuse, before anything is paid, a look for so many keys that would not be taken; from what is public."""
+    def check(self, order: Order, keys: Collection[Value]) -> None:
+        """Refuse, before anything is paid, a look for some keys that would not be taken; from what is public."""
         self._engine.check(order.measurement.plan)
 
     def get_ready(self, orders: Sequence[Order]) -> None:
@@ -64,8 +64,8 @@ class Looking:
         for order in orders:
             self._engine.rehearse(order.measurement.plan)
 
-    def asking(self, looks: Sequence[tuple[Order, int]], work: Callable[[], T]) -> T:
-        """What is done for an asking once it is paid, which looks at the data for these orders, so many keys each."""
+    def asking(self, looks: Sequence[tuple[Order, Collection[Value]]], work: Callable[[], T]) -> T:
+        """What is done for an asking once it is paid, which looks at the data for these orders, at some keys each."""
         return work()
 
     # --- what sees protected data: called through _guarded only -------------------------------------------------------

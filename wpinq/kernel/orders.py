@@ -20,18 +20,17 @@ from wpinq.kernel.ladder import as_float, draw_count
 from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.listed_keys import Past, draw_listing, least_cut
 from wpinq.kernel.noise import silently, with_geometric_noise, with_laplace_noise
-from wpinq.kernel.plan_cost import keys_by_size
 from wpinq.kernel.selection import select, selection_scale
 from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.listing import Listable, Listing, listing_from_json
-from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, MostDistant, NoisyChoice, check_domain
+from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, MostDistant, NoisyChoice
 from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
 from wpinq.measure.subgraph_counts import COUNT, SubgraphCount
 from wpinq.plan.arithmetic import Weights
 from wpinq.plan.certify import Certificate, certify
-from wpinq.plan.demand import chain_of_parts, charges, demand
+from wpinq.plan.demand import chain_of_parts, demand
 from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
 from wpinq.plan.redeclared import with_facts
@@ -80,16 +79,11 @@ class Order:
     def terms(self, scope: Callable[[Node], str]) -> Terms:
         """The terms on which it is released, for the record: what it would cost by itself."""
         measurement = self.measurement
-        certificate, stability = certify(measurement.plan), measurement.sink.stability(measurement.plan)
-        declared = certificate.sources
-        moves: dict[str, dict[str, Fraction]] = {}
-        for name, moved in stability.items():
-            moves.setdefault(declared[name].account, {})[name] = moved
-        owed = charges({name: moved * measurement.epsilon for name, moved in stability.items()}, declared)
-        chain = chain_of_parts(measurement.plan, scope) if certificate.output.splits else ()
+        splits = certify(measurement.plan).output.splits
+        chain = chain_of_parts(measurement.plan, scope) if splits else ()
         asked = demand([measurement.asked], scope=scope).parts if chain else {}
         parts = tuple((key, asked[key]) for key in chain)
-        return Terms(measurement.sink.noise, self.scale, moves, owed, parts)
+        return Terms(measurement.sink.noise, self.scale, measurement.moves, measurement.costs, parts)
 
     @property
     def looks_at_once(self) -> bool:
@@ -97,9 +91,9 @@ class Order:
         return bool(self.measurement.domain) or self.measurement.listing is not None
 
     @property
-    def keys_at_once(self) -> int:
-        """How many keys it looks for right away, by their size."""
-        return keys_by_size(self.measurement.domain or ())
+    def keys_at_once(self) -> Collection[Value]:
+        """The keys that it looks for right away."""
+        return self.measurement.domain or ()
 
     @property
     def conditional(self) -> ConditionalNoise:
@@ -140,11 +134,7 @@ def prepare(measurement: Measurement, protected: Mapping[str, DeclaredSource], f
         raise SessionError(NOT_MEASURED)
     if type(measurement.sink) not in SINKS.values():
         raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
-    if measurement.listing is not None:
-        measurement = replace(measurement, domain=None, listing=measurement.listing.checked(measurement.key_type))
-    if measurement.domain is not None:  # before the debit: a Measurement can be made by hand
-        domain = check_domain(measurement.domain, measurement.key_type, canonical=True)
-        measurement = replace(measurement, domain=domain)
+    measurement = measurement.checked  # before the debit
     certificate = certify(measurement.plan)
     versions = []
     for name, declared in certificate.sources.items():

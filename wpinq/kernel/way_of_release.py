@@ -20,7 +20,6 @@ from wpinq.kernel.batches import bill_of, prepared
 from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.looking import Looking
 from wpinq.kernel.orders import Order, Protected
-from wpinq.kernel.plan_cost import keys_by_size
 from wpinq.kernel.release import Release
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
@@ -84,7 +83,7 @@ class WayOfRelease:
         orders = batch.orders
         looks = [(order, order.keys_at_once) for order in orders if order.looks_at_once]
         for order in orders:
-            self._looking.check(order, max(1, order.keys_at_once))
+            self._looking.check(order, order.keys_at_once)
         self._looking.get_ready(orders)
         # of which there can be no answers yet
         new = set(self._ledger.debit(batch.descriptions, batch.price, written, self._run, analyst))
@@ -128,10 +127,9 @@ class WayOfRelease:
 
     def _ask(self, order: Order, keys: tuple[Value, ...], analyst: str | None) -> Answers:
         self.check_open()
-        size = keys_by_size(keys)
-        self._looking.check(order, size)
+        self._looking.check(order, keys)
         self._looking.get_ready([order])
-        return self._looking.asking([(order, size)], lambda: self._shown(order, self._answer(order, keys), analyst))
+        return self._looking.asking([(order, keys)], lambda: self._shown(order, self._answer(order, keys), analyst))
 
     def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
         self.check_open()

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from wpinq.errors import PlanError
@@ -32,6 +33,7 @@ from wpinq.measure.sink import Sink as Sink
 from wpinq.measure.sink import check_text as check_text
 from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, TriangleCount
 from wpinq.plan.certify import certify
+from wpinq.plan.demand import charges
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node
 
@@ -194,9 +196,11 @@ SINKS: dict[str, type[Sink]] = {
 """Every sink by its name: all that a promise covers."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Measurement:
     """A plan with its sink, its epsilon and, usually, its public keys. Holds no data and spends nothing.
+
+    What follows from it is found once, however often it is released.
 
     Attributes
     ----------
@@ -242,12 +246,36 @@ class Measurement:
         """What kind of number is released: from the plan and its sources' declarations, never from data."""
         return self.sink.kind(self.plan)
 
-    @property
+    @cached_property
+    def checked(self) -> Measurement:
+        """The same with keys that were looked at: a Measurement can be made by hand."""
+        domain, listing = self.domain, self.listing
+        if listing is not None:
+            domain, listing = None, listing.checked(self.key_type)
+        if domain is not None:
+            domain = check_domain(domain, self.key_type, canonical=True)
+        return replace(self, domain=domain, listing=listing)
+
+    @cached_property
+    def moves(self) -> Mapping[str, Mapping[str, Fraction]]:
+        """Account -> source -> the bound on how far one unit of weight there moves the output."""
+        declared, found = certify(self.plan).sources, dict[str, dict[str, Fraction]]()
+        for name, moved in self.sink.stability(self.plan).items():
+            found.setdefault(declared[name].account, {})[name] = moved
+        return found
+
+    @cached_property
+    def costs(self) -> Mapping[str, Fraction]:
+        """Account -> the epsilon that it is charged for this measurement alone, whatever of it parts are charged."""
+        asked = {name: moved * self.epsilon for name, moved in self.sink.stability(self.plan).items()}
+        return charges(asked, certify(self.plan).sources)
+
+    @cached_property
     def asked(self) -> tuple[Node, Fraction]:
         """What `plan.demand` prices: a root, and the demand that flows down from it."""
         return self.sink.asked(self.plan, self.epsilon)
 
-    @property
+    @cached_property
     def digest(self) -> bytes:
         """What identifies the noise: plan, sink and epsilon. Two domains over one release share their noise."""
         return self._digest(self.sink.identity())
@@ -272,7 +300,7 @@ class Measurement:
             extra = tuple(canonical_bytes(key, self.key_type) for key in self.domain or ())
         return digest_of("measurement", self.plan.digest, *sink, str(self.epsilon), *extra)
 
-    @property
+    @cached_property
     def description(self) -> str:
         """One line for bills and ledgers; no data."""
         return f"{self.sink.name}({format_epsilon(self.epsilon)})"

@@ -83,7 +83,7 @@ class Clerk:
         return {"seconds": sum(held), "not_admitted": ""}
 
     def _seconds(self, order: Order) -> float:
-        seconds = granted_seconds(admitted(order, max(1, order.keys_at_once), self._limits), self._limits)
+        seconds = granted_seconds(admitted(order, order.keys_at_once, self._limits), self._limits)
         return seconds + self._limits.settling if order.looks_at_once else 0.0
 
     def _own(self, asked: Releases, analyst: str, fresh: bool) -> dict[str, Any]:
