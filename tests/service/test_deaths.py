@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests.service.test_doors import told
-from tests.support.service import COUNT, RunningService, below, comm, configured, running, until
+from tests.support.service import COUNT, RunningService, below, comm, configured, parent, running, running_processes, until
 from wpinq.kernel.ledger import Ledger
 from wpinq.service.refusals import FAILED
 
@@ -48,6 +48,10 @@ class Asked:
         except httpx.HTTPError as error:
             self.answer = error
 
+    def runs(self) -> bool:
+        """Whether no answer has come."""
+        return self._thread.is_alive()
+
     def end(self) -> Any:
         self._thread.join()
         return self.answer
@@ -63,18 +67,29 @@ def debits(service: RunningService) -> int:
         return sum(each.kind == "debit" and each.account == "edges" for each in ledger.events())
 
 
-def looking(service: RunningService, alive: bool = False, over: int = 1) -> tuple[int, int]:
-    """The slot that holds the last of so many releases that are paid for, and its child, ended unless `alive`."""
+def looking(service: RunningService, over: int = 1) -> tuple[int, int]:
+    """The slot that holds the last of so many releases that are paid for, and its child, which may have ended."""
 
     def found() -> tuple[int, int] | None:
         if debits(service) < over:
             return None
-        slots = service.processes("slot")
-        pairs = [(slot, child) for slot in slots for child in below(slot) if looks(child) or not alive]
+        pairs = [(slot, child) for slot in service.processes("slot") for child in below(slot)]
         return pairs[0] if pairs else None
 
     pair: tuple[int, int] = until(found)
     return pair
+
+
+def caught_looking(slots: list[int], asked: Asked) -> int | None:
+    """A child of these processes that looks at data, or None where the release ended and none was seen."""
+    others: set[int] = set()
+    while asked.runs():
+        for child in running_processes() - others:
+            if parent(child) not in slots:
+                others.add(child)
+            elif looks(child):
+                return child
+    return None
 
 
 def looks(child: int) -> bool:
@@ -119,11 +134,17 @@ def test_a_slot_that_dies_over_a_release_closes_its_source_and_another_takes_its
 def test_a_look_that_dies_is_the_same_failure_and_closes_its_source(service: RunningService) -> None:
     alice, curator = service.admit("alice", "edges=1"), service.admit("curator", curator=True)
     many = "var {name} = edges.Select(e => e.src).NoisyCount({epsilon}, over: range(0, 5000));"  # which takes a while
-    asked = Asked(service, alice, "0.25", many)
-    _, child = looking(service, alive=True)
+    slots, child = service.processes("slot"), None
+    for number in range(1, 32):  # a look that ended before it was seen is answered, and another is asked for
+        asked = Asked(service, alice, f"0.0{number:02}", many)
+        child = caught_looking(slots, asked)
+        if child is not None:
+            break
+        assert asked.end().status_code == 200
+    assert child is not None
     os.kill(child, signal.SIGKILL)
     assert told(asked.end(), 500, "Failed") == FAILED
-    assert spent(service) == Fraction(1, 4)
+    assert spent(service) == sum(Fraction(each, 1000) for each in range(1, number + 1))
     closed_then_opened(service, alice, curator)
 
 

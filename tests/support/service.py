@@ -143,15 +143,26 @@ def comm(pid: int) -> str:
         return ""
 
 
+def running_processes() -> set[int]:
+    """All that run."""
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+
+
+def parent(pid: int) -> int | None:
+    """The process that one is a child of; None where it ended."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return None
+
+
 def below(pid: int) -> list[int]:
-    """All descendants of a process."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, ValueError):
-            if int(path.read_text().rpartition(")")[2].split()[1]) == pid:
-                child = int(path.parent.name)
-                found += [child, *below(child)]
-    return found
+    """All descendants of a process, each after the one that it is a child of."""
+    parents = {each: parent(each) for each in running_processes()}
+    found = [pid]
+    for ancestor in found:
+        found += sorted(child for child, its in parents.items() if its == ancestor)
+    return found[1:]
 
 
 def until(found: Any) -> Any:
