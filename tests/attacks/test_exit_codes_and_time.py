@@ -512,7 +512,7 @@ def test_untrusted_mode_shows_no_steps() -> None:
     with pytest.raises(wp.SessionError, match="shows no steps"):
         wp.Session(untrusted=wp.Limits(), progress=True)
     with pytest.raises(wp.SessionError, match="takes limits"):
-        wp.Session(untrusted=True)  # type: ignore[arg-type]
+        wp.Session(untrusted=True)
 
 
 def test_a_process_that_ignores_its_children_is_refused() -> None:

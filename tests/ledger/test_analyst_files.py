@@ -58,7 +58,7 @@ def test_what_only_an_analyst_paid_for_is_noticed(
         real = debits.entries
 
         def of_analysts(*arguments: object) -> object:
-            return real(*arguments) if arguments[1] != debits.Side() else ()  # type: ignore[arg-type]
+            return real(*arguments) if arguments[1] != debits.Side() else ()
 
         patched.setattr(debits, "entries", of_analysts)
         ledger.debit({"m": "degrees"}, each(edges=5), analyst="alice")
@@ -198,7 +198,7 @@ def test_fifty_analysts_in_processes_never_overspend(tmp_path: pathlib.Path) -> 
     paid: dict[str, set[str]] = {name: set() for name in names}
     for who, word, batch in said:
         if word == "paid":
-            paid[str(who)] |= set(batch)  # type: ignore[call-overload]
+            paid[str(who)] |= set(batch)
     with Ledger(path, create=False) as ledger:
         ledger.verify()
         found = spent(ledger)

@@ -14,7 +14,17 @@ import httpx
 import pytest
 
 from tests.service.test_doors import told
-from tests.support.service import COUNT, RunningService, below, comm, configured, parent, running, running_processes, until
+from tests.support.service import (
+    COUNT,
+    RunningService,
+    below,
+    comm,
+    configured,
+    parent,
+    running,
+    running_processes,
+    until,
+)
 from wpinq.kernel.ledger import Ledger
 from wpinq.service.refusals import FAILED
 

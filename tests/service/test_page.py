@@ -91,7 +91,7 @@ class Page:
         """Nothing of what others wrote ran, and the browser complains of nothing but refused requests."""
         assert self.browser.execute_script("return window.hit") is None
         assert not self.all("img[src=x]")
-        logged = self.browser.get_log("browser")  # type: ignore[no-untyped-call]
+        logged = self.browser.get_log("browser")
         assert [each for each in logged if "Failed to load resource" not in each["message"]] == []
 
 
