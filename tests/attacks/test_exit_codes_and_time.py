@@ -528,7 +528,7 @@ with opened() as session:
     assert "SIGCHLD" in found["seen"][1]
 
 
-def test_the_clock_waits_for_its_moment_and_not_longer() -> None:
+def test_the_clock_waits_for_its_moment() -> None:
     from wpinq.kernel.confinement import Clock
 
     clock = Clock()
