@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from functools import partial
-from types import TracebackType
 from typing import Any, Self
 
 from wpinq.kernel import ledger_audit, ledger_history
@@ -58,7 +57,6 @@ class LedgerBook:
         No privacy cost. Opening finds most of this at once. Who rewrites the whole file, or puts back an old copy with
         what stands beside it, is found out only by a head that is kept elsewhere.
         """
-
         self._file.snapshot(lambda connection: ledger_audit.verify(connection, self._file.name))
 
     def close(self) -> None:
@@ -68,9 +66,7 @@ class LedgerBook:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def _next_entry(self, connection: sqlite3.Connection) -> int:
