@@ -73,6 +73,7 @@ class Page:
         self.browser.get(f"{self.service.address}/#")
         self.browser.refresh()
         self.see(lambda: self.one("#token").is_displayed())
+        self.browser.get_log("browser")  # the page before may have been about to ask, and had its token taken away
         self.one("#token").send_keys(token, Keys.ENTER)
 
     def write(self, program: str) -> None:
