@@ -17,9 +17,10 @@ from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.orders import DeclaredSource
 from wpinq.service.clerks import Clerk
 from wpinq.service.configuration import Configuration
+from wpinq.service.encryption import server_context
 from wpinq.service.front import Front
 from wpinq.service.handing_over import Desk
-from wpinq.service.listening import check_certificate, listen
+from wpinq.service.listening import listen
 from wpinq.service.logs import log
 from wpinq.service.offspring import UNFIT, Offspring, Role, StopAsked, stop_on_signals
 from wpinq.service.slots import Keeper, KeeperDied, told_by_keeper
@@ -43,7 +44,7 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
     WpinqError
         When it cannot begin, or the keeper died.
     """
-    check_certificate(configuration)
+    server_context(configuration)  # refused here, before data are read
     under_way = ReleasesUnderWay(configuration.ledger)
     under_way.begin()
     stop_on_signals()
