@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -232,6 +233,38 @@ def test_a_stop_in_good_order_closes_nothing(service: RunningService) -> None:
     assert service.ask("GET", "v1/sources", alice).json()[0]["open"]
     assert service.release(alice, COUNT.format(name="x", epsilon="0.25")).status_code == 200
     assert spent(service) == Fraction(1, 4)
+
+
+def test_a_look_that_failed_before_a_stop_in_good_order_has_closed_its_source(service: RunningService) -> None:
+    """Whoever stops the service because a child of it died would else learn, and tell, of that for nothing."""
+    alice, curator = service.admit("alice", "edges=1"), service.admit("curator", curator=True)
+    asked = Asked(service, alice, "0.25")
+    slot, _ = looking(service)
+    child = until(lambda: next(filter(looks, below(slot)), None))
+    os.kill(child, signal.SIGKILL)
+    until(lambda: not looks(child))  # its slot sleeps on
+    assert service.stop() == 0
+    asked.end()
+    assert not list((service.folder / "ledger.db-under-way").glob("[!.]*"))
+    with Ledger(service.folder / "ledger.db", create=False) as ledger:
+        assert ledger.closed_to_analysts() == {"edges"}
+    service.start()
+    closed_then_opened(service, alice, curator)
+
+
+def test_a_stop_that_is_said_to_every_process_closes_nothing(service: RunningService) -> None:
+    """As systemd says it, to all at once: the first process alone hears it, and asks the others."""
+    alice = service.admit("alice", "edges=1")
+    asked = Asked(service, alice, "0.25")
+    looking(service)
+    for pid in [*below(service.process.pid), service.process.pid]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    with service.process:
+        assert service.process.wait(timeout=120) == 0
+    asked.end()
+    service.start()
+    assert service.ask("GET", "v1/sources", alice).json()[0]["open"]
 
 
 def test_a_restart_forgets_nothing(service: RunningService) -> None:

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from wpinq.commands.exits import UsageError, reason
+from wpinq.kernel.gates import GateError
 
 _UNFINISHED = "."
 """Where the names of records begin that are not yet written: nothing was looked at for them."""
@@ -69,7 +70,10 @@ class ReleasesUnderWay:
 
     @contextmanager
     def recorded(self, name: str, accounts: Collection[str]) -> Iterator[None]:
-        """Keep a record that a release is under way, for as long as the context lasts."""
+        """Keep a record that a release is under way, for as long as the context lasts.
+
+        It stays where a look failed and the ledger refused to have its sources closed: somebody else has to.
+        """
         written, path = self._folder / f"{_UNFINISHED}{name}", self._folder / name
         file = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:
@@ -80,8 +84,12 @@ class ReleasesUnderWay:
             self._make_durable()
             try:
                 yield
-            finally:
+            except GateError:
+                raise
+            except BaseException:
                 self.forget(name)
+                raise
+            self.forget(name)
         finally:
             os.close(file)
 
