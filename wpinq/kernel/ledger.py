@@ -24,7 +24,7 @@ from wpinq.kernel.accounts import OF_ANALYST, AccountTerms, check_same, declared
 from wpinq.kernel.charge import from_nano
 from wpinq.kernel.debits import MARK, Side
 from wpinq.kernel.gates import CLOSED, OPEN, Gates, said
-from wpinq.kernel.ledger_file import LedgerFile
+from wpinq.kernel.ledger_file import LedgerFile, data_version
 from wpinq.kernel.ledger_head import Head
 from wpinq.kernel.ledger_history import Entry, decimal_epsilon
 from wpinq.kernel.ledger_releases import Terms
@@ -79,7 +79,8 @@ class Ledger:
         expected = None if expect_head is None else Head.parse(expect_head)
         self._file = LedgerFile(None if path is None else os.fspath(path), create, expected)
         self._gates = Gates()
-        self._sound: set[str] = set()  # measurements whose answers were found to be those that were stored
+        # measurements whose answers were found to be those that were stored: as of when, and how many there were
+        self._sound: dict[str, tuple[int, int]] = {}
         self._raised: dict[str, int] = {}  # partitions whose demands were those of the entries, and by when
 
     def head(self) -> str:
@@ -296,11 +297,11 @@ class Ledger:
             new, entries = debits.settled(connection, measurements, price, demands, said, analyst)
             for entry in entries:
                 self._append(connection, "debit", entry.account, entry.charge, entry.content, entry.first)
+            # there were as many measurements as the totals say, so these have no answers yet
+            self._sound |= dict.fromkeys(new, (data_version(connection), 0))
             return new
 
-        new = self._file.write(debited)
-        self._sound |= new  # there were as many measurements as the totals say, so these have no answers yet
-        return new
+        return self._file.write(debited)
 
     def quote(self, measurements: Iterable[str], price: Price, analyst: str | None = None) -> Mapping[str, int]:
         """What `debit` would charge now: the sources, or an analyst within them, whom it tells nothing of others.
@@ -391,9 +392,8 @@ class Ledger:
         if wanted is not None and not all(type(key) is bytes for key in wanted):
             raise LedgerError("answers are kept for keys of bytes")
 
-        self._check_answers(measurement)
-
         def found(connection: sqlite3.Connection) -> dict[bytes, float]:
+            self._check_answers(connection, measurement)
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None:
                 return {}
@@ -404,22 +404,38 @@ class Ledger:
             stored = tables.stored_answers(connection, identity, sorted(wanted))
             return {key: tables.from_bytes(stored[key][0]) for key in wanted if key in stored}
 
-        return self._file.read(found)
+        return self._file.snapshot(found)
 
     def listings(self, measurement: str) -> list[Any]:
         """The listings of a measurement as `store_listing` was given them, in order.
 
         Read them before the answers: one that comes in between is found out when what was drawn is stored.
         """
-        self._check_answers(measurement)
-        return self._file.read(lambda connection: tables.listings(connection, measurement))
 
-    def _check_answers(self, measurement: str) -> None:
-        """Refuse answers that are not those that were stored, when they are first used."""
-        if measurement not in self._sound:
-            check = partial(ledger_audit.check_answers, name=self._file.name, measurement=measurement)
-            self._file.snapshot(check)
-            self._sound.add(measurement)
+        def found(connection: sqlite3.Connection) -> list[Any]:
+            self._check_answers(connection, measurement)
+            return tables.listings(connection, measurement)
+
+        return self._file.snapshot(found)
+
+    def _check_answers(self, connection: sqlite3.Connection, measurement: str) -> None:
+        """Refuse answers that are not those that were stored: when they are first used, and when others added some.
+
+        None is changed or taken away, so they are as many as they were where nobody has. The caller is in a transaction.
+        """
+        version, known = data_version(connection), self._sound.get(measurement)
+        if known is not None and known[0] == version:
+            return
+        identity = tables.measurement_ids(connection, [measurement]).get(measurement)
+        there = 0 if identity is None else tables.count(connection, "answers", identity)
+        if known is None or known[1] != there:
+            ledger_audit.check_answers(connection, self._file.name, measurement)
+        self._sound[measurement] = version, there
+
+    def _count_answers(self, measurement: str, added: int) -> None:
+        """Keep in mind that this process added answers, after they were checked: none of them is somebody else's."""
+        version, there = self._sound[measurement]
+        self._sound[measurement] = version, there + added
 
     def store_answers(
         self, measurement: str, answers: Mapping[bytes, float], listings: int = 0
@@ -449,9 +465,9 @@ class Ledger:
         given = sorted(answers.items()) if all(type(key) is bytes for key in answers) else None
         if given is None or not all(isinstance(value, float) and math.isfinite(value) for _, value in given):
             raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
-        self._check_answers(measurement)
 
         def standing(connection: sqlite3.Connection) -> dict[bytes, float] | None:
+            self._check_answers(connection, measurement)
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None:
                 raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
@@ -465,6 +481,7 @@ class Ledger:
                 stored = {key: tables.from_bytes(found[key][0]) for key in answers}
                 ours = [(key, value) for key, (value, by) in sorted(found.items()) if by == entry]
             if ours:
+                self._count_answers(measurement, len(ours))
                 said = ledger_history.summary(measurement, ours)
                 self._append(connection, ledger_history.ANSWERS, "", 0, said)
             return stored
@@ -494,9 +511,9 @@ class Ledger:
             As `store_answers`.
         """
         given = sorted((key, tables.to_bytes(value)) for key, value in rows.items() if math.isfinite(value))
-        self._check_answers(measurement)
 
         def added(connection: sqlite3.Connection) -> None:
+            self._check_answers(connection, measurement)
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None or len(given) < len(rows):
                 raise LedgerError(
@@ -505,6 +522,7 @@ class Ledger:
             if [tables.count(connection, of, identity) for of in ("listings", "answers")] != [listings, answers]:
                 return
             tables.insert_answers(connection, identity, self._next_entry(connection), given)
+            self._count_answers(measurement, len(given))
             content = ledger_history.summary(measurement, given) | {"listing": dict(listing)}
             self._append(connection, ledger_history.ANSWERS, "", 0, content)
 

@@ -99,7 +99,7 @@ class LedgerFile:
         self._check_known(connection, known)
         if expected is not None:
             ledger_audit.check_head(connection, self.name, expected, ledger_audit.EXPECTED)
-        self._seen = _data_version(connection)
+        self._seen = data_version(connection)
 
     def _check_known(self, connection: sqlite3.Connection, known: Head | None) -> None:
         if known is not None and self._companion is not None:
@@ -179,7 +179,7 @@ class LedgerFile:
                     f"{self._path} was removed or replaced while it was open, so a debit would be lost: "
                     "put the ledger back and open it again"
                 )
-            version = _data_version(connection)
+            version = data_version(connection)
             if version != self._seen:  # somebody else has written
                 ledger_audit.check(connection, self.name, last=0)
                 self._check_known(connection, self._known())  # it may have put an older copy into this very file
@@ -270,7 +270,7 @@ def _busy() -> str:
     )
 
 
-def _data_version(connection: sqlite3.Connection) -> int:
+def data_version(connection: sqlite3.Connection) -> int:
     """What changes whenever another connection has written."""
     (version,) = connection.execute("PRAGMA data_version").fetchone()
     return int(version)

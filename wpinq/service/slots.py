@@ -46,7 +46,8 @@ class Keeper:
 
     def work(self) -> None:
         """Protect the data, and fork slots for ever."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END])  # before engines have threads, which inherit it
+        # before engines have threads, which inherit it; SIGTERM may be said to all of a service: its first process hears it
+        signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
         try:
             session = self._protect()
         except WpinqError as error:  # for the curator, who started the service: it may tell of rows
@@ -121,7 +122,7 @@ class ReleaseSlot:
 
     def _released(self, request: Mapping[str, Any]) -> dict[str, Any]:
         # from here on it ends where it sleeps, after it has closed what a look had failed at
-        signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END])
+        signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
         signal.setitimer(signal.ITIMER_REAL, request["seconds"] + GRACE)  # then the process ends
         asked = releases_of(request["asked"], self._configuration.declared)
         analyst = self._session.analyst(request["analyst"])
