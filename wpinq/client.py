@@ -191,7 +191,7 @@ class ServiceConnection:
         except (OSError, ValueError) as error:
             if isinstance(getattr(error, "reason", None), ssl.SSLCertVerificationError):
                 raise ServiceError(
-                    f"the certificate of {self._url} is none that this machine trusts for it: where it is the service's "
+                    f"the certificate of {self._url} is none that this machine trusts: where it is the service's "
                     "own, name its file with cafile=, as the curator gave it to you"
                 ) from None
             raise ServiceError(

@@ -95,7 +95,7 @@ class Front:
     async def released(
         self, asked: Mapping[str, Any], analyst: str, label: str | None, check_known: Check
     ) -> dict[str, Any]:
-        """What a slot releases to an analyst, once a clerk found nothing wrong with it; in line as `explained` has it."""
+        """What a slot releases to an analyst, once a clerk found nothing wrong with it. Checked as in `explained`."""
         if seconds := self._releases.wait(analyst):
             raise too_often(seconds)
         told = await self.explained(asked, analyst, check_known)

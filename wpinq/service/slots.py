@@ -46,7 +46,7 @@ class Keeper:
 
     def work(self) -> None:
         """Protect the data, and fork slots for ever."""
-        # before engines have threads, which inherit it; SIGTERM may be said to all of a service: its first process hears it
+        # before engines have threads, which inherit it; SIGTERM may reach all processes, and is for the first
         signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
         try:
             session = self._protect()
