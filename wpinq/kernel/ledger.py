@@ -421,7 +421,7 @@ class Ledger:
     def _check_answers(self, connection: sqlite3.Connection, measurement: str) -> None:
         """Refuse answers that are not those that were stored: when they are first used, and when others added some.
 
-        None is changed or taken away: where nobody added any they are as many as before. The caller is in a transaction.
+        None is changed or taken away: where nobody added any, they are as many. The caller is in a transaction.
         """
         version, known = data_version(connection), self._sound.get(measurement)
         if known is not None and known[0] == version:
