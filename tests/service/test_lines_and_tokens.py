@@ -32,9 +32,9 @@ class HeldDesk(Desk):
         object.__setattr__(self, "let", asyncio.Event())
 
     async def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
-        self.asked.append(request)  # type: ignore[attr-defined]
-        await self.let.wait()  # type: ignore[attr-defined]
-        return {"told": self.told}  # type: ignore[attr-defined]
+        self.asked.append(request)
+        await self.let.wait()
+        return {"told": self.told}
 
 
 @pytest.mark.parametrize("change", ["remove", "renew"])
@@ -47,29 +47,29 @@ def test_who_is_turned_away_while_waiting_in_line_is_released_nothing(tmp_path: 
     async def asked() -> tuple[httpx.Response, httpx.Response, int]:
         clerks = HeldDesk(unbudgeted=[], not_admitted="", seconds=0.0, bill={"edges": "0.1"})
         slots = HeldDesk(answers={}, remaining={})
-        clerks.let.set()  # type: ignore[attr-defined]
+        clerks.let.set()
         with Ledger(configuration.ledger) as ledger, Register(configuration.register) as register:
             alice, bob = register.add("alice"), register.add("bob")
             front = Front(configuration, {}, ledger, clerks, slots)
             front.begin()
             guard = RequestGuard(web_application(front), front.register.whose, configuration.limits, encrypted=False)
-            transport = httpx.ASGITransport(app=guard)  # type: ignore[arg-type]
+            transport = httpx.ASGITransport(app=guard)
             async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
 
                 def release(token: str) -> Any:
                     return client.post("/v1/release", json=body, headers={"Authorization": f"Bearer {token}"})
 
                 first = asyncio.create_task(release(alice))
-                while not slots.asked:  # type: ignore[attr-defined]
+                while not slots.asked:
                     await asyncio.sleep(0.01)
                 second = asyncio.create_task(release(bob))
                 while not front._slot_line._waiting:
                     await asyncio.sleep(0.01)
                 getattr(register, change)("bob")
-                slots.let.set()  # type: ignore[attr-defined]
+                slots.let.set()
                 answers = await first, await second
                 front.register.close()
-                return (*answers, len(slots.asked))  # type: ignore[attr-defined]
+                return (*answers, len(slots.asked))
 
     first, second, handed_over = asyncio.run(asked())
     assert first.status_code == 200

@@ -23,7 +23,7 @@ from wpinq.service.front import Front
 from wpinq.service.handing_over import Desk
 from wpinq.service.listening import listen
 from wpinq.service.logs import log
-from wpinq.service.offspring import UNFIT, Offspring, Role, StopAsked, stop_on_signals
+from wpinq.service.offspring import Offspring, Role, StopAsked, stop_on_signals
 from wpinq.service.slots import Keeper, KeeperDied, told_by_keeper
 from wpinq.service.under_way import ReleasesUnderWay
 
@@ -51,12 +51,12 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
     with ExitStack() as held:
         listener = held.enter_context(_listener(configuration))
         clerk_desk, slot_desk, end_of_keeper = Desk.made(), Desk.made(), signal.SIGKILL
-        children = Offspring(_log_end)
+        children = Offspring()
         try:
             declared = _keeper(children, configuration, slot_desk)
             ledger = held.enter_context(Ledger(configuration.ledger, create=False))
             end_of_keeper = ASKED_TO_END
-            on_ready(address_of(configuration, listener), ledger)
+            on_ready(_address(configuration, listener), ledger)
             _others(children, configuration, declared, ledger, (clerk_desk, slot_desk), listener)
             lost = children.tend()
             end_of_keeper = signal.SIGKILL
@@ -103,13 +103,8 @@ def _listener(configuration: Configuration) -> socket.socket:
         raise UsageError(f"cannot listen on {host}, port {port} ({reason(error)}): name another port") from None
 
 
-def address_of(configuration: Configuration, listener: socket.socket) -> str:
+def _address(configuration: Configuration, listener: socket.socket) -> str:
     """What clients connect to."""
     scheme = "http" if configuration.certificate is None else "https"
     host = f"[{configuration.host}]" if ":" in configuration.host else configuration.host
     return f"{scheme}://{host}:{listener.getsockname()[1]}"
-
-
-def _log_end(role: Role, status: int) -> None:
-    if status:
-        log("process ended", role=role.name, unfit=int(status >> 8 == UNFIT))
