@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(not ledger_companion.HAS_TURNS, reason="the syst
 HEAD = Head(7, b"h" * 32)
 
 LONG = 600.0
-"""Seconds: a starved machine has left processes, and the kernel threads that end a write, without a turn for a minute."""
+"""Seconds. A starved machine has left processes, and what of its kernel ends a write, without a turn for a minute."""
 
 
 @pytest.fixture(autouse=True)
@@ -291,8 +291,8 @@ def ledger(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path / "ledger.db"
 
 
-# A number is drawn under a lock, so what is counted then is exact: the debits in the ledger, and who waits. The processes
-# are forked from one that has imported everything, and wait at a gate until all of them are there.
+# A number is drawn under a lock, so what is counted then is exact: the debits in the ledger, and who waits. All eight
+# are forked from a process that has imported everything, and wait at a gate until all of them are there.
 SPEND = """
 real = ledger_companion.Companion._draw
 drawn = []
