@@ -27,8 +27,8 @@ def configured(
 ) -> Path:
     """The configuration of a service over a small graph, in a folder.
 
-    A release is held for `margin` times a third of a second, of which its child needs a tenth of one of processor time:
-    16 times leave time to kill something, and 8 are enough where nothing is.
+    A release is held for `margin` times a third of a second, and its child takes less than a tenth of a second of the
+    processor: 16 times leave time to kill something, and 8 are enough where nothing is.
     """
     (folder / "edges.txt").write_text("".join(f"{a}\t{b}\n" for a in range(1, 9) for b in range(a + 1, 9)))
     path = folder / "service.toml"
