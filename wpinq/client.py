@@ -193,7 +193,12 @@ class ServiceConnection:
         except urllib.error.HTTPError as refused:
             with refused:
                 raise _error_of(refused.code, refused.read()) from None
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            if isinstance(getattr(error, "reason", None), ssl.SSLCertVerificationError):
+                raise ServiceError(
+                    f"the certificate of {self._url} is none that this machine trusts: where it is the service's "
+                    "own, name its file with cafile=, as the curator gave it to you"
+                ) from None
             raise ServiceError(
                 f"{self._url} gave no answer that can be read: is it the address of a service?"
             ) from None

@@ -509,6 +509,48 @@ def test_a_demand_that_is_added_while_a_ledger_is_open_makes_nothing_cheaper(pat
         assert ledger.head() == before
 
 
+@pytest.mark.parametrize("stored", [False, True])
+def test_an_answer_that_is_added_while_a_ledger_is_open_is_never_shown(path: pathlib.Path, stored: bool) -> None:
+    """Also of a measurement that it has read, and where it stores answers itself."""
+    with Ledger(path) as ledger:
+        assert ledger.answers("m", [b"a"]) == {b"a": 1.0}
+        assert stored is False or ledger.store_answers("m", {b"d": 4.0}, listings=1) == {b"d": 4.0}
+        with Ledger(path) as other:  # what is stored as it should be is shown
+            other.store_answers("m", {b"e": 5.0}, listings=1)
+        assert ledger.answers("m", [b"e"]) == {b"e": 5.0}
+        inserted("INSERT INTO answers VALUES (1, x'7a', zeroblob(8), 3)")(path)
+        for use in (
+            lambda: ledger.answers("m", [b"z"]),
+            lambda: ledger.listings("m"),
+            lambda: ledger.store_answers("m", {b"z": 1.0}, listings=1),
+        ):
+            with pytest.raises(LedgerError, match="has been tampered with: the answers"):
+                use()
+
+
+def test_an_older_copy_that_is_put_into_an_open_ledger_is_spent_nothing_from(
+    path: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """The file stays the same file, and is sound in itself: it would give back what was spent since."""
+    copy = tmp_path / "copy.db"
+
+    def put(source: pathlib.Path, target: pathlib.Path) -> None:
+        with contextlib.closing(sqlite3.connect(source)) as old, contextlib.closing(sqlite3.connect(target)) as new:
+            old.backup(new)
+
+    with Ledger(path) as ledger, Ledger(path) as idle:
+        put(path, copy)
+        ledger.debit({"after the copy": "x"}, flat(7))
+        put(copy, path)
+        for each in (ledger, idle):
+            with pytest.raises(LedgerError, match="an older copy was put in its place"):
+                each.debit({"another": "x"}, flat(7))
+            with pytest.raises(LedgerError, match="an older copy was put in its place"):
+                each.set_budget("edges", 10**8)
+    with pytest.raises(LedgerError, match="an older copy was put in its place"):
+        Ledger(path)
+
+
 def test_the_documentation_has_this_table() -> None:
     page = (ROOT / "docs" / "budgets.md").read_text(encoding="utf-8")
     shown = re.findall(r"^\| (.*) \| (.*) \|$", page.split("| what was done | noticed by |\n")[1], flags=re.M)

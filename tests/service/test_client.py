@@ -50,7 +50,7 @@ def test_releases_come_as_they_were_asked_for(alice: wp.ServiceConnection) -> No
     assert list(by_text) == ["x"]
 
 
-def test_tables_and_marginals_are_read_back(alice: wp.ServiceConnection) -> None:
+def test_tables_are_read_back(alice: wp.ServiceConnection) -> None:
     edges = alice.sources["edges"]
     tabulation = edges.by("src", keys=[1, 2]).agg(n=wp.count(), far=wp.mean("dst", 0, 10), epsilon="0.02")
     listed = edges.by("src", keys=wp.integers(1, 8), above=3).agg(n=wp.count(), epsilon="1/2")
@@ -58,6 +58,32 @@ def test_tables_and_marginals_are_read_back(alice: wp.ServiceConnection) -> None
     assert tables["table"].keys == (1, 2)
     assert set(tables["table"][1]) == {"n", "far"}
     assert all(tables["listed"][key]["n"].estimate > 3 for key in tables["listed"].keys)
+
+
+def test_marginals_are_read_back(alice: wp.ServiceConnection) -> None:
+    """Alone, beside a table, and by a text program: one measurement, paid for once, and the same numbers each time."""
+    edges = alice.sources["edges"]
+    halves = [wp.attribute(name, bins=[0, 4, 9]) for name in ("src", "dst")]
+    asked = edges.marginals(halves, epsilon="0.5")
+    left = alice.remaining("edges")
+    assert alice.quote(asked) == dict(asked.bill()) == {"edges": Fraction(1, 2)}
+    found = alice.release(asked)
+    assert isinstance(found, wp.MarginalTables)
+    assert [found.answers.measurement.digest] == [one.digest for one in asked.measurements]
+    assert found.names == ("src", "dst")
+    assert found.counts("src", "dst").size == len(found.answers.keys)
+    assert found.half_width("src") > 0
+    assert not found.simulated
+    assert alice.remaining("edges") == left - Fraction(1, 2)
+
+    table = edges.by("src", keys=[1, 2]).agg(n=wp.count(), epsilon="0.02")
+    beside, by_name = alice.release([table, asked])[1], alice.release({"both": asked})["both"]
+    by_text = alice.release(wp.unparse({"both": asked}))["both"]
+    written = alice.release(wp.unparse({"both": asked}).split(";\n", 1)[1])["both"]  # without the declaration
+    for again in (beside, by_name, by_text, written):
+        assert again.to_json() == found.to_json()
+        assert again.to_columns("src", "dst") == found.to_columns("src", "dst")
+    assert alice.remaining("edges") == left - Fraction(1, 2) - Fraction(1, 50)
 
 
 def test_errors_are_the_library_s(alice: wp.ServiceConnection) -> None:

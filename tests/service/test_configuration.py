@@ -10,7 +10,7 @@ from tests.support.service import configured
 from wpinq.commands.exits import UsageError
 from wpinq.errors import WpinqError
 from wpinq.service.configuration import read_configuration
-from wpinq.service.listening import check_certificate
+from wpinq.service.encryption import server_context
 
 
 def test_what_is_declared_is_read(tmp_path: Path) -> None:
@@ -73,9 +73,10 @@ def test_a_network_takes_tls_or_a_proxy_that_does_it(tmp_path: Path) -> None:
     read_configuration(configured(tmp_path, 'host = "0.0.0.0"\nbehind_proxy = true'))
     for name in ("a.pem", "b.pem"):
         (tmp_path / name).write_text("nothing")
+        (tmp_path / name).chmod(0o600)
     held = read_configuration(configured(tmp_path, 'host = "0.0.0.0"\ncertificate = "a.pem"\nkey = "b.pem"'))
     with pytest.raises(UsageError, match="no certificate and its key"):
-        check_certificate(held)
+        server_context(held)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

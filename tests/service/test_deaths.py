@@ -90,6 +90,20 @@ def caught_looking(service: RunningService, asked: Asked) -> int | None:
     return None
 
 
+def killed_looking(service: RunningService, token: str) -> tuple[Asked, Fraction]:
+    """A release whose look was killed while its slot holds it, and what was paid for until then."""
+    many = "var {name} = edges.Select(e => e.src).NoisyCount({epsilon}, over: range(0, 5000));"  # which takes a while
+    for number in range(1, 32):  # a look that ended before it was seen is answered, and another is asked for
+        asked = Asked(service, token, f"0.0{number:02}", many)
+        child = caught_looking(service, asked)
+        if child is not None:
+            os.kill(child, signal.SIGKILL)
+            until(lambda child=child: state(child) in "ZX")
+            return asked, sum((Fraction(each, 1000) for each in range(1, number + 1)), Fraction(0))
+        assert asked.end().status_code == 200
+    raise AssertionError("no look was seen")
+
+
 def confined(child: int) -> bool:
     """Whether a process has the limits of a look, which stand in a file that everybody may read."""
     try:
@@ -130,18 +144,9 @@ def test_a_slot_that_dies_over_a_release_closes_its_source_and_another_takes_its
 
 def test_a_look_that_dies_is_the_same_failure_and_closes_its_source(service: RunningService) -> None:
     alice, curator = service.admit("alice", "edges=1"), service.admit("curator", curator=True)
-    many = "var {name} = edges.Select(e => e.src).NoisyCount({epsilon}, over: range(0, 5000));"  # which takes a while
-    child = None
-    for number in range(1, 32):  # a look that ended before it was seen is answered, and another is asked for
-        asked = Asked(service, alice, f"0.0{number:02}", many)
-        child = caught_looking(service, asked)
-        if child is not None:
-            break
-        assert asked.end().status_code == 200
-    assert child is not None
-    os.kill(child, signal.SIGKILL)
+    asked, paid = killed_looking(service, alice)
     assert told(asked.end(), 500, "Failed") == FAILED
-    assert spent(service) == sum(Fraction(each, 1000) for each in range(1, number + 1))
+    assert spent(service) == paid
     closed_then_opened(service, alice, curator)
 
 
@@ -219,6 +224,34 @@ def test_a_stop_in_good_order_closes_nothing(service: RunningService) -> None:
     assert service.ask("GET", "v1/sources", alice).json()[0]["open"]
     assert service.release(alice, COUNT.format(name="x", epsilon="0.25")).status_code == 200
     assert spent(service) == Fraction(1, 4)
+
+
+def test_a_look_that_failed_before_a_stop_in_good_order_has_closed_its_source(service: RunningService) -> None:
+    """Whoever stops the service because a child of it died would else learn, and tell, of that for nothing."""
+    alice, curator = service.admit("alice", "edges=1"), service.admit("curator", curator=True)
+    asked, _ = killed_looking(service, alice)
+    assert service.stop() == 0
+    asked.end()
+    assert not list((service.folder / "ledger.db-under-way").glob("[!.]*"))
+    with Ledger(service.folder / "ledger.db", create=False) as ledger:
+        assert ledger.closed_to_analysts() == {"edges"}
+    service.start()
+    closed_then_opened(service, alice, curator)
+
+
+def test_a_stop_that_is_said_to_every_process_closes_nothing(service: RunningService) -> None:
+    """As systemd says it, to all at once: the first process alone hears it, and asks the others."""
+    alice = service.admit("alice", "edges=1")
+    asked = Asked(service, alice, "0.25")
+    looking(service)
+    for pid in [*below(service.process.pid), service.process.pid]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    with service.process:
+        assert service.process.wait(timeout=120) == 0
+    asked.end()
+    service.start()
+    assert service.ask("GET", "v1/sources", alice).json()[0]["open"]
 
 
 def test_a_restart_forgets_nothing(service: RunningService) -> None:

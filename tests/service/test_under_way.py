@@ -39,7 +39,7 @@ def test_a_release_that_ends_leaves_nothing(under_way: ReleasesUnderWay, tmp_pat
     assert not under_way.names()
     assert not under_way.lives(name)
     assert not under_way.accounts(name)
-    assert not list((tmp_path / "ledger.db-under-way").iterdir())
+    assert [each.name for each in (tmp_path / "ledger.db-under-way").iterdir()] == [".service"]
 
 
 def test_a_release_that_somebody_died_over_is_found_until_it_was_seen_to(under_way: ReleasesUnderWay) -> None:

@@ -22,8 +22,14 @@ COUNT = "var {name} = edges.Select(e => e.src).NoisyCount({epsilon}, over: [1, 2
 """A program that counts edges by their origin."""
 
 
-def configured(folder: Path, service: str = "", limits: str = "", sources: str = "", budget: str = "10") -> Path:
-    """The configuration of a service over a small graph, in a folder."""
+def configured(
+    folder: Path, service: str = "", limits: str = "", sources: str = "", budget: str = "10", margin: float = 16.0
+) -> Path:
+    """The configuration of a service over a small graph, in a folder.
+
+    A release is held for `margin` times a third of a second, and its child takes less than a tenth of a second of the
+    processor: 16 times leave time to kill something, and 8 are enough where nothing is.
+    """
     (folder / "edges.txt").write_text("".join(f"{a}\t{b}\n" for a in range(1, 9) for b in range(a + 1, 9)))
     path = folder / "service.toml"
     path.write_text(f'''
@@ -45,7 +51,7 @@ at_once = 64
 {limits}
 
 [untrusted]
-margin = 16.0
+margin = {margin}
 settling = 0.5
 
 [sources.edges]

@@ -20,6 +20,7 @@ from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
 from wpinq.kernel import confinement
 from wpinq.kernel.admission import admitted, granted_bytes, granted_seconds
 from wpinq.kernel.asking_limits import Limits
+from wpinq.kernel.gates import GateError
 from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.looking import FAILED, Looking
 from wpinq.kernel.orders import Order, Protected
@@ -110,7 +111,10 @@ class ConfinedLooking(Looking):
 
     def close_to_analysts(self, orders: Sequence[Order]) -> bool:
         """Close the accounts of some orders' sources, on record; whether one of them was open."""
-        closed = self._ledger.close_to_analysts(self._accounts(orders))
+        try:
+            closed = self._ledger.close_to_analysts(self._accounts(orders))
+        except LedgerError as error:
+            raise GateError(str(error)) from None
         if closed:
             names = tuple(sorted(closed))
             _log.warning(
@@ -136,12 +140,21 @@ class ConfinedLooking(Looking):
 
         until = self.clock.now() + self._seconds(order, keys)
         files = [protected.weights.file for protected in held if isinstance(protected.weights, HeldColumns)]
-        left = confinement.confined(work, granted_seconds(cost, self._limits), size, until, self.clock, files)
-        try:
-            if left is not None:
-                return _unpacked(order, left)
-        except Exception:
-            pass
+
+        def answer(left: bytes | None) -> list[Any]:
+            try:
+                return [] if left is None else [_unpacked(order, left)]
+            except Exception:
+                return []
+
+        def broken_off(left: bytes | None) -> None:
+            if not answer(left):
+                self.close_to_analysts([order])
+
+        seconds = granted_seconds(cost, self._limits)
+        found = answer(confinement.confined(work, seconds, size, until, self.clock, files, broken_off))
+        if found:
+            return found[0]
         # As of here nothing tells how it failed. Where another look closed the accounts before, this one tells nothing.
         if self.close_to_analysts([order]):
             raise EvaluationFailed(FAILED)

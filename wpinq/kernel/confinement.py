@@ -24,18 +24,31 @@ OVERHEAD_BYTES = 1_500_000_000
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 
+ASKED_TO_END = signal.SIGUSR1
+"""What asks a process that keeps it blocked to end: heard while it sleeps, and nowhere else."""
+
 
 class Clock:
     """The clock that askings are held by."""
+
+    _asked = False
 
     def now(self) -> float:
         """Seconds, on a clock that is never set."""
         return time.monotonic()
 
     def sleep_until(self, moment: float) -> None:
-        """Return at a moment, or at once where it has passed."""
-        while (left := moment - time.monotonic()) > 0:
-            time.sleep(left)
+        """Return at a moment, or at once where it has passed.
+
+        Where this process is asked to end, SystemExit; from then on nobody waits, and neither does it.
+        """
+        stoppable = ASKED_TO_END in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        while not self._asked and (left := moment - time.monotonic()) > 0:
+            if not stoppable:
+                time.sleep(left)
+            elif signal.sigtimedwait([ASKED_TO_END], left) is not None:
+                self._asked = True
+                raise SystemExit
 
 
 def check_platform() -> None:
@@ -65,7 +78,13 @@ def check_alone(rest: Callable[[], None]) -> None:
 
 
 def confined(
-    work: Callable[[], bytes], seconds: float, size: int, until: float, clock: Clock, kept: Collection[int]
+    work: Callable[[], bytes],
+    seconds: float,
+    size: int,
+    until: float,
+    clock: Clock,
+    kept: Collection[int],
+    broken_off: Callable[[bytes | None], object] = lambda left: None,
 ) -> bytes | None:
     """What some work gives in a child under limits; None where it gave nothing by its time, for whatever reason.
 
@@ -83,6 +102,8 @@ def confined(
         To sleep by.
     kept : collection of int
         The files that the work reads.
+    broken_off : callable
+        Told what a child left that had ended, when the wait for its time is broken off, before that is raised.
     """
     try:
         file = os.memfd_create("wpinq")
@@ -98,17 +119,27 @@ def confined(
             return None
         if child == 0:
             _be_child(work, seconds, size, parent, file, kept)
+        ended = status = 0
         try:
             clock.sleep_until(until)
+        except BaseException:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                broken_off(_left(file, status))
+            raise
         finally:
-            os.kill(child, signal.SIGKILL)  # which is no more than to fetch it, where it has ended
-            _, status = os.waitpid(child, 0)
-        if status != 0:
-            return None
-        length = os.fstat(file).st_size
-        return os.pread(file, length, 0) if length else None
+            if not ended:
+                os.kill(child, signal.SIGKILL)  # which is no more than to fetch it, where it has ended
+                _, status = os.waitpid(child, 0)
+        return _left(file, status)
     finally:
         os.close(file)
+
+
+def _left(file: int, status: int) -> bytes | None:
+    """What a child left that ended with this status."""
+    length = os.fstat(file).st_size
+    return os.pread(file, length, 0) if length and status == 0 else None
 
 
 def _be_child(

@@ -19,6 +19,10 @@ ANALYSTS = "analysts"
 CLOSED, OPEN = "closed", "open"
 
 
+class GateError(LedgerError):
+    """A look failed, and the ledger refused to record that its accounts are closed."""
+
+
 def said(budget: int, state: str) -> dict[str, Any]:
     """The content of an entry of the kind `set budget` that says who is answered, and changes no budget."""
     return {"previous": budget, ANALYSTS: state}

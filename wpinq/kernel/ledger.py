@@ -19,7 +19,7 @@ from wpinq.kernel.charge import from_nano
 from wpinq.kernel.debits import MARK, Side
 from wpinq.kernel.ledger_accounts import LedgerAccounts
 from wpinq.kernel.ledger_answers import LedgerAnswers
-from wpinq.kernel.ledger_file import LedgerFile
+from wpinq.kernel.ledger_file import LedgerFile, data_version
 from wpinq.kernel.ledger_head import Head
 from wpinq.kernel.ledger_history import Entry
 from wpinq.kernel.ledger_releases import Terms
@@ -120,11 +120,11 @@ class Ledger(LedgerAccounts, LedgerAnswers):
             new, entries = debits.settled(connection, measurements, price, demands, said, analyst)
             for entry in entries:
                 self._append(connection, "debit", entry.account, entry.charge, entry.content, entry.first)
+            # there were as many measurements as the totals say, so these have no answers yet
+            self._sound |= dict.fromkeys(new, (data_version(connection), 0))
             return new
 
-        new = self._file.write(debited)
-        self._sound |= new  # there were as many measurements as the totals say, so these have no answers yet
-        return new
+        return self._file.write(debited)
 
     def quote(self, measurements: Iterable[str], price: Price, analyst: str | None = None) -> Mapping[str, int]:
         """What `debit` would charge now: the sources, or an analyst within them, whom it tells nothing of others.

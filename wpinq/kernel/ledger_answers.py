@@ -8,14 +8,13 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any
 
 from wpinq.errors import LedgerError
 from wpinq.kernel import ledger_audit, ledger_history
 from wpinq.kernel import ledger_tables as tables
 from wpinq.kernel.ledger_book import LedgerBook
-from wpinq.kernel.ledger_file import LedgerFile
+from wpinq.kernel.ledger_file import LedgerFile, data_version
 
 
 class LedgerAnswers(LedgerBook):
@@ -23,7 +22,8 @@ class LedgerAnswers(LedgerBook):
 
     def __init__(self, file: LedgerFile) -> None:
         super().__init__(file)
-        self._sound: set[str] = set()  # measurements whose answers were found to be those that were stored
+        # measurements whose answers were found to be those that were stored: as of when, and how many there were
+        self._sound: dict[str, tuple[int, int]] = {}
 
     def answers(self, measurement: str, keys: Iterable[bytes] | None = None) -> dict[bytes, float]:
         """The stored answers of a measurement: for these keys, or all by increasing key.
@@ -45,9 +45,8 @@ class LedgerAnswers(LedgerBook):
         if wanted is not None and not all(type(key) is bytes for key in wanted):
             raise LedgerError("answers are kept for keys of bytes")
 
-        self._check_answers(measurement)
-
         def found(connection: sqlite3.Connection) -> dict[bytes, float]:
+            self._check_answers(connection, measurement)
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None:
                 return {}
@@ -58,15 +57,19 @@ class LedgerAnswers(LedgerBook):
             stored = tables.stored_answers(connection, identity, sorted(wanted))
             return {key: tables.from_bytes(stored[key][0]) for key in wanted if key in stored}
 
-        return self._file.read(found)
+        return self._file.snapshot(found)
 
     def listings(self, measurement: str) -> list[Any]:
         """The listings of a measurement as `store_listing` was given them, in order.
 
         Read them before the answers: one that comes in between is found out when what was drawn is stored.
         """
-        self._check_answers(measurement)
-        return self._file.read(lambda connection: tables.listings(connection, measurement))
+
+        def found(connection: sqlite3.Connection) -> list[Any]:
+            self._check_answers(connection, measurement)
+            return tables.listings(connection, measurement)
+
+        return self._file.snapshot(found)
 
     def store_answers(
         self, measurement: str, answers: Mapping[bytes, float], listings: int = 0
@@ -96,9 +99,9 @@ class LedgerAnswers(LedgerBook):
         given = sorted(answers.items()) if all(type(key) is bytes for key in answers) else None
         if given is None or not all(isinstance(value, float) and math.isfinite(value) for _, value in given):
             raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
-        self._check_answers(measurement)
 
         def standing(connection: sqlite3.Connection) -> dict[bytes, float] | None:
+            self._check_answers(connection, measurement)
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None:
                 raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
@@ -112,6 +115,7 @@ class LedgerAnswers(LedgerBook):
                 stored = {key: tables.from_bytes(found[key][0]) for key in answers}
                 ours = [(key, value) for key, (value, by) in sorted(found.items()) if by == entry]
             if ours:
+                self._count_answers(measurement, len(ours))
                 said = ledger_history.summary(measurement, ours)
                 self._append(connection, ledger_history.ANSWERS, "", 0, said)
             return stored
@@ -141,9 +145,9 @@ class LedgerAnswers(LedgerBook):
             As `store_answers`.
         """
         given = sorted((key, tables.to_bytes(value)) for key, value in rows.items() if math.isfinite(value))
-        self._check_answers(measurement)
 
         def added(connection: sqlite3.Connection) -> None:
+            self._check_answers(connection, measurement)
             identity = tables.measurement_ids(connection, [measurement]).get(measurement)
             if identity is None or len(given) < len(rows):
                 raise LedgerError(
@@ -152,14 +156,27 @@ class LedgerAnswers(LedgerBook):
             if [tables.count(connection, of, identity) for of in ("listings", "answers")] != [listings, answers]:
                 return
             tables.insert_answers(connection, identity, self._next_entry(connection), given)
+            self._count_answers(measurement, len(given))
             content = ledger_history.summary(measurement, given) | {"listing": dict(listing)}
             self._append(connection, ledger_history.ANSWERS, "", 0, content)
 
         self._file.write(added)
 
-    def _check_answers(self, measurement: str) -> None:
-        """Refuse answers that are not those that were stored, when they are first used."""
-        if measurement not in self._sound:
-            check = partial(ledger_audit.check_answers, name=self._file.name, measurement=measurement)
-            self._file.snapshot(check)
-            self._sound.add(measurement)
+    def _check_answers(self, connection: sqlite3.Connection, measurement: str) -> None:
+        """Refuse answers that are not those that were stored: when they are first used, and when others added some.
+
+        None is changed or taken away: where nobody added any, they are as many. The caller is in a transaction.
+        """
+        version, known = data_version(connection), self._sound.get(measurement)
+        if known is not None and known[0] == version:
+            return
+        identity = tables.measurement_ids(connection, [measurement]).get(measurement)
+        there = 0 if identity is None else tables.count(connection, "answers", identity)
+        if known is None or known[1] != there:
+            ledger_audit.check_answers(connection, self._file.name, measurement)
+        self._sound[measurement] = version, there
+
+    def _count_answers(self, measurement: str, added: int) -> None:
+        """Keep in mind that this process added answers, after they were checked: none of them is somebody else's."""
+        version, there = self._sound[measurement]
+        self._sound[measurement] = version, there + added

@@ -96,11 +96,21 @@ class LedgerFile:
 
     def _check(self, connection: sqlite3.Connection, known: Head | None, expected: Head | None) -> None:
         ledger_audit.check(connection, self.name)
-        if known is not None and self._companion is not None:
-            ledger_audit.check_head(connection, self.name, known, f"which it had by {self._companion.path}")
+        self._check_known(connection, known)
         if expected is not None:
             ledger_audit.check_head(connection, self.name, expected, ledger_audit.EXPECTED)
-        self._seen = _data_version(connection)
+        self._seen = data_version(connection)
+
+    def _check_known(self, connection: sqlite3.Connection, known: Head | None) -> None:
+        if known is not None and self._companion is not None:
+            ledger_audit.check_head(connection, self.name, known, f"which it had by {self._companion.path}")
+
+    def _known(self) -> Head | None:
+        """How far the ledger had come, for who has the lock: all that is written down was committed before."""
+        try:
+            return None if self._companion is None else self._companion.head(PATIENCE)
+        except OSError as error:
+            raise self._refused(error) from None
 
     @property
     def name(self) -> str:
@@ -169,9 +179,10 @@ class LedgerFile:
                     f"{self._path} was removed or replaced while it was open, so a debit would be lost: "
                     "put the ledger back and open it again"
                 )
-            version = _data_version(connection)
+            version = data_version(connection)
             if version != self._seen:  # somebody else has written
                 ledger_audit.check(connection, self.name, last=0)
+                self._check_known(connection, self._known())  # it may have put an older copy into this very file
                 self._seen, self.last, self.rivals = version, None, self.rivals + 1
             return work(connection)
 
@@ -259,7 +270,7 @@ def _busy() -> str:
     )
 
 
-def _data_version(connection: sqlite3.Connection) -> int:
+def data_version(connection: sqlite3.Connection) -> int:
     """What changes whenever another connection has written."""
     (version,) = connection.execute("PRAGMA data_version").fetchone()
     return int(version)

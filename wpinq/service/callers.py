@@ -12,6 +12,7 @@ from wpinq.language.unparse import write_source
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.statement import Balance, Event
 from wpinq.service.bodies import BalanceBody, EventBody, SourceBody
+from wpinq.service.front import Check
 from wpinq.service.refusals import Refusal
 from wpinq.service.token_register import ANALYST, CURATOR, Caller
 
@@ -32,6 +33,14 @@ def _analyst(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
         raise Refusal(403, "NotAnalyst", "this is for analysts: a curator has no budget to spend; add an analyst")
     return caller
 
+
+def _check_known(request: Request) -> Check:
+    check: Check = request.scope["state"]["check_known"]
+    return check
+
+
+KnownCheck = Annotated[Check, Depends(_check_known)]
+"""Refuses the caller when their token is known no more."""
 
 AnyCaller = Annotated[Caller, Depends(_caller)]
 AnalystCaller = Annotated[Caller, Depends(_analyst)]

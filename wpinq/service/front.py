@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -29,6 +29,9 @@ _CLERK_GRACE = 20.0
 _SLOT_GRACE = 5.0
 _CURATORS = ""
 """Who stands in line for what no analyst asks: a name that no analyst has."""
+
+
+Check = Callable[[], object]
 
 
 class Front:
@@ -68,11 +71,15 @@ class Front:
         self._slot_line = WaitingLine(self.configuration.slots, *waiting)
         self._see_to_others()
 
-    async def explained(self, asked: Mapping[str, Any], analyst: str | None) -> dict[str, Any]:
-        """What a clerk tells of a program; what it costs an analyst, where one asks."""
+    async def explained(self, asked: Mapping[str, Any], analyst: str | None, check_known: Check) -> dict[str, Any]:
+        """What a clerk tells of a program; what it costs an analyst, where one asks.
+
+        Who asks may be turned away while they wait in line: so that is checked again when it is their turn.
+        """
         request = {"asked": asked, "analyst": analyst, "confidence": asked["confidence"], "fresh": asked["fresh"]}
         seconds = self.configuration.limits.explain_seconds
         async with self._clerk_line.place(analyst or _CURATORS):
+            await run_in_threadpool(check_known)
             try:
                 answer = await self._clerks.ask(request, seconds + _CLERK_GRACE)
             except NobodyThere:
@@ -85,11 +92,13 @@ class Front:
                 ) from None
         return read_answer(answer)
 
-    async def released(self, asked: Mapping[str, Any], analyst: str, label: str | None) -> dict[str, Any]:
-        """What a slot releases to an analyst, once a clerk found nothing wrong with it."""
+    async def released(
+        self, asked: Mapping[str, Any], analyst: str, label: str | None, check_known: Check
+    ) -> dict[str, Any]:
+        """What a slot releases to an analyst, once a clerk found nothing wrong with it. Checked as in `explained`."""
         if seconds := self._releases.wait(analyst):
             raise too_often(seconds)
-        told = await self.explained(asked, analyst)
+        told = await self.explained(asked, analyst, check_known)
         if told["unbudgeted"]:
             raise Refusal(409, "NoBudget", no_budget(analyst, told["unbudgeted"][0]))
         if told["not_admitted"]:
@@ -100,6 +109,7 @@ class Front:
         request |= {"confidence": asked["confidence"], "fresh": asked["fresh"]}
         request |= {"name": (name := self._under_way.name()), "accounts": list(told["bill"])}
         async with self._slot_line.place(analyst):
+            await run_in_threadpool(check_known)
             began = asyncio.get_running_loop().time()
             try:
                 answer = await self._slots.ask(request, told["seconds"] + GRACE + _SLOT_GRACE)

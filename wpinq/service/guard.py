@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -50,7 +51,8 @@ class RequestGuard:
     Parameters
     ----------
     inner : ASGI application
-        Finds the caller in `scope["state"]["caller"]`.
+        Finds the caller in `scope["state"]["caller"]`, and in `scope["state"]["check_known"]` what refuses them when
+        their token is known no more.
     whose : callable
         Who shows a token.
     limits : ServiceLimits
@@ -109,6 +111,7 @@ class RequestGuard:
         self._at_work[name] += 1
         try:
             scope.setdefault("state", {})["caller"] = caller
+            scope["state"]["check_known"] = partial(self._known, scope)
             await self._inner(scope, await self._read(scope, receive), send)
         finally:
             self._at_work[name] -= 1

@@ -12,8 +12,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from wpinq.commands.exits import UsageError
-from wpinq.service.configuration import Configuration
+from wpinq.service.encryption import server_context
 from wpinq.service.front import Front
 from wpinq.service.guard import RequestGuard
 from wpinq.service.refusals import Refusal
@@ -27,11 +26,11 @@ def listen(front: Front, listener: socket.socket) -> None:
     """Answer clients until a signal asks to stop."""
     front.begin()
     configuration = front.configuration
-    limits, encrypted = configuration.limits, configuration.certificate is not None
-    application = RequestGuard(web_application(front), front.register.whose, limits, encrypted)
+    limits, context = configuration.limits, server_context(configuration)
+    application = RequestGuard(web_application(front), front.register.whose, limits, context is not None)
     config = uvicorn.Config(
         application,
-        http=_protocol(limits.slow_seconds, limits.connections),
+        http=_protocol(limits.slow_seconds, limits.connections, context),
         ws="none",
         loop="asyncio",
         lifespan="off",
@@ -41,40 +40,67 @@ def listen(front: Front, listener: socket.socket) -> None:
         proxy_headers=False,
         timeout_keep_alive=int(limits.slow_seconds) or 1,
         timeout_graceful_shutdown=_GRACE,
-        ssl_certfile=configuration.certificate,
-        ssl_keyfile=configuration.key,
     )
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def check_certificate(configuration: Configuration) -> None:
-    """Refuse a certificate or key that TLS cannot use."""
-    if configuration.certificate is None or configuration.key is None:
-        return
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(configuration.certificate, configuration.key)
-    except (OSError, ssl.SSLError):
-        raise UsageError(
-            f"{configuration.certificate} and {configuration.key} are no certificate and its key, in PEM"
-        ) from None
+def _protocol(seconds: float, most: int, context: ssl.SSLContext | None) -> type[asyncio.Protocol]:
+    """uvicorn's protocol for connections that say in time what they want, of which there are so many at most.
 
-
-def _protocol(seconds: float, most: int) -> type[asyncio.Protocol]:
-    """uvicorn's protocol for connections that say in time what they want, of which there are so many at most."""
+    Encryption begins here, and not in the event loop, so that a connection counts, and has to hurry, from its start.
+    """
+    beginning: dict[asyncio.Protocol, asyncio.Task[None]] = {}
 
     class PatientProtocol(H11Protocol):
         """HTTP on one connection."""
 
         _waiting: asyncio.TimerHandle | None = None
+        _lost, _early = False, b""
 
         def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            if len(self.connections) > most:
+            if len(self.connections) + len(beginning) >= most:
                 transport.abort()
+            elif context is None:
+                self._begin(transport)
             else:
-                self._wait()
+                transport.pause_reading()  # what comes first is for TLS
+                beginning[self] = self.loop.create_task(self._encrypt(transport, context))
+
+        async def _encrypt(self, transport: Any, context: ssl.SSLContext) -> None:
+            try:
+                encrypted = await self.loop.start_tls(
+                    transport,
+                    self,
+                    context,
+                    server_side=True,
+                    ssl_handshake_timeout=seconds,
+                    ssl_shutdown_timeout=seconds,
+                )
+                if encrypted is not None and not self._lost:
+                    self._begin(encrypted)
+            except OSError:  # of TLS too, and of time
+                pass
+            finally:
+                del beginning[self]
+                if self.transport is None:
+                    transport.abort()
+
+        def _begin(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._wait()
+            if self._early:
+                super().data_received(self._early)
+
+        def data_received(self, data: bytes) -> None:
+            if self.transport is None:  # it is encrypted, and what encrypts it is told after its first words came
+                self._early += data
+            else:
+                super().data_received(data)
 
         def connection_lost(self, error: Exception | None) -> None:
+            self._lost = True
+            if self.transport is None:  # it never began
+                return
             if self._waiting is not None:
                 self._waiting.cancel()
             super().connection_lost(error)

@@ -61,19 +61,35 @@ class Offspring:
 
     def tend(self) -> Role:
         """Fork anew whatever ends, until a child ends without which nothing goes on: its role."""
-        while True:
-            pid, status = os.wait()
-            role, unfit = self._roles.pop(pid), os.waitstatus_to_exitcode(status) == UNFIT
-            if status:
-                log("process ended", role=role.name, unfit=int(unfit))
-            if unfit or not role.again:
-                return role
-            self.fork(role)
+        while (role := self._seen_to(*os.wait())) is None:
+            pass
+        return role
+
+    def tend_until(self, number: int) -> Role | None:
+        """As `tend`, until a signal comes that this process keeps blocked: then None. No child is forked half."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+        while signal.sigwait([signal.SIGCHLD, number]) != number:
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                if (role := self._seen_to(*ended)) is not None:
+                    return role
+        return None
+
+    def _seen_to(self, pid: int, status: int) -> Role | None:
+        """Fork anew what ended; its role where nothing goes on without it."""
+        role, unfit = self._roles.pop(pid), os.waitstatus_to_exitcode(status) == UNFIT
+        if status:
+            log("process ended", role=role.name, unfit=int(unfit))
+        if unfit or not role.again:
+            return role
+        self.fork(role)
+        return None
 
     def stop(self, name: str, number: int) -> None:
         """Send a signal to the children of a name, and wait for their end."""
-        for pid in [pid for pid, role in self._roles.items() if role.name == name]:
+        asked = [pid for pid, role in self._roles.items() if role.name == name]
+        for pid in asked:
             os.kill(pid, number)
+        for pid in asked:
             os.waitpid(pid, 0)
             del self._roles[pid]
 
@@ -97,6 +113,7 @@ def _live(role: Role, parent: int) -> NoReturn:
         logging.disable(logging.CRITICAL)  # of libraries: what is logged is ours to say, in one form
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of a terminal: the parent decides
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         system = ctypes.CDLL(None)
         system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         system.prctl(_PR_SET_NAME, f"wpinq-{role.name}".encode(), 0, 0, 0)  # so that ps tells them apart

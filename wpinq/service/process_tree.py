@@ -13,13 +13,15 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 from wpinq.commands.exits import UsageError, reason
+from wpinq.kernel.confinement import ASKED_TO_END
 from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.orders import DeclaredSource
 from wpinq.service.clerks import Clerk
 from wpinq.service.configuration import Configuration
+from wpinq.service.encryption import server_context
 from wpinq.service.front import Front
 from wpinq.service.handing_over import Desk
-from wpinq.service.listening import check_certificate, listen
+from wpinq.service.listening import listen
 from wpinq.service.logs import log
 from wpinq.service.offspring import Offspring, Role, StopAsked, stop_on_signals
 from wpinq.service.slots import Keeper, KeeperDied, told_by_keeper
@@ -43,32 +45,28 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
     WpinqError
         When it cannot begin, or the keeper died.
     """
-    check_certificate(configuration)
-    under_way = ReleasesUnderWay(configuration.ledger)
-    under_way.begin()
+    server_context(configuration)  # refused here, before data are read
+    ReleasesUnderWay(configuration.ledger).begin()
     stop_on_signals()
     with ExitStack() as held:
         listener = held.enter_context(_listener(configuration))
-        clerk_desk, slot_desk, stopping = Desk.made(), Desk.made(), False
+        clerk_desk, slot_desk, end_of_keeper = Desk.made(), Desk.made(), signal.SIGKILL
         children = Offspring()
         try:
             declared = _keeper(children, configuration, slot_desk)
             ledger = held.enter_context(Ledger(configuration.ledger, create=False))
+            end_of_keeper = ASKED_TO_END
             on_ready(_address(configuration, listener), ledger)
             _others(children, configuration, declared, ledger, (clerk_desk, slot_desk), listener)
             lost = children.tend()
+            end_of_keeper = signal.SIGKILL
             raise KeeperDied(f"the service ends: its {lost.name} ended, and there is no going on without it")
         except StopAsked:
-            stopping = True
             log("stopping")
         finally:
             for name, number in (("front", signal.SIGTERM), ("clerk", signal.SIGKILL)):
                 children.stop(name, number)
-            # a slot that is ended as others are says nothing of the data; one that died before does
-            living = [name for name in under_way.names() if stopping and under_way.lives(name)]
-            children.stop("keeper", signal.SIGKILL)
-            for name in living:
-                under_way.forget(name)
+            children.stop("keeper", end_of_keeper)  # with its slots, each after it has closed what had failed
 
 
 def _keeper(children: Offspring, configuration: Configuration, desk: Desk) -> Mapping[str, DeclaredSource]:

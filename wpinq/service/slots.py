@@ -6,6 +6,7 @@ dies takes nothing along, and no slot knows what another one did but by the ledg
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import socket
@@ -13,6 +14,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from wpinq.errors import WpinqError
+from wpinq.kernel.confinement import ASKED_TO_END
+from wpinq.kernel.gates import GateError
 from wpinq.kernel.orders import DeclaredSource
 from wpinq.kernel.session import Session
 from wpinq.measure.epsilon import format_epsilon
@@ -43,6 +46,8 @@ class Keeper:
 
     def work(self) -> None:
         """Protect the data, and fork slots for ever."""
+        # before engines have threads, which inherit it; SIGTERM may reach all processes, and is for the first
+        signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
         try:
             session = self._protect()
         except WpinqError as error:  # for the curator, who started the service: it may tell of rows
@@ -53,7 +58,8 @@ class Keeper:
         slot = Role("slot", ReleaseSlot(self._configuration, self._desk, session).work, again=True)
         for _ in range(self._configuration.slots):
             slots.fork(slot)
-        slots.tend()
+        if slots.tend_until(ASKED_TO_END) is None:
+            slots.stop(slot.name, ASKED_TO_END)
 
     def _protect(self) -> Session:
         told = self._configuration
@@ -113,11 +119,16 @@ class ReleaseSlot:
         serve_one(self._desk, self._released)
 
     def _released(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        # from here on it ends where it sleeps, after it has closed what a look had failed at
+        signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
         signal.setitimer(signal.ITIMER_REAL, request["seconds"] + GRACE)  # then the process ends
         asked = releases_of(request["asked"], self._configuration.declared)
         analyst = self._session.analyst(request["analyst"])
-        with self._under_way.recorded(request["name"], request["accounts"]):
-            results = analyst.release(asked, fresh=request["fresh"], label=request["label"])
+        try:
+            with self._under_way.recorded(request["name"], request["accounts"]):
+                results = analyst.release(asked, fresh=request["fresh"], label=request["label"])
+        except GateError:  # a failure is not answered before its sources are closed: as if it had died over it
+            os._exit(1)
         left = {each.account: format_epsilon(each.remaining) for each in analyst.balances()}
         return {"answers": released(results, request["confidence"]), "remaining": left}
 

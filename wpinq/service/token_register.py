@@ -84,6 +84,7 @@ class Register:
             self._connection = sqlite3.connect(
                 self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
             )
+            self._identity = self._there()
             self._connection.executescript("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;" + _SCHEMA)
         except (OSError, sqlite3.Error):
             raise RegisterError(f"{self._path} cannot be used as the register of a service") from None
@@ -148,8 +149,23 @@ class Register:
         if not connection.execute("UPDATE people SET token = ? WHERE name = ?", (token, name)).rowcount:
             raise RegisterError("the register has nobody of this name")
 
+    def _there(self) -> tuple[int, int] | None:
+        try:
+            status = self._path.lstat()
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
+
+    def _check_there(self) -> None:
+        """Refuse a file that is no longer at its place: what the curator changes there would not be seen."""
+        if self._there() != self._identity:
+            raise RegisterError(
+                f"{self._path} was removed or replaced while it was open, so nobody is known: start the service again"
+            )
+
     def _read(self, query: str) -> list[Any]:
         with self._lock:
+            self._check_there()
             try:
                 return self._connection.execute(query).fetchall()
             except sqlite3.Error:
@@ -157,6 +173,7 @@ class Register:
 
     def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         with self._lock:
+            self._check_there()
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:

@@ -16,9 +16,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from wpinq.commands.exits import UsageError, reason
+from wpinq.kernel.gates import GateError
 
 _UNFINISHED = "."
 """Where the names of records begin that are not yet written: nothing was looked at for them."""
+_SERVICE = ".service"
+"""What the one service has locked that keeps its records here."""
 
 
 class ReleasesUnderWay:
@@ -31,15 +34,18 @@ class ReleasesUnderWay:
     """
 
     def __init__(self, ledger: Path) -> None:
+        ledger = ledger.resolve()
         self._folder = ledger.with_name(f"{ledger.name}-under-way")
 
     def begin(self) -> None:
-        """Make the folder.
+        """Make the folder, for the one service that this process is the first of.
+
+        Another one would take the records for its own, and its stop would forget them.
 
         Raises
         ------
         UsageError
-            When that cannot be, or others could change what is in it.
+            When that cannot be, others could change what is in it, or another service has it.
         """
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -48,6 +54,14 @@ class ReleasesUnderWay:
             raise UsageError(f"{self._folder} cannot hold the releases under way ({reason(error)})") from None
         if mode & 0o077:
             raise UsageError(f"{self._folder} is open to others: chmod 700 it")
+        try:
+            # of this process and not of its children, and until it ends
+            file = os.open(self._folder / _SERVICE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(
+                f"another service runs over this ledger, by {self._folder}: stop it first, or serve its sources there"
+            ) from None
 
     @staticmethod
     def name() -> str:
@@ -56,7 +70,10 @@ class ReleasesUnderWay:
 
     @contextmanager
     def recorded(self, name: str, accounts: Collection[str]) -> Iterator[None]:
-        """Keep a record that a release is under way, for as long as the context lasts."""
+        """Keep a record that a release is under way, for as long as the context lasts.
+
+        It stays where a look failed and the ledger refused to have its sources closed: somebody else has to.
+        """
         written, path = self._folder / f"{_UNFINISHED}{name}", self._folder / name
         file = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:
@@ -67,8 +84,12 @@ class ReleasesUnderWay:
             self._make_durable()
             try:
                 yield
-            finally:
+            except GateError:
+                raise
+            except BaseException:
                 self.forget(name)
+                raise
+            self.forget(name)
         finally:
             os.close(file)
 

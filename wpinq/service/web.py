@@ -25,7 +25,7 @@ from wpinq.service.bodies import (
     ReleaseBody,
     SourceBody,
 )
-from wpinq.service.callers import AnalystCaller, AnyCaller, balance_body, event_body, source_body
+from wpinq.service.callers import AnalystCaller, AnyCaller, KnownCheck, balance_body, event_body, source_body
 from wpinq.service.curating import curate
 from wpinq.service.front import Front
 from wpinq.service.guard import GUARDED
@@ -97,8 +97,8 @@ def _for_all(made: FastAPI, front: Front) -> None:
         return [source_body(name, held, closed) for name, held in front.declared.items()]
 
     @made.post(f"{GUARDED}explain", summary="What a program costs and gives; nothing is spent")
-    async def explain(asked: AskedBody, caller: AnyCaller) -> ExplanationBody:
-        told = await front.explained(asked.model_dump(), caller.name if caller.role == ANALYST else None)
+    async def explain(asked: AskedBody, caller: AnyCaller, known: KnownCheck) -> ExplanationBody:
+        told = await front.explained(asked.model_dump(), caller.name if caller.role == ANALYST else None, known)
         return ExplanationBody(**told)
 
 
@@ -107,8 +107,8 @@ def _for_analysts(made: FastAPI, front: Front) -> None:
         return AnalystBudgets(front.ledger, caller.name, front.declared)
 
     @made.post(f"{GUARDED}release", summary="Debit the own budgets, and answer")
-    async def release(asked: ReleaseBody, caller: AnalystCaller) -> AnswersBody:
-        told = await front.released(asked.model_dump(exclude={"label"}), caller.name, asked.label)
+    async def release(asked: ReleaseBody, caller: AnalystCaller, known: KnownCheck) -> AnswersBody:
+        told = await front.released(asked.model_dump(exclude={"label"}), caller.name, asked.label, known)
         return AnswersBody(**told)
 
     @made.get(f"{GUARDED}remaining", summary="How your budgets stand")

@@ -1,0 +1,94 @@
+"""TLS: what is encrypted, who can read the key, and connections that never say what they want."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+import wpinq as wp
+from tests.support.service import RunningService, configured, running
+from wpinq.client import ServiceError
+from wpinq.commands.exits import UsageError
+from wpinq.service.configuration import read_configuration
+from wpinq.service.encryption import server_context
+
+pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+
+MOST = 6
+TLS = 'certificate = "cert.pem"\nkey = "key.pem"'
+
+
+def certified(folder: Path, *passphrase: str) -> Path:
+    """A folder with a certificate of its own for this machine, and its key."""
+    command = "openssl req -x509 -newkey rsa:2048 -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost"
+    more = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", *(passphrase or ["-nodes"])]
+    subprocess.run([*command.split(), *more], cwd=folder, check=True, capture_output=True)
+    (folder / "key.pem").chmod(0o600)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    folder = certified(tmp_path_factory.mktemp("encrypted"))
+    with running(configured(folder, TLS, f"connections = {MOST}\nslow_seconds = 600.0")) as held:
+        yield held
+
+
+def test_a_client_that_has_the_certificate_is_answered_and_no_other(service: RunningService) -> None:
+    token, authority = service.admit("alice", "edges=1"), str(service.folder / "cert.pem")
+    assert service.address.startswith("https://")
+    alice = wp.connect(service.address, token, cafile=authority)
+    edges = alice.sources["edges"]
+    assert alice.release(edges.select(lambda e: e.src).noisy_count("0.1", over=[1, 2])).keys == (1, 2)
+    trusted = ssl.create_default_context(cafile=authority)
+    answer = httpx.get(f"{service.address}/v1/me", headers={"Authorization": f"Bearer {token}"}, verify=trusted)
+    assert answer.json()["name"] == "alice"
+    assert answer.headers["strict-transport-security"]
+    with pytest.raises(ServiceError, match="cafile"):
+        wp.connect(service.address, token)
+
+
+def test_nothing_is_said_in_clear(service: RunningService) -> None:
+    token = service.admit("bob", "edges=1")
+    with pytest.raises(httpx.HTTPError):
+        service_in_clear = service.address.replace("https://", "http://")
+        httpx.get(f"{service_in_clear}/v1/me", headers={"Authorization": f"Bearer {token}"}, timeout=300)
+
+
+def test_connections_that_never_begin_to_encrypt_are_counted_too(service: RunningService) -> None:
+    """Otherwise any number of them could stay open, each with its buffers."""
+    where = urlsplit(service.address)
+    silent = []
+    try:
+        for _ in range(MOST + 1):
+            silent.append(socket.create_connection((where.hostname, where.port), timeout=100))
+        last = silent[-1]
+        with contextlib.suppress(ConnectionResetError):
+            assert last.recv(1) == b""  # turned away: nothing was sent, and there was no time to give up
+    finally:
+        for each in silent:
+            each.close()
+
+
+def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    held = read_configuration(configured(certified(tmp_path), TLS))
+    assert server_context(held) is not None
+    for mode in (0o604, 0o640, 0o620):
+        (tmp_path / "key.pem").chmod(mode)
+        with pytest.raises(UsageError, match="chmod 600"):
+            server_context(held)
+
+
+def test_a_key_that_asks_for_a_passphrase_is_refused_and_asks_nobody(tmp_path: Path) -> None:
+    held = read_configuration(configured(certified(tmp_path, "-passout", "pass:secret"), TLS))
+    with pytest.raises(UsageError, match="passphrase"):
+        server_context(held)

@@ -1,0 +1,109 @@
+"""Tokens that are taken away while their owners wait in line, and a register that is no longer at its place."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.service import COUNT, configured
+from wpinq.commands.exits import UsageError
+from wpinq.kernel.ledger import Ledger
+from wpinq.service.configuration import read_configuration
+from wpinq.service.front import Front
+from wpinq.service.guard import RequestGuard
+from wpinq.service.handing_over import Desk
+from wpinq.service.token_register import Register, RegisterError
+from wpinq.service.under_way import ReleasesUnderWay
+from wpinq.service.web import web_application
+
+
+class HeldDesk(Desk):
+    """A desk whose workers answer all the same, when they are let."""
+
+    def __init__(self, **told: object) -> None:
+        object.__setattr__(self, "told", told)
+        object.__setattr__(self, "asked", [])
+        object.__setattr__(self, "let", asyncio.Event())
+
+    async def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
+        self.asked.append(request)
+        await self.let.wait()
+        return {"told": self.told}
+
+
+@pytest.mark.parametrize("change", ["remove", "renew"])
+def test_who_is_turned_away_while_waiting_in_line_is_released_nothing(tmp_path: Path, change: str) -> None:
+    """Otherwise what an analyst had put in line would be debited and answered after the curator took the token away."""
+    configuration = read_configuration(configured(tmp_path, "slots = 1"))
+    ReleasesUnderWay(configuration.ledger).begin()
+    body = {"program": COUNT.format(name="x", epsilon="0.1")}
+
+    async def asked() -> tuple[httpx.Response, httpx.Response, int]:
+        clerks = HeldDesk(unbudgeted=[], not_admitted="", seconds=0.0, bill={"edges": "0.1"})
+        slots = HeldDesk(answers={}, remaining={})
+        clerks.let.set()
+        with Ledger(configuration.ledger) as ledger, Register(configuration.register) as register:
+            alice, bob = register.add("alice"), register.add("bob")
+            front = Front(configuration, {}, ledger, clerks, slots)
+            front.begin()
+            guard = RequestGuard(web_application(front), front.register.whose, configuration.limits, encrypted=False)
+            transport = httpx.ASGITransport(app=guard)
+            async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+
+                def release(token: str) -> Any:
+                    return client.post("/v1/release", json=body, headers={"Authorization": f"Bearer {token}"})
+
+                first = asyncio.create_task(release(alice))
+                while not slots.asked:
+                    await asyncio.sleep(0.01)
+                second = asyncio.create_task(release(bob))
+                while not front._slot_line._waiting:
+                    await asyncio.sleep(0.01)
+                getattr(register, change)("bob")
+                slots.let.set()
+                answers = await first, await second
+                front.register.close()
+                return (*answers, len(slots.asked))
+
+    first, second, handed_over = asyncio.run(asked())
+    assert first.status_code == 200
+    assert (second.status_code, second.json()["error"]["kind"]) == (401, "NoToken")
+    assert handed_over == 1
+
+
+def test_a_register_that_was_removed_or_replaced_knows_nobody(tmp_path: Path) -> None:
+    """Otherwise the service would go by the file that is gone: who is removed from the new one could go on asking."""
+    path = tmp_path / "register.db"
+    with Register(path) as register:
+        token = register.add("alice")
+        os.rename(path, tmp_path / "away.db")
+        for _ in range(2):
+            with pytest.raises(RegisterError, match="removed or replaced"):
+                register.whose(token)
+            with pytest.raises(RegisterError, match="removed or replaced"):
+                register.add("bob")
+            Register(path).close()  # another one in its place
+        os.rename(tmp_path / "away.db", path)
+        assert register.whose(token) is not None
+
+
+def test_a_ledger_is_served_by_one_service_at_a_time(tmp_path: Path) -> None:
+    """Otherwise one that stops would forget what the other has under way: its failures would close nothing."""
+    link = tmp_path / "link.db"
+    link.symlink_to(tmp_path / "ledger.db")
+    ReleasesUnderWay(tmp_path / "ledger.db").begin()
+    for ledger in (tmp_path / "ledger.db", link):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                ReleasesUnderWay(ledger).begin()
+            except UsageError:
+                os._exit(7)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
