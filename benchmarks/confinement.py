@@ -129,7 +129,7 @@ def main() -> None:
             continue
         with wp.Session(threads=1) as session:
             for source in {id(node): node for node in sources_of(plan.plan)}.values():
-                session.protect(source, data[source.plan.operator.source], budget=1)  # type: ignore[attr-defined]
+                session.protect(source, data[source.plan.operator.source], budget=1)
             held = {each: session._protected[each].weights for each in data if each in session._protected}
             for whole in (False, True):
                 work = partial(evaluated, plan, held, whole)
@@ -206,7 +206,7 @@ def taken(work: Callable[[], bytes], held: Any) -> tuple[float, int, bool]:
         return found, status
 
     before = resident()
-    real, confinement.os.waitpid = os.waitpid, waited  # type: ignore[assignment]
+    real, confinement.os.waitpid = os.waitpid, waited
     try:
         files = [columns.file for columns in held.values()]
         done = confinement.confined(work, 600.0, 20 * 10**9, math.inf, AtTheEnd(), files)
@@ -222,7 +222,7 @@ def some_value(type_: Type) -> Any:
         return tuple(map(some_value, type_.elements))
     if isinstance(type_, ListOf):
         return ()
-    return {"str": "", "float": 0.0, "bool": False}.get(physical(type_).name, 0)  # type: ignore[union-attr]
+    return {"str": "", "float": 0.0, "bool": False}.get(physical(type_).name, 0)
 
 
 def resident() -> int:

@@ -1,5 +1,7 @@
 """What all tests share: no random example is judged by the clock, which on a busy machine tells of the machine."""
 
+import os
+
 from hypothesis import HealthCheck, settings
 
 from tests.support.local_spark import database as database
@@ -7,3 +9,6 @@ from tests.support.local_spark import spark as spark
 
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no clock")
+
+# Hundreds of processes that tests start import wpinq: where each compiled it anew, that is half of what they take.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

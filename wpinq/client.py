@@ -23,6 +23,8 @@ from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.measure.measurement_format import measurement_to_json
 from wpinq.measure.statement import Balance, Event
 from wpinq.plan.format import value_from_json
+from wpinq.plan.node import sources
+from wpinq.plan.operators.source import Source
 from wpinq.query import Query
 from wpinq.tables.marginal_tabulation import MarginalTabulation
 from wpinq.tables.released_marginals import MarginalTables
@@ -129,8 +131,8 @@ class ServiceConnection:
 
     def remaining(self, source: str) -> Fraction:
         """The epsilon that is left of the own budget for a source, or an account."""
-        known = self.sources.get(source)
-        account = source if known is None else known.plan.operator.account  # type: ignore[attr-defined]  # a source's
+        known = self._declared().get(source)
+        account = source if known is None else known.account
         for balance in self.balances():
             if balance.account == account:
                 return balance.remaining
@@ -138,7 +140,7 @@ class ServiceConnection:
 
     def balances(self) -> tuple[Balance, ...]:
         """How the own budgets stand, by account."""
-        weights = {query.plan.operator.account: query.plan.operator.unit_weight for query in self.sources.values()}  # type: ignore[attr-defined]
+        weights = {each.account: each.unit_weight for each in self._declared().values()}
         return tuple(
             Balance(
                 each["account"],
@@ -158,6 +160,9 @@ class ServiceConnection:
             Event(number, time, kind, account, _epsilon(amount), *rest)
             for number, time, kind, account, amount, *rest in found
         )
+
+    def _declared(self) -> dict[str, Source]:
+        return sources(query.plan for query in self.sources.values())
 
     def _named(
         self, measurements: Together | str, parameters: Mapping[str, object] | None

@@ -61,16 +61,16 @@ class Twofold(float):
 
     def __new__(cls, shown: float, real: float) -> Twofold:
         made = super().__new__(cls, real)
-        made.shown = shown  # type: ignore[attr-defined]
+        made.shown = shown
         return made
 
     def __repr__(self) -> str:
-        return repr(self.shown)  # type: ignore[attr-defined]
+        return repr(self.shown)
 
     __str__ = __repr__
 
     def as_integer_ratio(self) -> tuple[int, int]:
-        return float(self.shown).as_integer_ratio()  # type: ignore[attr-defined]
+        return float(self.shown).as_integer_ratio()
 
 
 class Changing(fractions.Fraction):

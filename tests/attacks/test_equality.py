@@ -39,8 +39,9 @@ def test_nulls_are_one_record_and_meet_in_joins(engine: OnEngine) -> None:
     assert engine(source.group_by(lambda r: r.key, lambda g: wp.count(g)), maybe=data) == {(None, 2): 0.5, (3, 1): 0.5}
     met = source.join(source, lambda r: r.key, lambda r: r.key, lambda a, b: (a.n, b.n))
     assert set(engine(met, maybe=data)) == {(1, 1), (1, 2), (2, 1), (2, 2), (3, 3)}
-    both = source.where(lambda r: r.key == None).concat(source.where(lambda r: ~(r.key == None)))  # noqa: E711
-    assert engine(both, maybe=data) == data
+    missing = source.where(lambda r: r.key == None)  # noqa: E711 - as users write it
+    there = source.where(lambda r: ~(r.key == None))  # noqa: E711 - as users write it
+    assert engine(missing.concat(there), maybe=data) == data
     assert engine(source.partition(lambda r: r.key, [None, 3])[None].select(lambda r: r.n), maybe=data) == {
         1: 1.0,
         2: 1.0,

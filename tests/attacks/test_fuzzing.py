@@ -97,7 +97,7 @@ def test_what_is_no_longer_read_is_found_in_proportion_to_the_statements() -> No
         statements = tuple(map(Statement, range(200)))
         reads = ("t199",)
 
-    running = _Execution(Program(), Tables())  # type: ignore[arg-type]
+    running = _Execution(Program(), Tables())
     for number in range(200):
         running.live.add(f"t{number}")
         running.drop_unread(number + 1)
@@ -131,7 +131,7 @@ def test_a_row_of_nobody_is_named_with_what_to_do(tmp_path: Path) -> None:
 def test_what_are_no_marginals_is_not_drawn(given: object) -> None:
     """It was an AttributeError."""
     with pytest.raises(wp.AnswersError, match="draws marginals that were released"):
-        wp.plot_marginals(given)  # type: ignore[arg-type]
+        wp.plot_marginals(given)
 
 
 def test_a_measurement_made_by_hand_has_an_epsilon_in_range() -> None:

@@ -26,6 +26,7 @@ PARTS = 2
 KILLED = """
 import os, signal, sys
 import wpinq as wp
+from tests.support.killed import each_killed
 folder, part, parts = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 numbers = wp.source("numbers", int)
 asked = numbers.noisy_count(1, over=[1, 2])
@@ -61,16 +62,8 @@ def child(number):
         sys.settrace(None)
         os.write(1, f"{number} {values[0].hex()} {values[1].hex()}\\n".encode())
 
-number = 1 + part
-while True:
-    process = os.fork()
-    if process == 0:
-        child(number)
-        os._exit(0)
-    if os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0:
-        break
+for number in each_killed(child, 1 + part, parts):
     os.write(1, f"{number} killed\\n".encode())
-    number += parts
 """
 
 

@@ -45,6 +45,11 @@ def judged(name: str, pair: Pair, sound: Measured) -> Iterator[str]:
         yield f"{name}: the noise has not its law, p = {sound.fit:.3g}"
 
 
+def within(allotment: Allotment, measure: Measuring, pair: Pair, noise: float, size: int) -> Measured:
+    """A pair measured, with fewer draws where the time is over."""
+    return measure(pair, noise, size, lambda: allotment.over)
+
+
 def audit_bounds(size: int, allotment: Allotment, chosen: Sequence[Asked] | None = None, noise: float = 1.0) -> Part:
     """So many releases of either side of each pair, fewer where time is over; `noise` plants noise of "
     "another scale."""
@@ -62,9 +67,8 @@ def audit_bounds(size: int, allotment: Allotment, chosen: Sequence[Asked] | None
     most = max(1, size // CONTROL)
     for place, (name, pair, measure, weight) in enumerate(pairs):
         mine = allotment.share(weight / sum(later for *_, later in pairs[place:]))
-        whole = mine.share(CONTROL / (CONTROL + 1))
-        sound = measure(pair, noise, size, lambda: whole.over)  # noqa: B023
-        control = measure(pair, noise * TOO_LITTLE, most, lambda: mine.over)  # noqa: B023
+        sound = within(mine.share(CONTROL / (CONTROL + 1)), measure, pair, noise, size)
+        control = within(mine, measure, pair, noise * TOO_LITTLE, most)
         cells = (pair.claim, sound.exact, sound.bound, control.bound, sound.drawn, control.drawn, sound.fit)
         part.rows.append((name, *cells))
         part.faults += judged(name, pair, sound)

@@ -101,7 +101,7 @@ def _die(what: str, count: int) -> Callable[[], None]:
         return connection
 
     if what == "statement":
-        sqlite3.connect = connect  # type: ignore[assignment]
+        sqlite3.connect = connect
     return begin
 
 

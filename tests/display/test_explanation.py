@@ -51,3 +51,10 @@ def test_of_a_listing_it_says_which_keys_and_that_their_intervals_tell() -> None
     assert "listed for being above 5, out of the integers from 0 to 999" in said
     assert "its interval tells" in said
     assert "over=" not in said
+
+
+def test_a_weight_that_no_float_holds_is_explained() -> None:
+    deep = wp.source("numbers", int)
+    for _ in range(1500):
+        deep = deep.concat(deep)
+    assert "weight left about 2^1500" in explain_plan(deep.plan).splitlines()[0]

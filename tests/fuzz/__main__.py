@@ -32,7 +32,7 @@ def main() -> int:
             print("--minutes needs atheris, which this Python does not have: pip install atheris", file=sys.stderr)
             return 2
         with atheris.instrument_imports(include=["wpinq"]):
-            import wpinq  # noqa: F401
+            import wpinq  # noqa: F401  for its branches to be counted
             from tests.fuzz.targets import TARGETS
         _led_by_branches(atheris, TARGETS[options.target], options)
         return 0

@@ -38,7 +38,7 @@ SAME = [
     ("x.a - (1 - x.a)", lambda x: x.a - (1 - x.a)),
     ('x.a > 1 && x.b < 2.5 || !(x.c == "a")', lambda x: (x.a > 1) & (x.b < 2.5) | ~(x.c == "a")),
     ("x.a >= 1 == (x.b <= 2)", lambda x: (x.a >= 1) == (x.b <= 2)),
-    ("x.a != null", lambda x: x.a != None),  # noqa: E711
+    ("x.a != null", lambda x: x.a != None),  # noqa: E711 - as users write it
     ("x.a > 1 ? x.b > 2 ? 1 : 2 : 3", lambda x: wp.where(x.a > 1, wp.where(x.b > 2, 1, 2), 3)),
     ("new { x.a, d = x.b + 1 }", lambda x: wp.record(a=x.a, d=x.b + 1)),
     ("{ x.a, x.c }", lambda x: wp.record(a=x.a, c=x.c)),

@@ -58,7 +58,7 @@ def test_what_only_an_analyst_paid_for_is_noticed(
         real = debits.entries
 
         def of_analysts(*arguments: object) -> object:
-            return real(*arguments) if arguments[1] != debits.Side() else ()  # type: ignore[arg-type]
+            return real(*arguments) if arguments[1] != debits.Side() else ()
 
         patched.setattr(debits, "entries", of_analysts)
         ledger.debit({"m": "degrees"}, each(edges=5), analyst="alice")
@@ -75,8 +75,8 @@ def test_what_only_an_analyst_paid_for_is_noticed(
 
 
 COMMON = """
-import json, os, shutil, signal, sqlite3, sys
-from wpinq.errors import BudgetExceeded, LedgerError, SourceExhausted
+import json, os, sys
+from wpinq.errors import BudgetExceeded, SourceExhausted
 from wpinq.kernel.ledger import Ledger, Pricing
 
 path = sys.argv[1]
@@ -99,36 +99,18 @@ def said_by(script: str, path: pathlib.Path) -> list[list[object]]:
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kill -9 and fork are of POSIX")
 
-# Each child dies just before its n-th SQL statement, until one gets to its end.
 KILLED = """
+import shutil
+from tests.support.killed import die_before_statement, each_killed
+
 def child(number):
-    real, count = sqlite3.connect, 0
-
-    def trace(statement):
-        nonlocal count
-        count += 1
-        if count == number:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def connect(target, **options):
-        connection = real(target, **options)
-        if target != ":memory:":
-            connection.set_trace_callback(trace)
-        return connection
-
-    sqlite3.connect = connect
+    shutil.copy(f"{path}/first.db", f"{path}/{number}.db")
+    die_before_statement(number)
     with Ledger(f"{path}/{number}.db", create=False) as ledger:
         ledger.debit({"m": "count", "n": "count"}, each(5), analyst="bob")
         say(number, "debited")
 
-for number in range(1, 1000):
-    shutil.copy(f"{path}/first.db", f"{path}/{number}.db")
-    process = os.fork()
-    if process == 0:
-        child(number)
-        os._exit(0)
-    if os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0:
-        break
+for number in each_killed(child):
     say(number, "killed")
 """
 
@@ -198,7 +180,7 @@ def test_fifty_analysts_in_processes_never_overspend(tmp_path: pathlib.Path) -> 
     paid: dict[str, set[str]] = {name: set() for name in names}
     for who, word, batch in said:
         if word == "paid":
-            paid[str(who)] |= set(batch)  # type: ignore[call-overload]
+            paid[str(who)] |= set(batch)
     with Ledger(path, create=False) as ledger:
         ledger.verify()
         found = spent(ledger)

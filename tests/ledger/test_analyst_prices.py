@@ -173,7 +173,7 @@ def test_neither_side_hangs_on_the_order_and_sources_pay_no_more_than_all_who_as
             return spent(ledger), sum(entry.kind == "debit" for entry in ledger.entries())
 
     shuffled = list(asked)
-    seed.shuffle(shuffled)  # type: ignore[attr-defined]
+    seed.shuffle(shuffled)
     found, _ = total(asked)
     assert found == total(shuffled)[0]
     curators = total([(None, batch) for who, batch in asked if who is None])[0]

@@ -67,15 +67,15 @@ def test_analysts_have_names_that_are_nothing_else(name: object) -> None:
     with opened() as ledger:
         head = ledger.head()
         with pytest.raises(LedgerError, match="an analyst is named by"):
-            AnalystBudgets(ledger, name, {})  # type: ignore[arg-type]
+            AnalystBudgets(ledger, name, {})
         if name is not None:  # which is nobody, where an analyst need not be named
             for call in (
-                lambda: ledger.set_budget("edges", 7, name),  # type: ignore[arg-type]
-                lambda: ledger.debit({"m": "degrees"}, each(edges=1), analyst=name),  # type: ignore[arg-type]
-                lambda: ledger.quote(["m"], each(edges=1), name),  # type: ignore[arg-type]
-                lambda: ledger.balances(name),  # type: ignore[arg-type]
-                lambda: ledger.events(name),  # type: ignore[arg-type]
-                lambda: ledger.paid(["m"], name),  # type: ignore[arg-type]
+                lambda: ledger.set_budget("edges", 7, name),
+                lambda: ledger.debit({"m": "degrees"}, each(edges=1), analyst=name),
+                lambda: ledger.quote(["m"], each(edges=1), name),
+                lambda: ledger.balances(name),
+                lambda: ledger.events(name),
+                lambda: ledger.paid(["m"], name),
             ):
                 with pytest.raises(LedgerError, match="an analyst is named by"):
                     call()

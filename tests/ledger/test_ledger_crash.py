@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kill -9 and fork are of POSIX")
 
 COMMON = """
-import os, signal, sqlite3, sys, threading, time, warnings
+import os, sys, threading, time, warnings
 from wpinq.errors import BudgetExceeded, LedgerError
 from wpinq.kernel.ledger import Ledger, Pricing
 
@@ -116,24 +116,11 @@ def test_processes_that_answer_the_same_key_see_the_same_answer(tmp_path: pathli
     assert said == [[stands]] * 4
 
 
-# Each child dies just before its n-th SQL statement, until one gets to its end.
 EVERY_STATEMENT = """
+from tests.support.killed import die_before_statement, each_killed
+
 def child(number):
-    real, count = sqlite3.connect, 0
-
-    def trace(statement):
-        nonlocal count
-        count += 1
-        if count == number:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def connect(target, **options):
-        connection = real(target, **options)
-        if target != ":memory:":
-            connection.set_trace_callback(trace)
-        return connection
-
-    sqlite3.connect = connect
+    die_before_statement(number)
     with Ledger(f"{path}/{number}.db") as ledger:
         account(ledger, 10)
         say(f"{number} account")
@@ -142,13 +129,7 @@ def child(number):
         ledger.store_answers("m", {b"a": 1.0, b"b": 2.0})
         say(f"{number} answers")
 
-for number in range(1, 1000):
-    process = os.fork()
-    if process == 0:
-        child(number)
-        os._exit(0)
-    if os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0:
-        break
+for number in each_killed(child):
     say(f"{number} killed")
 """
 

@@ -13,7 +13,7 @@ import pytest
 
 from wpinq.errors import LedgerError
 from wpinq.kernel import ledger_history, ledger_totals
-from wpinq.kernel.ledger import Ledger, Price, Pricing, Terms
+from wpinq.kernel.ledger import Ledger, Pricing, Terms
 from wpinq.measure.delta_reading import Charged, spent_at
 from wpinq.measure.renyi import LAPLACE
 
@@ -206,10 +206,10 @@ def test_text_that_is_no_content_is_refused(tmp_path: pathlib.Path, text: str) -
 
 
 def test_a_debit_that_would_record_what_cannot_be_spends_nothing() -> None:
-    cheap: Price = lambda new, parts_of: Pricing({"edges": 2 * 10**8}, {}, {"m": terms(TENTH)})  # noqa: E731
+    cheap = Pricing({"edges": 2 * 10**8}, {}, {"m": terms(TENTH)})
     with opened() as ledger:
         with pytest.raises(LedgerError, match="more was debited"):
-            ledger.debit({"m": "a count"}, cheap)
+            ledger.debit({"m": "a count"}, lambda new, parts_of: cheap)
         assert ledger.account("edges").spent == 0
         ledger.verify()
 

@@ -27,11 +27,15 @@ pytestmark = pytest.mark.skipif(not ledger_companion.HAS_TURNS, reason="the syst
 
 HEAD = Head(7, b"h" * 32)
 
+LONG = 600.0
+"""Seconds. A starved machine has left processes, and what of its kernel ends a write, without a turn for a minute."""
+
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A queue is passed that stands still for seconds, as one of a busy machine may."""
-    monkeypatch.setattr(ledger_companion, "STANDSTILL", 600.0)
+    """A queue is passed that stands still for seconds, and given up after a minute, as one of a busy machine may be."""
+    monkeypatch.setattr(ledger_companion, "STANDSTILL", LONG)
+    monkeypatch.setattr(ledger_file, "PATIENCE", LONG)
 
 
 def waiting(companion: Companion, count: int) -> None:
@@ -64,13 +68,13 @@ def test_those_who_ask_are_served_in_order(tmp_path: pathlib.Path) -> None:
 
     def first(note: Note) -> None:
         for number in range(20):
-            threads.append(started(lambda number=number: companion.take_turn(lambda note: served.append(number), 60)))
+            threads.append(started(lambda number=number: companion.take_turn(lambda note: served.append(number), LONG)))
             waiting(companion, number + 2)
         assert served == []
 
-    companion.take_turn(first, 60)
+    companion.take_turn(first, LONG)
     for thread in threads:
-        thread.join(60)
+        thread.join(LONG)
     assert served == list(range(20))
     assert held(companion) == 0
 
@@ -83,12 +87,12 @@ def test_who_comes_back_at_once_waits_behind_those_who_wait(tmp_path: pathlib.Pa
     def greedy(note: Note) -> None:
         served.append("greedy")
         if not threads:
-            threads.append(started(lambda: companion.take_turn(lambda note: served.append("once"), 60)))
+            threads.append(started(lambda: companion.take_turn(lambda note: served.append("once"), LONG)))
             waiting(companion, 2)
 
     for _ in range(5):
-        companion.take_turn(greedy, 60)
-    threads[0].join(60)
+        companion.take_turn(greedy, LONG)
+    threads[0].join(LONG)
     assert served == ["greedy", "once", "greedy", "greedy", "greedy", "greedy"]
 
 
@@ -104,11 +108,11 @@ def test_two_never_have_a_turn_at_once(tmp_path: pathlib.Path) -> None:
 
     def many() -> None:
         for _ in range(40):
-            companion.take_turn(work, 60)
+            companion.take_turn(work, LONG)
 
     threads = [started(many) for _ in range(8)]
     for thread in threads:
-        thread.join(60)
+        thread.join(LONG)
     assert most == 1
 
 
@@ -117,27 +121,27 @@ def test_an_emptied_file_ends_the_order_and_nothing_else(tmp_path: pathlib.Path)
     threads = []
 
     def first(note: Note) -> None:
-        threads.append(started(lambda: companion.take_turn(lambda note: served.append(1), 60)))
+        threads.append(started(lambda: companion.take_turn(lambda note: served.append(1), LONG)))
         waiting(companion, 2)
         os.truncate(companion.path, 0)
-        threads.append(started(lambda: companion.take_turn(lambda note: served.append(2), 60)))
+        threads.append(started(lambda: companion.take_turn(lambda note: served.append(2), LONG)))
         waiting(companion, 3)
 
-    companion.take_turn(first, 60)
+    companion.take_turn(first, LONG)
     for thread in threads:
-        thread.join(60)
+        thread.join(LONG)
     assert sorted(served) == [1, 2]
 
 
 def test_the_head_is_read_as_it_was_noted(tmp_path: pathlib.Path) -> None:
     companion = Companion(str(tmp_path / "ledger.db"))
-    assert companion.head(60) is None
-    companion.take_turn(lambda note: None, 60)
-    assert companion.head(60) is None
-    companion.take_turn(lambda note: note(HEAD), 60)
-    assert companion.head(60) == HEAD
-    companion.take_turn(lambda note: None, 60)
-    assert companion.head(60) == HEAD
+    assert companion.head(LONG) is None
+    companion.take_turn(lambda note: None, LONG)
+    assert companion.head(LONG) is None
+    companion.take_turn(lambda note: note(HEAD), LONG)
+    assert companion.head(LONG) == HEAD
+    companion.take_turn(lambda note: None, LONG)
+    assert companion.head(LONG) == HEAD
     assert os.stat(companion.path).st_mode & 0o777 == 0o600
 
 
@@ -166,7 +170,7 @@ def test_a_pipe_in_the_place_of_the_head_does_not_hang(tmp_path: pathlib.Path) -
 def test_a_lock_on_all_numbers_is_waited_for_no_longer_than_for_a_turn(tmp_path: pathlib.Path) -> None:
     """Anybody who may read the file can put one there."""
     companion = Companion(str(tmp_path / "ledger.db"))
-    assert companion.take_turn(lambda note: 1, 60) == 1
+    assert companion.take_turn(lambda note: 1, LONG) == 1
     descriptor = os.open(companion.path, os.O_RDONLY)
     try:
         numbers, to_the_end = ledger_companion._NUMBERS, 0
@@ -175,7 +179,7 @@ def test_a_lock_on_all_numbers_is_waited_for_no_longer_than_for_a_turn(tmp_path:
             companion.take_turn(lambda note: 2, 0.1)
     finally:
         os.close(descriptor)
-    assert companion.take_turn(lambda note: 3, 60) == 3
+    assert companion.take_turn(lambda note: 3, LONG) == 3
 
 
 def test_the_file_beside_a_ledger_may_be_used_by_whoever_may_use_the_ledger(tmp_path: pathlib.Path) -> None:
@@ -200,7 +204,7 @@ def test_who_waits_too_long_is_told_and_leaves_the_queue(tmp_path: pathlib.Path,
                 ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=5)
             assert held(companion) == 1
 
-        companion.take_turn(hanging, 60)
+        companion.take_turn(hanging, LONG)
         assert ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=5).budget == 5
 
 
@@ -210,7 +214,7 @@ def test_a_child_that_shares_the_open_file_keeps_no_lock_of_it(
 ) -> None:
     """A fork by another thread, after the file was opened and before the child could know that it was."""
     companion, children, opened = Companion(str(tmp_path / "ledger.db")), list[int](), os.open
-    companion.take_turn(lambda note: note(HEAD), 60)
+    companion.take_turn(lambda note: note(HEAD), LONG)
 
     def forking(path: Any, *more: Any) -> int:
         descriptor = opened(path, *more)
@@ -224,9 +228,9 @@ def test_a_child_that_shares_the_open_file_keeps_no_lock_of_it(
     monkeypatch.setattr(os, "open", forking)
     try:
         if use == "turn":
-            companion.take_turn(lambda note: note(HEAD), 60)
+            companion.take_turn(lambda note: note(HEAD), LONG)
         else:
-            assert companion.head(60) == HEAD
+            assert companion.head(LONG) == HEAD
         assert len(children) == 1
         assert companion.take_turn(lambda note: "mine", 1) == "mine"
     finally:
@@ -250,11 +254,11 @@ def test_a_symbolic_link_leads_to_the_same_queue(tmp_path: pathlib.Path) -> None
 
 COMMON = """
 import json, os, sys
-from wpinq.kernel import ledger_companion
+from wpinq.kernel import ledger_companion, ledger_file
 from wpinq.kernel.ledger import Ledger, Pricing
 
 path, name = sys.argv[1], sys.argv[2]
-ledger_companion.STANDSTILL = 600.0
+ledger_companion.STANDSTILL = ledger_file.PATIENCE = 600.0
 
 def say(*words):
     os.write(1, (json.dumps(words) + "\\n").encode())
@@ -287,9 +291,11 @@ def ledger(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path / "ledger.db"
 
 
-# A number is drawn under a lock, so what is counted then is exact: the debits in the ledger, and who waits.
+# A number is drawn under a lock, so what is counted then is exact: the debits in the ledger, and who waits. All eight
+# are forked from a process that has imported everything, and wait at a gate until all of them are there.
 SPEND = """
 real = ledger_companion.Companion._draw
+drawn = []
 
 def draw(companion, descriptor, deadline):
     number = real(companion, descriptor, deadline)
@@ -300,35 +306,48 @@ def draw(companion, descriptor, deadline):
     drawn.append((ahead, companion.drawn()))
     return number
 
-drawn = []
+def spend(name):
+    with Ledger(path, create=False) as ledger:
+        ledger_companion.Companion.drawn = lambda companion: int(ledger.head().partition(":")[0])
+        os.write(there, b".")
+        os.close(there)
+        os.read(gate, 1)
+        for i in range(40):
+            ledger.debit({f"{name}.{i}": "count"}, flat(1))
+    say(name, drawn)
+
 ledger_companion.Companion._draw = draw
-with Ledger(path, create=False) as ledger:
-    ledger_companion.Companion.drawn = lambda companion: ledger.head().partition(":")[0]
-    say("ready")
-    sys.stdin.readline()
-    found = []
-    for i in range(40):
-        ledger.debit({f"{name}.{i}": "count"}, flat(1))
-        found.append((int(ledger.head().partition(":")[0]), *map(int, drawn[-1])))
-say("found", found)
+(gate, opened), (come, there) = os.pipe(), os.pipe()
+children = []
+for name in range(8):
+    children.append(os.fork())
+    if not children[-1]:
+        os.close(opened)
+        try:
+            spend(name)
+            os._exit(0)
+        finally:
+            sys.excepthook(*sys.exc_info())
+            os._exit(1)
+os.close(there)
+while os.read(come, 8):
+    pass
+os.close(opened)
+sys.exit(sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 for child in children))
 """
 
 
 def test_no_more_pass_a_waiter_than_were_ahead_of_it(ledger: pathlib.Path) -> None:
     """Eight processes: between a drawn number and its debit come the debits of those who drew before, and no other."""
-    processes = [start(SPEND, ledger, name) for name in range(8)]
-    for process in processes:
-        assert heard(process) == ["ready"]
-    for process in processes:
-        tell(process)
-    found = [json.loads(process.communicate(timeout=600)[0])[1] for process in processes]
-    assert [process.returncode for process in processes] == [0] * 8
+    parent = start(SPEND, ledger)
+    lines = parent.communicate(timeout=LONG)[0].splitlines()
+    assert parent.returncode == 0
     with Ledger(ledger) as opened:
         opened.verify()
         entries = {entry.measurements[0]: entry.sequence for entry in opened.entries() if entry.measurements}
     passed = []
-    for name, mine in enumerate(found):
-        for i, (_, ahead, before) in enumerate(mine):
+    for name, drawn in map(json.loads, lines):
+        for i, (ahead, before) in enumerate(drawn):
             between = entries[f"{name}.{i}"] - before - 1
             assert between <= ahead <= 7, (between, ahead)
             passed.append(between)
@@ -378,12 +397,12 @@ def test_who_dies_leaves_the_queue(ledger: pathlib.Path, killed: str) -> None:
     gone = {"holder": holder, "waiter": waiters[0], "none": None}[killed]
     if gone is not None:
         gone.send_signal(signal.SIGKILL)
-        gone.communicate(timeout=60)
+        gone.communicate(timeout=LONG)
     if gone is not holder:
         tell(holder)
     for process in (holder, *waiters):
         if process is not gone:
-            assert process.communicate(timeout=60)[0].splitlines()[-1] == '["done"]'
+            assert process.communicate(timeout=LONG)[0].splitlines()[-1] == '["done"]'
     with Ledger(ledger) as opened:
         opened.verify()
         done = [entry.measurements[0] for entry in opened.entries() if entry.kind == "debit"]
@@ -400,11 +419,11 @@ def test_a_waiter_that_is_suspended_is_passed(ledger: pathlib.Path, monkeypatch:
     assert heard(waiter) == ["waiting"]
     waiter.send_signal(signal.SIGSTOP)
     tell(holder)
-    assert holder.communicate(timeout=60)[0].splitlines()[-1] == '["done"]'
+    assert holder.communicate(timeout=LONG)[0].splitlines()[-1] == '["done"]'
     with Ledger(ledger) as opened:
         opened.debit({"passing": "count"}, lambda new, parts: Pricing({"edges": 1}, {}))
         waiter.send_signal(signal.SIGCONT)
-        assert waiter.communicate(timeout=60)[0].splitlines()[-1] == '["done"]'
+        assert waiter.communicate(timeout=LONG)[0].splitlines()[-1] == '["done"]'
         opened.verify()
         done = [entry.measurements[0] for entry in opened.entries() if entry.kind == "debit"]
     assert done == ["holder", "passing", "waiter"]
@@ -429,8 +448,8 @@ def test_a_child_that_is_forked_from_the_queue_does_not_hold_its_place(ledger: p
     with Ledger(ledger) as opened:
         opened._file._companion, kept = companion, opened._file._companion
         # the holder's own descriptor is of the companion that the ledger knows, so the child lets go of both
-        companion.take_turn(hold, 60)
-        threads[0].join(60)
+        companion.take_turn(hold, LONG)
+        threads[0].join(LONG)
         opened._file._companion = kept
         try:
             assert held(companion) == 0

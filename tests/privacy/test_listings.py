@@ -313,15 +313,19 @@ def test_planted_errors_of_the_draw_are_found(planted: str, whole: bool, monkeyp
     honest = listed_keys.successes
     if planted == "chance":
         chance = ConditionalNoise.chance
-        scaled = lambda self, cut, bits: tuple(p * Fraction(13, 10) for p in chance(self, cut, bits))  # noqa: E731
-        monkeypatch.setattr(conditional.ConditionalNoise, "chance", scaled)
+        monkeypatch.setattr(
+            conditional.ConditionalNoise,
+            "chance",
+            lambda self, cut, bits: tuple(p * Fraction(13, 10) for p in chance(self, cut, bits)),
+        )
         scenario = "one listing"
     elif planted == "past":
         monkeypatch.setattr(listed_keys, "least_cut", lambda past, key: math.inf)
         scenario = "a lower threshold"
     else:
-        more = lambda trials, p, draw: [rank % trials for rank in honest(40, p, draw)]  # noqa: E731
-        monkeypatch.setattr(listed_keys, "successes", more)
+        monkeypatch.setattr(
+            listed_keys, "successes", lambda trials, p, draw: [rank % trials for rank in honest(40, p, draw)]
+        )
         scenario = "one listing"
     tables, agreed = final_tables(scenario, whole=whole, runs=1000)
     assert not agreed or evidence(tables, whole=whole) < SURE

@@ -188,8 +188,8 @@ def test_noise_of_the_wrong_scale_would_be_noticed(draws: np.ndarray[Any, Any]) 
 
 def test_mean(draws: np.ndarray[Any, Any]) -> None:
     # Chernoff: ln E exp(λx/b) = -ln(1 - λ²), so Pr[|mean| > t·b] ≤ 2·exp(-n(λt + ln(1 - λ²))) for every λ < 1.
-    t, l = 0.0475, 0.0237  # noqa: E741
-    assert 2 * math.exp(-SIZE * (l * t + math.log(1 - l * l))) < FALSE_ALARM
+    t, tilt = 0.0475, 0.0237
+    assert 2 * math.exp(-SIZE * (tilt * t + math.log(1 - tilt * tilt))) < FALSE_ALARM
     assert abs(draws.mean()) < t * SCALE
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -99,7 +100,7 @@ def test_who_is_not_known_or_not_there(peopled: Peopled) -> None:
 class _Elsewhere(BaseHTTPRequestHandler):
     """Redirects, and notes what it is sent."""
 
-    sent: list[str] = []  # noqa: RUF012
+    sent: ClassVar[list[str]] = []
 
     def do_GET(self) -> None:
         self.sent.append(self.path)

@@ -161,5 +161,5 @@ def test_a_role_is_one_of_two(tmp_path: Path) -> None:
     with Register(tmp_path / "register.db") as register:
         register.add("dora", CURATOR)
         with pytest.raises(RegisterError):
-            register.add("eve", "owner")  # type: ignore[arg-type]
+            register.add("eve", "owner")
         assert [each.name for each in register.people()] == ["dora"]

@@ -73,6 +73,7 @@ class Page:
         self.browser.get(f"{self.service.address}/#")
         self.browser.refresh()
         self.see(lambda: self.one("#token").is_displayed())
+        self.browser.get_log("browser")  # the page before may have been about to ask, and had its token taken away
         self.one("#token").send_keys(token, Keys.ENTER)
 
     def write(self, program: str) -> None:
@@ -91,7 +92,7 @@ class Page:
         """Nothing of what others wrote ran, and the browser complains of nothing but refused requests."""
         assert self.browser.execute_script("return window.hit") is None
         assert not self.all("img[src=x]")
-        logged = self.browser.get_log("browser")  # type: ignore[no-untyped-call]
+        logged = self.browser.get_log("browser")
         assert [each for each in logged if "Failed to load resource" not in each["message"]] == []
 
 

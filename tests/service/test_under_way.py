@@ -56,6 +56,8 @@ def test_one_waits_for_the_end_of_a_release(under_way: ReleasesUnderWay) -> None
     with under_way.recorded("one", {"edges"}):
         waiting = threading.Thread(target=under_way.wait, args=("one",))
         waiting.start()
+        waiting.join(0.2)
+        assert waiting.is_alive()
     waiting.join()
     assert not under_way.names()
 

@@ -66,4 +66,4 @@ def test_numbers_do_not_hang_on_the_size_of_records() -> None:
 def test_where_something_is_not_bounded_the_work_is_told_instead_of_a_cost() -> None:
     unbounded = wp.source("edges", src=int, dst=int)
     assert not isinstance(cost_of(unbounded.plan, 1, False, 1), Cost)
-    assert cost_of(unbounded.plan, 1, False, 1).unbounded == ("edges",)  # type: ignore[union-attr]
+    assert cost_of(unbounded.plan, 1, False, 1).unbounded == ("edges",)

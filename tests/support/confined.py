@@ -49,6 +49,25 @@ def tell(**found):
     print("\\n" + json.dumps(found))
 '''
 
+TWO_SOURCES = """
+numbers = wp.source("numbers", int, records_at_most=100, cap=1000)
+others = wp.source("others", int, records_at_most=100, cap=1000)
+asked = numbers.select(lambda x: x % 2).noisy_count(1)
+before = numbers.select(lambda x: x % 3).noisy_count(1)
+other = others.select(lambda x: x % 2).noisy_count(1)
+
+def protected(session, version="1"):
+    session.protect(numbers, [1, 2, 3], budget=100, version=version)
+    session.protect(others, [1, 2, 3], budget=100, version=version)
+"""
+
+
+def breaking(fault: str) -> str:
+    """Two sources, and a look that does something else than to draw noise: `looking.noisy = broken`."""
+    return (
+        f"{TWO_SOURCES}\nfrom wpinq.kernel import looking\n\ndef broken(order, outputs, keys, past=()):\n    {fault}\n"
+    )
+
 
 def told(program: str, *, status: int = 0) -> Any:
     """What a program told last, which ended with a status."""

@@ -27,6 +27,8 @@ SETTINGS = {
     # for plans of a few rows: to compile them to Java takes longer than to run them
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # nor does Java run anything often enough to win back what its second compiler, and collecting in parallel, take
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 

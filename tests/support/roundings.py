@@ -143,7 +143,7 @@ def ratios(plan: Node, data: Data, found: Mapping[Any, Any]) -> Iterator[Fractio
 def _mass(plan: Node, data: Data) -> Fraction:
     declared = [child.operator for child in plan.inputs]
     assert all(getattr(operator, "source", None) in sources([plan]) for operator in declared)
-    return plan.operator.mass(*(norm(data[operator.source]) for operator in declared))  # type: ignore[attr-defined]
+    return plan.operator.mass(*(norm(data[operator.source]) for operator in declared))
 
 
 def worst(name: str, evaluate: Callable[[Node, Data], Mapping[Any, Any]], trials: int) -> Fraction:

@@ -22,8 +22,14 @@ COUNT = "var {name} = edges.Select(e => e.src).NoisyCount({epsilon}, over: [1, 2
 """A program that counts edges by their origin."""
 
 
-def configured(folder: Path, service: str = "", limits: str = "", sources: str = "", budget: str = "10") -> Path:
-    """The configuration of a service over a small graph, in a folder."""
+def configured(
+    folder: Path, service: str = "", limits: str = "", sources: str = "", budget: str = "10", margin: float = 16.0
+) -> Path:
+    """The configuration of a service over a small graph, in a folder.
+
+    A release is held for `margin` times a third of a second, and its child takes less than a tenth of a second of the
+    processor: 16 times leave time to kill something, and 8 are enough where nothing is.
+    """
     (folder / "edges.txt").write_text("".join(f"{a}\t{b}\n" for a in range(1, 9) for b in range(a + 1, 9)))
     path = folder / "service.toml"
     path.write_text(f'''
@@ -45,7 +51,7 @@ at_once = 64
 {limits}
 
 [untrusted]
-margin = 16.0
+margin = {margin}
 settling = 0.5
 
 [sources.edges]
@@ -143,26 +149,37 @@ def comm(pid: int) -> str:
         return ""
 
 
-def running_processes() -> set[int]:
-    """All that run."""
-    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
-
-
-def parent(pid: int) -> int | None:
-    """The process that one is a child of; None where it ended."""
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return None
+def children(*pids: int) -> list[int]:
+    """The processes that some are the parents of, and that were not waited for."""
+    return [child for child, its in _parents().items() if its in pids]
 
 
 def below(pid: int) -> list[int]:
     """All descendants of a process, each after the one that it is a child of."""
-    parents = {each: parent(each) for each in running_processes()}
+    parents = _parents()
     found = [pid]
     for ancestor in found:
         found += sorted(child for child, its in parents.items() if its == ancestor)
     return found[1:]
+
+
+def state(pid: int) -> str:
+    """What a process does, by a letter: R, S or D where it lives, T where it was stopped, Z or X where it ended."""
+    found = _status(pid)
+    return found[0] if found else "X"
+
+
+def _parents() -> dict[int, int]:
+    held = {int(name): _status(int(name)) for name in os.listdir("/proc") if name.isdigit()}
+    return {pid: int(fields[1]) for pid, fields in held.items() if fields}
+
+
+def _status(pid: int) -> list[str]:
+    """State, parent and what comes after them; nothing where there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def until(found: Any) -> Any:

@@ -122,7 +122,10 @@ def describe(node: Node) -> str:
 
 
 def _weight(weight: Fraction) -> str:
-    return str(weight) if len(str(weight)) <= 12 else f"{float(weight):.4g}"
+    bits = weight.numerator.bit_length(), weight.denominator.bit_length()
+    if abs(bits[0] - bits[1]) > 1000:  # which no float holds
+        return f"about 2^{bits[0] - bits[1]}"
+    return str(weight) if max(bits) < 64 and len(str(weight)) <= 12 else f"{float(weight):.4g}"
 
 
 def _short(count: int) -> str:

@@ -14,6 +14,7 @@ from wpinq.kernel.asking_limits import Limits
 from wpinq.kernel.orders import Order
 from wpinq.kernel.plan_cost import KEY_CONTENT, Cost, cost_of
 from wpinq.measure.key_domains import GivenKeys, KeyDomain, ProductKeys
+from wpinq.measure.listing import Listable
 from wpinq.measure.measurement import (
     Choose,
     GeometricCount,
@@ -80,11 +81,11 @@ def granted_bytes(cost: Cost, limits: Limits) -> int:
 
 
 def _cost(plan: Node, order: Order, keys: int, limits: Limits) -> Cost | None:
-    sink = order.measurement.sink
-    whole = order.measurement.listing is not None or (isinstance(sink, Choose) and sink.quantile is not None)
-    if order.measurement.listing is not None:
-        listing = order.measurement.listing
-        expected = int(listing.expected_by_noise(sink, order.scale * float(sink.factor)))  # type: ignore[arg-type]
+    sink, listing = order.measurement.sink, order.measurement.listing
+    whole = listing is not None or (isinstance(sink, Choose) and sink.quantile is not None)
+    if listing is not None:
+        assert isinstance(sink, Listable)
+        expected = int(listing.expected_by_noise(sink, order.scale * float(sink.factor)))
         keys = expected * (1 + _largest(listing.domain) // KEY_CONTENT)
     cost = cost_of(plan, keys, whole, limits.record)
     return cost if isinstance(cost, Cost) else None

@@ -1,41 +1,35 @@
 """The ledger: what every source may spend, what it spent, on which measurements, and the answers given.
 
 A debit is one transaction: it finds what is new, prices it, charges every source or none, and is on the disk before
-anything is evaluated. Nothing is ever refunded. What was paid for is free for ever after, and a key that was
-answered keeps its answer: a second noisy value for it could be averaged with the first.
+anything is evaluated. Nothing is ever refunded. What was paid for is free for ever after.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import partial
-from types import TracebackType
-from typing import Any
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import debits, ledger_audit, ledger_history, ledger_statement
+from wpinq.kernel import debits, ledger_audit, ledger_history
 from wpinq.kernel import ledger_tables as tables
-from wpinq.kernel.accounts import OF_ANALYST, AccountTerms, check_same, declared_account
 from wpinq.kernel.charge import from_nano
 from wpinq.kernel.debits import MARK, Side
-from wpinq.kernel.gates import CLOSED, OPEN, Gates, said
+from wpinq.kernel.ledger_accounts import LedgerAccounts
+from wpinq.kernel.ledger_answers import LedgerAnswers
 from wpinq.kernel.ledger_file import LedgerFile
 from wpinq.kernel.ledger_head import Head
-from wpinq.kernel.ledger_history import Entry, decimal_epsilon
+from wpinq.kernel.ledger_history import Entry
 from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.ledger_tables import Account, PartsOf, Price, Pricing
 from wpinq.measure import delta_reading
-from wpinq.measure.statement import Balance, Event
 
 __all__ = ["Account", "Entry", "Ledger", "PartsOf", "Price", "Pricing", "Terms"]
 
 
-class Ledger:
+class Ledger(LedgerAccounts, LedgerAnswers):
     """Budgets, debits and answers, durable and shared by threads and processes.
 
     Parameters
@@ -77,178 +71,8 @@ class Ledger:
         self, path: str | os.PathLike[str] | None = None, *, create: bool = True, expect_head: str | None = None
     ) -> None:
         expected = None if expect_head is None else Head.parse(expect_head)
-        self._file = LedgerFile(None if path is None else os.fspath(path), create, expected)
-        self._gates = Gates()
-        self._sound: set[str] = set()  # measurements whose answers were found to be those that were stored
+        super().__init__(LedgerFile(None if path is None else os.fspath(path), create, expected))
         self._raised: dict[str, int] = {}  # partitions whose demands were those of the entries, and by when
-
-    def head(self) -> str:
-        """The last entry by its number and hash: keep it elsewhere, to know a ledger that lost entries by it."""
-        return str(self._file.read(ledger_history.head))
-
-    def check_head(self, expected: str) -> None:
-        """Refuse a ledger that does not hold an entry which it had, as `head` gave it."""
-        check = partial(ledger_audit.check_head, name=self._file.name, known=Head.parse(expected))
-        self._file.read(partial(check, told=ledger_audit.EXPECTED))
-
-    def open_account(self, name: str, *, schema: str, unit: str, unit_weight: Fraction, budget: int) -> Account:
-        """Record a source with its budget, or find it again with what it spent.
-
-        Parameters
-        ----------
-        name, schema, unit : str
-            The source, its record type as text, and what is protected in words.
-        unit_weight : Fraction
-            Positive.
-        budget : int
-            Nano-epsilon, from 0 to below 2⁶².
-
-        Returns
-        -------
-        Account
-
-        Raises
-        ------
-        LedgerError
-            When the account exists with another schema, unit, unit weight or budget: money set aside for one
-            promise cannot be spent under another, and a budget is changed by `set_budget` only.
-        """
-        terms = AccountTerms(name=name, schema=schema, unit=unit, unit_weight=unit_weight, budget=budget)
-        (account,) = self.open_accounts([terms])
-        return account
-
-    def open_accounts(
-        self, terms: Iterable[AccountTerms], refuse: Callable[[tuple[Account, ...]], None] | None = None
-    ) -> tuple[Account, ...]:
-        """Open accounts or find them again, all or none, in one transaction.
-
-        Parameters
-        ----------
-        terms : iterable of AccountTerms
-            The arguments of `open_account`, for each.
-        refuse : callable, optional
-            Shown all accounts that the ledger has, before any is opened; what it raises undoes everything. No other
-            writer comes between the two. It must be quick, and must not use the ledger.
-
-        Returns
-        -------
-        tuple of Account
-
-        Raises
-        ------
-        LedgerError
-            As `open_account`.
-        """
-        declared = [declared_account(**each) for each in terms]
-
-        def opened(connection: sqlite3.Connection) -> tuple[Account, ...]:
-            if refuse is not None:
-                refuse(tables.all_accounts(connection))
-            return tuple(self._opened(connection, account) for account in declared)
-
-        return self._file.write(opened)
-
-    def check_account(self, name: str, *, schema: str, unit: str, unit_weight: Fraction, budget: int) -> None:
-        """Refuse what `open_account` would refuse, and write nothing.
-
-        To be asked before data are looked at: whether data fit a declaration is for the curator to know, and an
-        account fixes which declaration that is.
-
-        Raises
-        ------
-        LedgerError
-            As `open_account`.
-        """
-        declared = declared_account(name, schema, unit, unit_weight, budget)
-        known = self._file.read(lambda connection: tables.find_account(connection, name))
-        if known is not None:
-            check_same(known, declared)
-
-    def set_budget(self, name: str, budget: int, analyst: str | None = None) -> Account:
-        """Raise or lower the budget of a source, or an analyst's within it: an act of the curator, kept in the entries.
-
-        Parameters
-        ----------
-        name : str
-            A source with an account.
-        budget : int
-            Nano-epsilon, from what is spent to below 2⁶².
-        analyst : str, optional
-            Whose budget it is, within that of the source, where it is not the source's own. One that has none yet is
-            given an account.
-
-        Returns
-        -------
-        Account
-
-        Raises
-        ------
-        LedgerError
-            When there is no such account, or more than `budget` is spent.
-        """
-        own = Side(analyst).named(name)
-        tables.check_budget(own, budget)
-
-        def changed(connection: sqlite3.Connection) -> Account:
-            payer = tables.get_account(connection, name)
-            if "/" in name:
-                raise LedgerError(f"{name!r} is a table of an account and pays nothing: set the budget of the account")
-            if analyst is not None and MARK in name:
-                raise LedgerError(f"{name!r} is an analyst's account: name the account that it is in")
-            known = tables.find_account(connection, own)
-            if known is None:
-                return self._opened(connection, replace(payer, name=own, schema=OF_ANALYST, budget=budget, spent=0))
-            if budget < known.spent:
-                raise LedgerError(
-                    f"the budget of {own!r} cannot be {decimal_epsilon(budget)}: "
-                    f"{decimal_epsilon(known.spent)} is spent, and nothing is refunded"
-                )
-            self._append(connection, "set budget", own, budget, {"previous": known.budget})
-            return tables.get_account(connection, own)
-
-        return self._file.write(changed)
-
-    def close_to_analysts(self, names: Iterable[str]) -> frozenset[str]:
-        """Record that accounts answer no analyst until they are opened again; which of them were open until now.
-
-        Nothing else changes: budgets and answers stay, and a session that is not in untrusted mode answers.
-        """
-
-        def shut(connection: sqlite3.Connection) -> frozenset[str]:
-            asked = frozenset(names)
-            found = asked - self._gates.closed(connection, asked)
-            self._set_gates(connection, found, CLOSED)
-            return found
-
-        return self._file.write(shut)
-
-    def open_to_analysts(self, name: str) -> bool:
-        """Record that an account answers analysts again: an act of the curator. Whether it was closed."""
-
-        def opened(connection: sqlite3.Connection) -> bool:
-            tables.get_account(connection, name)
-            found = self._gates.closed(connection, [name])
-            self._set_gates(connection, found, OPEN)
-            return bool(found)
-
-        return self._file.write(opened)
-
-    def closed_to_analysts(self, names: Iterable[str] | None = None) -> frozenset[str]:
-        """Which of some accounts answer no analyst, or of all."""
-        return self._file.read(lambda connection: self._gates.closed(connection, names))
-
-    def _set_gates(self, connection: sqlite3.Connection, names: Iterable[str], state: str) -> None:
-        for name in sorted(names):
-            budget = tables.get_account(connection, name).budget
-            self._append(connection, "set budget", name, budget, said(budget, state))
-
-    def account(self, name: str) -> Account:
-        """The account of a source. Raises LedgerError when there is none."""
-        return self._file.read(lambda connection: tables.get_account(connection, name))
-
-    def accounts(self) -> tuple[Account, ...]:
-        """All accounts, by name."""
-        return self._file.read(tables.all_accounts)
 
     def debit(
         self, measurements: Mapping[str, str], price: Price, label: str = "", run: str = "", analyst: str | None = None
@@ -370,214 +194,3 @@ class Ledger:
         """Which of these digests were paid for, ever: by the sources, or by an analyst."""
         digests, side = frozenset(measurements), Side(analyst)
         return digests - self._file.read(lambda connection: side.unpaid(connection, digests))
-
-    def answers(self, measurement: str, keys: Iterable[bytes] | None = None) -> dict[bytes, float]:
-        """The stored answers of a measurement: for these keys, or all by increasing key.
-
-        Parameters
-        ----------
-        measurement : str
-            Its digest. One that was never debited has no answers.
-        keys : iterable of bytes, optional
-            The keys to look up.
-
-        Returns
-        -------
-        dict
-            Key -> value, in the order of `keys`. A key without a stored answer is not in it, which says only
-            that it was never asked for.
-        """
-        wanted = None if keys is None else list(dict.fromkeys(keys))
-        if wanted is not None and not all(type(key) is bytes for key in wanted):
-            raise LedgerError("answers are kept for keys of bytes")
-
-        self._check_answers(measurement)
-
-        def found(connection: sqlite3.Connection) -> dict[bytes, float]:
-            identity = tables.measurement_ids(connection, [measurement]).get(measurement)
-            if identity is None:
-                return {}
-            if wanted is None:
-                query = "SELECT key, value FROM answers WHERE measurement = ? ORDER BY key"
-                rows = connection.execute(query, (identity,)).fetchall()
-                return {key: tables.from_bytes(value) for key, value in rows}
-            stored = tables.stored_answers(connection, identity, sorted(wanted))
-            return {key: tables.from_bytes(stored[key][0]) for key in wanted if key in stored}
-
-        return self._file.read(found)
-
-    def listings(self, measurement: str) -> list[Any]:
-        """The listings of a measurement as `store_listing` was given them, in order.
-
-        Read them before the answers: one that comes in between is found out when what was drawn is stored.
-        """
-        self._check_answers(measurement)
-        return self._file.read(lambda connection: tables.listings(connection, measurement))
-
-    def _check_answers(self, measurement: str) -> None:
-        """Refuse answers that are not those that were stored, when they are first used."""
-        if measurement not in self._sound:
-            check = partial(ledger_audit.check_answers, name=self._file.name, measurement=measurement)
-            self._file.snapshot(check)
-            self._sound.add(measurement)
-
-    def store_answers(
-        self, measurement: str, answers: Mapping[bytes, float], listings: int = 0
-    ) -> dict[bytes, float] | None:
-        """Store answers, durably, and return those that stand. Reveal these, never the ones passed in.
-
-        Parameters
-        ----------
-        measurement : str
-            The digest of a measurement that was debited.
-        answers : Mapping
-            Key -> finite noisy value, kept to the last bit. A key that has an answer keeps it.
-        listings : int
-            How many listings of the measurement were known when the answers were drawn.
-
-        Returns
-        -------
-        dict or None
-            The same keys -> the values in the ledger, which another process may have put there first. None where there
-            are further listings by now, which may say something of the keys: nothing was stored, draw again.
-
-        Raises
-        ------
-        LedgerError
-            When the measurement was never debited, or a value is not a finite float. Nothing is stored.
-        """
-        given = sorted(answers.items()) if all(type(key) is bytes for key in answers) else None
-        if given is None or not all(isinstance(value, float) and math.isfinite(value) for _, value in given):
-            raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
-        self._check_answers(measurement)
-
-        def standing(connection: sqlite3.Connection) -> dict[bytes, float] | None:
-            identity = tables.measurement_ids(connection, [measurement]).get(measurement)
-            if identity is None:
-                raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
-            if tables.count(connection, "listings", identity) != listings:
-                return None
-            entry = self._next_entry(connection)
-            offered = [(key, tables.to_bytes(value)) for key, value in given]
-            stored, ours = {key: float(value) for key, value in answers.items()}, offered
-            if tables.insert_answers(connection, identity, entry, offered) < len(offered):
-                found = tables.stored_answers(connection, identity, [key for key, _ in offered])
-                stored = {key: tables.from_bytes(found[key][0]) for key in answers}
-                ours = [(key, value) for key, (value, by) in sorted(found.items()) if by == entry]
-            if ours:
-                said = ledger_history.summary(measurement, ours)
-                self._append(connection, ledger_history.ANSWERS, "", 0, said)
-            return stored
-
-        return self._file.write(standing)
-
-    def store_listing(
-        self, measurement: str, rows: Mapping[bytes, float], listing: Mapping[str, Any], *, listings: int, answers: int
-    ) -> None:
-        """Store a listing with the rows that it adds, as one entry, unless what it was drawn from has changed.
-
-        Parameters
-        ----------
-        measurement : str
-            The digest of a measurement that was debited.
-        rows : Mapping
-            Key -> finite noisy value, of the keys that are listed and had no answer; none is an answer too.
-        listing : Mapping
-            Its public domain and threshold, as plain data.
-        listings, answers : int
-            How many listings and answers of the measurement were known when the rows were drawn. Where there are more
-            by now nothing is stored: read them, and draw again.
-
-        Raises
-        ------
-        LedgerError
-            As `store_answers`.
-        """
-        given = sorted((key, tables.to_bytes(value)) for key, value in rows.items() if math.isfinite(value))
-        self._check_answers(measurement)
-
-        def added(connection: sqlite3.Connection) -> None:
-            identity = tables.measurement_ids(connection, [measurement]).get(measurement)
-            if identity is None or len(given) < len(rows):
-                raise LedgerError(
-                    "a listing is of a measurement that was debited, with finite floats: call debit first"
-                )
-            if [tables.count(connection, of, identity) for of in ("listings", "answers")] != [listings, answers]:
-                return
-            tables.insert_answers(connection, identity, self._next_entry(connection), given)
-            content = ledger_history.summary(measurement, given) | {"listing": dict(listing)}
-            self._append(connection, ledger_history.ANSWERS, "", 0, content)
-
-        self._file.write(added)
-
-    def _opened(self, connection: sqlite3.Connection, declared: Account) -> Account:
-        """The account as it stands, opened here where there was none."""
-        known = tables.find_account(connection, declared.name)
-        if known is not None:
-            return check_same(known, declared)
-        content = {"schema": declared.schema, "unit": declared.unit, "unit_weight": str(declared.unit_weight)}
-        self._append(connection, "open account", declared.name, declared.budget, content)
-        return declared
-
-    def _next_entry(self, connection: sqlite3.Connection) -> int:
-        """The number that the next entry will have."""
-        self._file.last = self._file.last or ledger_history.current(connection)
-        return self._file.last.head.sequence + 1
-
-    def _append(
-        self, connection: sqlite3.Connection, kind: str, source: str, amount: int, content: Any, measurements: int = 0
-    ) -> None:
-        last = self._file.last
-        self._file.last = ledger_history.append(connection, kind, source, amount, content, last, measurements)
-
-    def entries(self) -> Iterator[Entry]:
-        """The history, from the first entry on, as far as it goes when the iteration gets there."""
-        after = 0
-        while True:
-            page = self._file.read(partial(ledger_history.page, after=after))
-            if not page:
-                return
-            yield from page
-            after = page[-1].sequence
-
-    def balances(self, analyst: str | None = None) -> tuple[Balance, ...]:
-        """How the budgets of all accounts stand, by name, in epsilon; or an analyst's, by what they are in."""
-        return self._file.snapshot(partial(ledger_statement.balances, analyst=analyst))
-
-    def events(self, analyst: str | None = None) -> tuple[Event, ...]:
-        """The history in epsilon: all entries but those that store answers.
-
-        Of an analyst, the debits from the analyst's accounts, by the accounts that they are in, counted from 1.
-        """
-        if analyst is not None:
-            return self._file.snapshot(partial(ledger_statement.analyst_events, analyst=analyst))
-        shown = (each for each in self.entries() if each.kind != ledger_history.ANSWERS)
-        return tuple(ledger_statement.event(each, each.source, each.sequence) for each in shown)
-
-    def verify(self) -> None:
-        """Compute the hash chain again, and check every account, demand and answer against the entries.
-
-        Raises
-        ------
-        LedgerError
-            Naming the first entry that is broken, or what does not follow from the entries.
-
-        Notes
-        -----
-        No privacy cost. Opening finds most of this at once. Who rewrites the whole file, or puts back an old copy with
-        what stands beside it, is found out only by a head that is kept elsewhere.
-        """
-
-        self._file.snapshot(lambda connection: ledger_audit.verify(connection, self._file.name))
-
-    def close(self) -> None:
-        """Close the ledger. All that was spent and stored is durable already."""
-        self._file.close()
-
-    def __enter__(self) -> Ledger:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

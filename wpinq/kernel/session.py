@@ -1,52 +1,38 @@
 """Sessions: the only owners of protected data, and of the budgets that are spent on them.
 
-Data come in through one door and are let go of here. What is done for a release is `way_of_release`.
+Data come in through one door (`data_door`) and are let go of here. What is done for a release is `way_of_release`.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from fractions import Fraction
-from functools import partial
 from typing import Any, NoReturn, overload
 
-from wpinq.columns.held import HeldColumns
-from wpinq.dataset import EngineDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import LedgerError, SessionError
 from wpinq.habits import SESSION_CALLS, methods_told
-from wpinq.ingest import read_source
-from wpinq.ingest.promises import enforce_content
-from wpinq.interrupts import interruptible
-from wpinq.kernel.accounts import accounts_of, check_single
 from wpinq.kernel.analysts import Analyst
 from wpinq.kernel.asking_limits import Limits
-from wpinq.kernel.charge import budget_to_nano, from_nano
 from wpinq.kernel.confined_looking import ConfinedLooking
-from wpinq.kernel.ledger import Account, Ledger
+from wpinq.kernel.data_door import DataDoor
+from wpinq.kernel.ledger import Ledger
 from wpinq.kernel.looking import Looking
-from wpinq.kernel.orders import Data, DeclaredSource, Protected
-from wpinq.kernel.origins import Origins
+from wpinq.kernel.orders import DeclaredSource, Protected
 from wpinq.kernel.release import Release
+from wpinq.kernel.session_budgets import SessionBudgets
 from wpinq.kernel.way_of_release import WayOfRelease
 from wpinq.measure.answers import Answers
-from wpinq.measure.bill import Bill
 from wpinq.measure.compound import Together
-from wpinq.measure.delta_reading import parse_delta
-from wpinq.measure.epsilon import parse_epsilon
-from wpinq.measure.measurement import ListedMeasurement, Measurement, check_text
-from wpinq.measure.statement import Balance, Event
-from wpinq.measure.statement_page import statement_html
+from wpinq.measure.measurement import ListedMeasurement, Measurement
 from wpinq.plan.node import Planned
-from wpinq.plan.operators.source import Source
 from wpinq.progress import OnStep, StepDisplay
 
 
 @methods_told(SESSION_CALLS)
-class Session:
+class Session(SessionBudgets):
     """Holds protected data, spends their budgets, and releases noisy answers.
 
     Parameters
@@ -104,24 +90,20 @@ class Session:
             raise SessionError("untrusted takes limits: Session(..., untrusted=wp.Limits())")
         self._engine = find_engine(engine)(memory_limit, threads)
         self._owns_ledger = not isinstance(ledger, Ledger)
-        self._ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, expect_head=expect_head)
+        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger, expect_head=expect_head)
         if expect_head is not None:
-            self._ledger.check_head(expect_head)
-        self._run = secrets.token_hex(8)
-        self._opened_at = int(self._ledger.head().partition(":")[0])
-        self._protected: dict[str, Protected] = {}
+            book.check_head(expect_head)
+        protected: dict[str, Protected] = {}
         steps = StepDisplay(on_step, progress)
-        self._untrusted = untrusted
         if untrusted is None:
-            looking = Looking(self._engine, self._protected, steps)
+            looking = Looking(self._engine, protected, steps)
         else:
             if steps.told is not None:
                 raise SessionError("untrusted mode shows no steps: their times depend on the data")
-            looking = ConfinedLooking(self._engine, self._protected, steps, untrusted, self._ledger, on_closed)
-        self._way = WayOfRelease(self._ledger, self._engine, self._protected, steps, self._run, looking)
-        self._origins = Origins()
-        self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
-        self._debited: dict[str, Fraction] | None = None  # until the session is closed
+            looking = ConfinedLooking(self._engine, protected, steps, untrusted, book, on_closed)
+        run = secrets.token_hex(8)
+        super().__init__(book, protected, WayOfRelease(book, self._engine, protected, steps, run, looking), run)
+        self._door = DataDoor(book, self._engine, protected, untrusted)
 
     def __enter__(self) -> Session:
         return self
@@ -140,8 +122,7 @@ class Session:
         with suppress(LedgerError):  # a ledger of the caller's, who closed it before
             self._debited = self.debited()
         self._way.closed = True
-        self._protected.clear()
-        self._origins.clear()
+        self._door.close()
         try:
             self._engine.close()
         finally:
@@ -190,118 +171,7 @@ class Session:
             or a list is read as directed under an undirected unit: for the curator, found without a look at the data.
         """
         self._way.check_open()
-        declared = source.plan.operator if isinstance(source, Planned) else None
-        if not isinstance(declared, Source):
-            raise SessionError("protect takes a source made by wp.source(name, ...), not a query over one")
-        name = declared.source
-        words = check_text(declared.unit if unit is None else unit, "a unit")
-        declared.check()  # a plan that was read or unpickled may say anything
-        accounts = accounts_of(declared, words, budget_to_nano(parse_epsilon(budget)))
-        # Before the data are read: whether data keep to a cap, a type or a fact tells of the data, so a declaration
-        # is believed once, when the account is opened, and every other is refused unread.
-        refuse = partial(check_single, declared)
-        refuse(self._ledger.accounts())
-        for account in accounts:
-            self._ledger.check_account(**account)
-        label = f"new {secrets.token_hex(16)}" if version is None else f"declared {version}"
-        if (name, label) in self._replaced:
-            raise SessionError(f"other data took the place of version {version!r} of {name!r}; give a new version")
-        origin = self._origins.check(declared, words, data)
-        weights = self._read(declared, data)
-        held = self._protected.get(name)
-        if held is not None and held.version == label and not self._same(held.weights, weights):
-            raise SessionError(
-                f"the data for {name!r} differ from those protected under version {version!r}; "
-                "give the new data a new version"
-            )
-        self._ledger.open_accounts(accounts, refuse)  # asked again: another session may have opened some meanwhile
-        if held is not None and held.version != label:
-            self._replaced.add((name, held.version))
-        self._origins.keep(name, origin)
-        self._protected[name] = Protected(declared, label, words, weights)
-        self._engine.forget(name)
-        if self._untrusted is not None:
-            self._engine.rest()
-
-    def reopen(self, source: str) -> bool:
-        """Answer analysts again over a source that a failed evaluation closed: a recorded act of the curator.
-
-        Each time is one bit more that an analyst may have learnt of the data, outside of every epsilon: find out first
-        what was asked (`history`), and whether limits or declarations have to change.
-
-        Parameters
-        ----------
-        source : str
-            Its name, or that of its account: all tables of an account are closed and opened together.
-
-        Returns
-        -------
-        bool
-            Whether it was closed.
-        """
-        self._way.check_open()
-        return self._ledger.open_to_analysts(self._paying(source))
-
-    def closed_to_analysts(self) -> tuple[str, ...]:
-        """The accounts that answer no analyst until `reopen`, by name; also those that other sessions closed."""
-        self._way.check_open()
-        return tuple(sorted(self._ledger.closed_to_analysts()))
-
-    def close_to_analysts(self, source: str) -> None:
-        """Answer no analyst over a source from now on, until `reopen`: on record, before this returns.
-
-        For who runs untrusted sessions in processes: where one of those ended in the middle of a release, nothing else
-        closes its sources.
-        """
-        self._way.check_open()
-        self._ledger.close_to_analysts([self._paying(source)])
-
-    def _read(self, declared: Source, data: object) -> Data:
-        if isinstance(data, EngineDataset):  # only what this engine adopts itself
-            raise SessionError("data are offered as they are: the engine makes its own form of them")
-        offered, facts = self._engine.adopt(data), frozenset(declared.facts)
-        checked = self._engine.keep(
-            read_source(
-                offered,
-                declared.row,
-                unit_weight=declared.unit_weight,
-                cap=declared.cap,
-                facts=facts,
-                person=declared.person,
-                sizes=declared.sizes,
-                database=self._engine.checking,
-            )
-        )
-        if self._untrusted is not None:
-            assert isinstance(checked, HeldColumns)  # of the engine that untrusted mode takes
-            with self._engine.checking() as connection:
-                enforce_content(connection, self._untrusted.record, checked)
-        return checked
-
-    def _same(self, one: Data, other: Data) -> bool:
-        if not (isinstance(one, HeldColumns) and isinstance(other, HeldColumns)):
-            return one == other
-
-        def compared() -> bool:
-            with self._engine.checking() as connection:
-                return one.same(other, connection)
-
-        return interruptible(compared)
-
-    def set_budget(self, source: str, budget: object, *, analyst: str | None = None) -> None:
-        """Change a source's budget: a recorded act of the curator, never below what is spent.
-
-        Parameters
-        ----------
-        source : str
-            Its name, or that of an account.
-        budget : number
-            Epsilon.
-        analyst : str, optional
-            Give the budget to this analyst instead, within the source's: see `analyst`.
-        """
-        self._way.check_open()
-        self._ledger.set_budget(self._paying(source), budget_to_nano(parse_epsilon(budget)), analyst)
+        self._door.take(source, data, budget, unit, version)
 
     def analyst(self, name: str) -> Analyst:
         """A view of this session for an analyst who is not trusted, with budgets within those of the sources.
@@ -336,108 +206,6 @@ class Session:
     def declared(self) -> dict[str, DeclaredSource]:
         """The sources that are protected, as they were declared, and no data: what prices are found by."""
         return {name: DeclaredSource(held.source, held.version, held.unit) for name, held in self._protected.items()}
-
-    def remaining(self, source: str) -> Fraction:
-        """The epsilon that is left of a source's budget, or of an account's that several tables share."""
-        return from_nano(self._account(source).remaining)
-
-    def affords(self, measurements: Measurement | Sequence[Measurement]) -> int:
-        """How many more releases of these measurements, together and anew each time, the budgets cover.
-
-        What the ledger holds already, and parts of partitions of which others paid for more, cost less than is reckoned
-        with here.
-
-        Notes
-        -----
-        Privacy cost: none.
-
-        Examples
-        --------
-        >>> import wpinq as wp
-        >>> items = wp.source("items", int)
-        >>> with wp.Session() as session:
-        ...     session.protect(items, [1, 2, 3], budget=1)
-        ...     session.affords(items.noisy_count(epsilon=0.3))
-        3
-        """
-        cost = self.bill(measurements, fresh=True)
-        return cost.times({account: self.remaining(account) for account in cost})
-
-    def spent(self, source: str, *, delta: object = None) -> Fraction:
-        """The epsilon that was spent on a source, ever; on all its tables, where it shares an account.
-
-        Parameters
-        ----------
-        source : str
-            Its name, or that of an account.
-        delta : number, optional
-            Between 0 and 1: the same history, read by the noise that was released, as an epsilon at this delta.
-            Budgets are kept in the pure epsilon all the same. It is a reading, and no promise where what was released,
-            or what it was charged, was chosen by looking at answers.
-
-        Notes
-        -----
-        Privacy cost: none.
-        """
-        self._way.check_open()
-        if delta is None:
-            return from_nano(self._account(source).spent)
-        return self._ledger.spent_at(self._paying(source), parse_delta(delta))
-
-    def accounts(self) -> tuple[Balance, ...]:
-        """How the budget of every account of the ledger stands, by name.
-
-        Examples
-        --------
-        >>> import wpinq as wp
-        >>> words = wp.source("words", str, unit="one word")
-        >>> with wp.Session() as session:
-        ...     session.protect(words, ["to", "be"], budget=1)
-        ...     _ = session.release(words.noisy_count(epsilon=0.25, over=["to"]), label="a first look")
-        ...     print(*session.accounts())
-        ...     print(*session.history(), sep="\\n")  # doctest: +ELLIPSIS
-        words: spent 0.25 of 1, 0.75 remaining; protects one word
-        1 ... open account words 1 budget 1, unit one word
-        2 ... debit words 0.25 NoisyCount(0.25)  "a first look"
-        """
-        self._way.check_open()
-        return self._ledger.balances()
-
-    def history(self) -> tuple[Event, ...]:
-        """What happened to the accounts of the ledger, ever: opened, set to another budget, debited."""
-        self._way.check_open()
-        return self._ledger.events()
-
-    def _repr_html_(self) -> str:
-        return "<div>a closed session</div>" if self._way.closed else statement_html(self.accounts(), self.history())
-
-    def head(self) -> str:
-        """The last entry of the ledger, by its number and hash: keep it elsewhere, and give it as `expect_head`.
-
-        It stands for the whole history up to there. `wpinq budget` prints it, and so does each run.
-        """
-        self._way.check_open()
-        return self._ledger.head()
-
-    def debited(self) -> dict[str, Fraction]:
-        """What this session itself has debited from each account, also where a release then failed.
-
-        It is read from the ledger, where debits carry a random word of their session's: none is left out, whenever the
-        session was interrupted.
-        """
-        if self._debited is not None:
-            return dict(self._debited)
-        spent = self._ledger.debited(self._run, self._opened_at)
-        return {account: from_nano(nano) for account, nano in spent.items()}
-
-    def _account(self, name: str) -> Account:
-        self._way.check_open()
-        return self._ledger.account(self._paying(name))
-
-    def _paying(self, name: str) -> str:
-        """The account that pays for a source of this session; the name itself where it is none."""
-        held = self._protected.get(name)
-        return name if held is None else held.source.account
 
     @overload
     def release(self, measurements: ListedMeasurement, *, fresh: bool = ..., label: str | None = ...) -> Answers: ...
@@ -505,15 +273,3 @@ class Session:
         the data: those are answered from there, key by key, at no cost.
         """
         return self._way.release(measurements, fresh, label)
-
-    def bill(self, measurements: Together, *, fresh: bool = False) -> Bill:
-        """What measurements would cost, before replay and earlier releases of partitions lower it.
-
-        Parameters
-        ----------
-        measurements : as `release` takes them
-            What is to be released together.
-        fresh : bool
-            Whether they are released with `fresh=True`: the same measurement then costs as often as it is there.
-        """
-        return self._way.bill(measurements, fresh)

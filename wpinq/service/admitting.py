@@ -21,13 +21,13 @@ def admit(register: Register, ledger: Ledger, name: str, role: CallerRole, budge
     """
     if role != ANALYST and budgets:
         raise RegisterError("a curator has no budget to spend; give budgets to analysts")
-    check_accounts(ledger, budgets)
+    _check(ledger, budgets)
     token = register.add(name, role)  # first, for a name that is taken has budgets of its own
     set_budgets(ledger, budgets, name)
     return token
 
 
-def check_accounts(ledger: Ledger, budgets: Mapping[str, str]) -> None:
+def _check(ledger: Ledger, budgets: Mapping[str, str]) -> None:
     """Refuse budgets that are none, or of accounts that there are not, before anything is changed."""
     known = {each.account for each in ledger.balances() if "/" not in each.account and MARK not in each.account}
     for account, budget in budgets.items():
@@ -37,6 +37,7 @@ def check_accounts(ledger: Ledger, budgets: Mapping[str, str]) -> None:
 
 
 def set_budgets(ledger: Ledger, budgets: Mapping[str, str], analyst: str | None = None) -> None:
-    """Set budgets of accounts, or of an analyst within them."""
+    """Set budgets of accounts, or of an analyst within them; none where one is no budget, or of no account."""
+    _check(ledger, budgets)
     for account, budget in budgets.items():
         ledger.set_budget(account, budget_to_nano(parse_epsilon(budget)), analyst)

@@ -8,7 +8,7 @@ from typing import TypeVar
 from fastapi import FastAPI
 
 from wpinq.errors import LedgerError
-from wpinq.service.admitting import admit, check_accounts, set_budgets
+from wpinq.service.admitting import admit, set_budgets
 from wpinq.service.bodies import AdmittedBody, BalanceBody, BudgetsBody, EventBody, NewCallerBody, OpenBody, TokenBody
 from wpinq.service.callers import CuratorCaller, balance_body, event_body
 from wpinq.service.front import Front
@@ -35,7 +35,6 @@ def curate(made: FastAPI, front: Front) -> None:
 
     @made.put(f"{GUARDED}accounts", summary="Set budgets of sources (curator)")
     def set_source_budgets(given: BudgetsBody, caller: CuratorCaller) -> list[BalanceBody]:
-        told(lambda: check_accounts(front.ledger, given.budgets))
         told(lambda: set_budgets(front.ledger, given.budgets))
         return accounts(caller)
 
@@ -59,7 +58,6 @@ def curate(made: FastAPI, front: Front) -> None:
     @made.put(f"{GUARDED}callers/{{name}}/budgets", summary="Set budgets of an analyst (curator)")
     def set_analyst_budgets(name: str, given: BudgetsBody, caller: CuratorCaller) -> list[BalanceBody]:
         known(name)
-        told(lambda: check_accounts(front.ledger, given.budgets))
         told(lambda: set_budgets(front.ledger, given.budgets, name))
         return [balance_body(each) for each in front.ledger.balances(name)]
 

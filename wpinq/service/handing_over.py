@@ -85,7 +85,7 @@ def serve_one(desk: Desk, work: Callable[[Any], Mapping[str, Any]]) -> None:
     front finds its end closed.
     """
     with desk.take() as asked, suppress(Exception):
-        request = _taken(asked)
+        request = json.loads(received(asked))
         asked.sendall(_answered(lambda: work(request)))
 
 
@@ -97,11 +97,12 @@ def read_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
     return told
 
 
-def _taken(asked: socket.socket) -> Any:
+def received(end: socket.socket) -> bytes:
+    """All that comes until the other side closes."""
     pieces = []
-    while piece := asked.recv(_PIECE):
+    while piece := end.recv(_PIECE):
         pieces.append(piece)
-    return json.loads(b"".join(pieces))
+    return b"".join(pieces)
 
 
 def _answered(work: Callable[[], Mapping[str, Any]]) -> bytes:

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
+from wpinq.service.logs import log
+
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 UNFIT = 3
 """What a child ends with that could not even begin: another would fare no better."""
@@ -43,11 +45,10 @@ class StopAsked(BaseException):
 
 
 class Offspring:
-    """The children of this process."""
+    """The children of this process. It is logged where one did not end as it should."""
 
-    def __init__(self, on_end: Callable[[Role, int], None] = lambda role, status: None) -> None:
+    def __init__(self) -> None:
         self._roles: dict[int, Role] = {}
-        self._on_end = on_end
 
     def fork(self, role: Role) -> int:
         """Another child; its process id."""
@@ -62,9 +63,10 @@ class Offspring:
         """Fork anew whatever ends, until a child ends without which nothing goes on: its role."""
         while True:
             pid, status = os.wait()
-            role = self._roles.pop(pid)
-            self._on_end(role, status)
-            if not role.again or os.waitstatus_to_exitcode(status) == UNFIT:
+            role, unfit = self._roles.pop(pid), os.waitstatus_to_exitcode(status) == UNFIT
+            if status:
+                log("process ended", role=role.name, unfit=int(unfit))
+            if unfit or not role.again:
                 return role
             self.fork(role)
 

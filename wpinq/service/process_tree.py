@@ -21,7 +21,7 @@ from wpinq.service.front import Front
 from wpinq.service.handing_over import Desk
 from wpinq.service.listening import check_certificate, listen
 from wpinq.service.logs import log
-from wpinq.service.offspring import UNFIT, Offspring, Role, StopAsked, stop_on_signals
+from wpinq.service.offspring import Offspring, Role, StopAsked, stop_on_signals
 from wpinq.service.slots import Keeper, KeeperDied, told_by_keeper
 from wpinq.service.under_way import ReleasesUnderWay
 
@@ -50,11 +50,11 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
     with ExitStack() as held:
         listener = held.enter_context(_listener(configuration))
         clerk_desk, slot_desk, stopping = Desk.made(), Desk.made(), False
-        children = Offspring(_log_end)
+        children = Offspring()
         try:
             declared = _keeper(children, configuration, slot_desk)
             ledger = held.enter_context(Ledger(configuration.ledger, create=False))
-            on_ready(address_of(configuration, listener), ledger)
+            on_ready(_address(configuration, listener), ledger)
             _others(children, configuration, declared, ledger, (clerk_desk, slot_desk), listener)
             lost = children.tend()
             raise KeeperDied(f"the service ends: its {lost.name} ended, and there is no going on without it")
@@ -105,13 +105,8 @@ def _listener(configuration: Configuration) -> socket.socket:
         raise UsageError(f"cannot listen on {host}, port {port} ({reason(error)}): name another port") from None
 
 
-def address_of(configuration: Configuration, listener: socket.socket) -> str:
+def _address(configuration: Configuration, listener: socket.socket) -> str:
     """What clients connect to."""
     scheme = "http" if configuration.certificate is None else "https"
     host = f"[{configuration.host}]" if ":" in configuration.host else configuration.host
     return f"{scheme}://{host}:{listener.getsockname()[1]}"
-
-
-def _log_end(role: Role, status: int) -> None:
-    if status:
-        log("process ended", role=role.name, unfit=int(status >> 8 == UNFIT))

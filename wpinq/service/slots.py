@@ -18,9 +18,9 @@ from wpinq.kernel.session import Session
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.service.asked_for import releases_of
 from wpinq.service.configuration import Configuration
-from wpinq.service.handing_over import Desk, serve_one
+from wpinq.service.handing_over import Desk, received, serve_one
 from wpinq.service.logs import log
-from wpinq.service.offspring import UNFIT, Offspring, Role
+from wpinq.service.offspring import Offspring, Role
 from wpinq.service.told import released
 from wpinq.service.under_way import ReleasesUnderWay
 
@@ -49,7 +49,7 @@ class Keeper:
             self._tell(error)
             return
         self._tell(dict(session.declared()))
-        slots = Offspring(_log_end)
+        slots = Offspring()
         slot = Role("slot", ReleaseSlot(self._configuration, self._desk, session).work, again=True)
         for _ in range(self._configuration.slots):
             slots.fork(slot)
@@ -73,12 +73,10 @@ class Keeper:
 
 def told_by_keeper(ready: socket.socket) -> dict[str, DeclaredSource]:
     """What the sources are, once the keeper has protected their data; its error where it could not."""
-    pieces = []
-    while piece := ready.recv(1 << 16):
-        pieces.append(piece)
-    if not pieces:
+    sent = received(ready)
+    if not sent:
         raise KeeperDied("the data could not be protected: the process that reads them died, as for want of memory")
-    found = pickle.loads(b"".join(pieces))  # from our own child
+    found = pickle.loads(sent)  # from our own child
     if isinstance(found, WpinqError):
         raise found
     declared: dict[str, DeclaredSource] = found
@@ -126,8 +124,3 @@ class ReleaseSlot:
 
 def _log_closed(accounts: tuple[str, ...]) -> None:
     log("closed to analysts", accounts=" ".join(accounts))
-
-
-def _log_end(role: Role, status: int) -> None:
-    if status and status != UNFIT:
-        log("process ended", role=role.name)

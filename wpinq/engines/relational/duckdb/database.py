@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from wpinq.columns.python_rows import fetch
 from wpinq.engines.contract import WantedRanges
@@ -68,6 +68,7 @@ class Database(RelationalEngine):
 
     name = "duckdb"
     failed = FAILED
+    rewrites: ClassVar[tuple[Rewrite, ...]] = REWRITES
 
     def __init__(self, memory_limit: str | None = None, threads: int | None = None) -> None:
         check_options(memory_limit, threads)
@@ -138,7 +139,7 @@ class Database(RelationalEngine):
         keys: Sequence[Value] | None = None,
         within: WantedRanges = (),
         *,
-        rewrites: tuple[Rewrite, ...] = REWRITES,
+        rewrites: tuple[Rewrite, ...] | None = None,
     ) -> Weights:
         """The output of a plan, in canonical order; or what some keys weigh.
 
@@ -149,8 +150,8 @@ class Database(RelationalEngine):
         ----------
         root, data, arithmetic, on_step, keys, within
             As the contract has them; only `FLOAT`. What it keeps when it is asked for keys: see `asking`.
-        rewrites : tuple of Rewrite
-            Which rewrites to make.
+        rewrites : tuple of Rewrite, optional
+            Which rewrites to make, where not those of the database.
 
         Raises
         ------
@@ -161,6 +162,7 @@ class Database(RelationalEngine):
         """
         root = physical_plan(root)
         declared = check_given(self.name, root, data, arithmetic)
+        rewrites = self.rewrites if rewrites is None else rewrites
         check_nesting(root, rewrites)
         work = _Work(root, declared, data, on_step, keys, within, rewrites)
 

@@ -6,20 +6,16 @@ declaration bounds. Without them each step's output is a table of its own. The w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
-from wpinq.engines.contract import WantedRanges
 from wpinq.engines.relational.duckdb.database import Database, check_with
-from wpinq.engines.relational.sql.script import Rewrite
-from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
 from wpinq.plan.node import Node
 
 
 class StepwiseDatabase(Database):
     """A DuckDB on one thread that makes no rewrites."""
+
+    rewrites = ()
 
     def __init__(self, memory_limit: str | None = None, threads: int | None = 1) -> None:
         super().__init__(memory_limit, threads)
@@ -29,17 +25,3 @@ class StepwiseDatabase(Database):
     def check(root: Node) -> None:
         """Refuse a plan whose steps DuckDB cannot run one by one, from the plan alone."""
         check_with(root, ())
-
-    def evaluate(
-        self,
-        root: Node,
-        data: Mapping[str, Any],
-        arithmetic: Arithmetic = FLOAT,
-        on_step: Callable[[str], None] | None = None,
-        keys: Sequence[Value] | None = None,
-        within: WantedRanges = (),
-        *,
-        rewrites: tuple[Rewrite, ...] = (),
-    ) -> Weights:
-        """As `Database.evaluate`."""
-        return super().evaluate(root, data, arithmetic, on_step, keys, within, rewrites=rewrites)

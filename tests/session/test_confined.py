@@ -1,0 +1,210 @@
+"""Untrusted mode in a session: what is admitted and answered, and what is refused before anything is paid."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from tests.support.confined import TWO_SOURCES, told
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="children are confined by means of Linux")
+
+SINKS = """
+numbers = wp.source("numbers", int, records_at_most=1000, cap=10000, facts=["unit_weights"])
+edges = wp.source("edges", a=int, b=int, records_at_most=100, keys_at_most={"a": 10}, cap=1000)
+EACH = [
+    numbers.select(lambda x: x % 2).noisy_count(1),
+    numbers.select(lambda x: x % 2).geometric_count(1),
+    numbers.noisy_sum(1, lambda x: x, 0, 10),
+    numbers.noisy_average(1, lambda x: x, 0, 10),
+    numbers.median(1, range(0, 1000, 100)),
+    numbers.most_common(1, range(10)),
+    numbers.noisy_listing(1, range(1000), above=9),
+    numbers.noisy_listing(1, range(1000), above=5),
+    edges.join(edges, lambda x: x.b, lambda y: y.a, lambda x, y: (x.a + y.b) % 2).noisy_count(1, over=[0, 1]),
+]
+"""
+
+
+def test_every_sink_that_is_taken_answers_from_a_child_as_it_does_without() -> None:
+    found = told(
+        SINKS
+        + """
+def answered(session):
+    session.protect(numbers, list(range(500)), budget=10**6)
+    session.protect(edges, [(i % 10, i // 10) for i in range(50)], budget=10**6)
+    return [list(map(float, session.release(each).values)) for each in EACH]
+
+with opened(limits=wp.Limits(memory="20GB")) as session:
+    confined = answered(session)
+with wp.Session() as session:
+    plain = answered(session)
+tell(confined=confined, plain=plain)
+"""
+    )
+    # Sixty times the scale of the noise, which is 1 of counts, and of the two that make an average, and 10 of the sum.
+    for confined, plain, within in zip(found["confined"], found["plain"], [60, 60, 600, 60], strict=False):
+        assert confined == pytest.approx(plain, abs=within)
+    assert all(map(len, found["confined"][:6]))
+    assert [len(each) for each in found["confined"][4:6]] == [10, 10]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("numbers.buckets(1, 8, 5)", "not Buckets"),
+        ("wp.source('unbounded', int).noisy_count(1, over=[1])", "records_at_most of unbounded"),
+        ("wide.shave(0.001).noisy_count(1, over=[(1, 0)])", "a smaller cap would help, declared of wide"),
+        ("numbers.select(lambda x: x % 9).noisy_count(1, over=range(10**6))", "fewer keys at a time"),
+    ],
+)
+def test_what_has_no_bound_within_the_limits_is_refused_before_the_debit(asked: str, words: str) -> None:
+    found = told(
+        f"""
+numbers = wp.source("numbers", int, records_at_most=1000, cap=10000)
+wide = wp.source("wide", int, records_at_most=1000)
+asked = {asked}
+with opened() as session:
+    for source in (numbers, wide, wp.source("unbounded", int)):
+        session.protect(source, [1], budget=1)
+    seen = outcome(lambda: session.release(asked))
+    tell(seen=seen, spent=[str(session.spent(name)) for name in ("numbers", "wide", "unbounded")])
+"""
+    )
+    assert found["seen"][0] == "PlanError"
+    assert words in found["seen"][1]
+    assert found["spent"] == ["0", "0", "0"]
+
+
+def test_a_release_refuses_more_keys_at_once_than_the_limits_take_and_answers_fewer() -> None:
+    found = told(
+        TWO_SOURCES
+        + """
+with opened() as session:
+    protected(session)
+    handle = session.release(numbers.noisy_count(1))
+    tell(many=outcome(lambda: handle.at(range(10**6))), few=outcome(lambda: handle.at(range(10))))
+"""
+    )
+    assert found["many"][0] == "PlanError"
+    assert "fewer keys at a time" in found["many"][1]
+    assert found["few"][0] == "answers"
+
+
+def test_data_with_a_record_larger_than_the_limits_take_are_refused_when_they_are_protected() -> None:
+    found = told(
+        """
+texts = wp.source("texts", t=str, items=list[int], n=int | None, records_at_most=10, cap=100)
+seen = []
+for row in (("x" * 50, [1], 1), ("x" * 51, [1], 1), ("", list(range(30)), 1), ("", [1], None)):
+    with opened(limits=wp.Limits(record=50)) as session:
+        def protect():
+            session.protect(texts, [("short", [1, 2], 1), row], budget=1)
+            return session.release(texts.select(lambda r: wp.length(r.t) % 2).noisy_count(.1, over=[0]))
+        seen.append(outcome(protect)[:2])
+tell(seen=seen)
+"""
+    )["seen"]
+    assert [kind for kind, _ in found] == ["answers", "SourceRejected", "SourceRejected", "answers"]
+    assert all("Limits(record=...)" in words for kind, words in found if kind == "SourceRejected")
+
+
+def test_a_process_with_another_thread_is_refused_before_the_debit_and_told_what_to_do() -> None:
+    found = told(
+        TWO_SOURCES
+        + """
+import threading
+with opened() as session:
+    protected(session)
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    seen = outcome(lambda: session.release(asked))
+    stop.set()
+    thread.join()
+    tell(seen=seen, spent=str(session.spent("numbers")), after=outcome(lambda: session.release(asked)))
+"""
+    )
+    assert found["seen"][0] == "SessionError"
+    assert "without other threads" in found["seen"][1]
+    assert (found["spent"], found["after"][0]) == ("0", "answers")
+
+
+def test_sessions_are_forked_after_their_data_are_protected_and_each_child_releases(tmp_path: Path) -> None:
+    found = told(
+        TWO_SOURCES
+        + f"""
+session = opened({str(tmp_path / "ledger")!r})
+protected(session)
+ends = []
+for number in range(3):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        seen = outcome(lambda: session.release(numbers.select(lambda x: x % 2).noisy_count(number + 1)))
+        os.write(writing, json.dumps(seen).encode())
+        os._exit(0)
+    os.close(writing)
+    ends.append((child, reading))
+seen = [json.loads(os.read(reading, 10000)) for _, reading in ends]
+for child, _ in ends:
+    os.waitpid(child, 0)
+after = outcome(lambda: session.release(asked))
+tell(seen=seen, after=after, spent=str(session.spent("numbers")))
+"""
+    )
+    assert [each[0] for each in [*found["seen"], found["after"]]] == ["answers"] * 4
+    assert found["spent"] == "6"  # what a child paid for is replayed
+
+
+@pytest.mark.parametrize("engine", ["reference", "spark"])
+def test_engines_of_which_no_bounds_were_measured_are_refused(engine: str) -> None:
+    with pytest.raises(wp.PlanError, match='untrusted mode needs engine="duckdb"'):
+        wp.Session(engine=engine, untrusted=wp.Limits())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"seconds": 0}, {"seconds": float("nan")}, {"seconds": True}, {"margin": 0.5}, {"settling": -1}, {"record": 0},
+        {"record": 1.5}, {"memory": "much"}, {"memory": 10**9}, {"memory": "50%"},
+    ],
+)  # fmt: skip
+def test_limits_that_are_none_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(wp.SessionError, match=f"Limits: {next(iter(options))}"):
+        wp.Limits(**options)
+
+
+def test_untrusted_mode_shows_no_steps() -> None:
+    with pytest.raises(wp.SessionError, match="shows no steps"):
+        wp.Session(untrusted=wp.Limits(), progress=True)
+    with pytest.raises(wp.SessionError, match="takes limits"):
+        wp.Session(untrusted=True)
+
+
+def test_a_process_that_ignores_its_children_is_refused() -> None:
+    found = told(
+        TWO_SOURCES
+        + """
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+with opened() as session:
+    protected(session)
+    tell(seen=outcome(lambda: session.release(asked)))
+"""
+    )
+    assert "SIGCHLD" in found["seen"][1]
+
+
+def test_the_clock_waits_for_its_moment() -> None:
+    from wpinq.kernel.confinement import Clock
+
+    clock = Clock()
+    began = clock.now()
+    clock.sleep_until(began - 1)
+    clock.sleep_until(began + 0.02)
+    assert clock.now() >= began + 0.02

@@ -1,0 +1,16 @@
+"""Linear algebra on one thread, as whoever estimates has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from wpinq.graphs.synthesis.estimates.threads import one_blas_thread
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Tests of parts of an estimate call the optimiser without it: its second thread spins for most of their time."""
+    with one_blas_thread():
+        yield

@@ -1,0 +1,119 @@
+"""The door by which data come under protection: the declaration is believed once, then the data are read and held."""
+
+from __future__ import annotations
+
+import secrets
+from functools import partial
+
+from wpinq.columns.held import HeldColumns
+from wpinq.dataset import EngineDataset
+from wpinq.engines.contract import Engine
+from wpinq.errors import SessionError
+from wpinq.ingest import read_source
+from wpinq.ingest.promises import enforce_content
+from wpinq.interrupts import interruptible
+from wpinq.kernel.accounts import accounts_of, check_single
+from wpinq.kernel.asking_limits import Limits
+from wpinq.kernel.charge import budget_to_nano
+from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.orders import Data, Protected
+from wpinq.kernel.origins import Origins
+from wpinq.measure.epsilon import parse_epsilon
+from wpinq.measure.measurement import check_text
+from wpinq.plan.node import Planned
+from wpinq.plan.operators.source import Source
+
+
+class DataDoor:
+    """Takes data in for a session.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Where declarations and budgets are kept.
+    engine : Engine
+        What reads and holds data.
+    protected : dict
+        What the session protects, by source.
+    untrusted : Limits or None
+        In untrusted mode, which bound records too.
+    """
+
+    def __init__(
+        self, ledger: Ledger, engine: Engine, protected: dict[str, Protected], untrusted: Limits | None
+    ) -> None:
+        self._ledger, self._engine, self._protected, self._untrusted = ledger, engine, protected, untrusted
+        self._origins = Origins()
+        self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
+
+    def close(self) -> None:
+        """Let go of the data."""
+        self._protected.clear()
+        self._origins.clear()
+
+    def take(self, source: Planned, data: object, budget: object, unit: str | None, version: str | None) -> None:
+        """Take data under protection, as `Session.protect` says."""
+        declared = source.plan.operator if isinstance(source, Planned) else None
+        if not isinstance(declared, Source):
+            raise SessionError("protect takes a source made by wp.source(name, ...), not a query over one")
+        name = declared.source
+        words = check_text(declared.unit if unit is None else unit, "a unit")
+        declared.check()  # a plan that was read or unpickled may say anything
+        accounts = accounts_of(declared, words, budget_to_nano(parse_epsilon(budget)))
+        # Before the data are read: whether data keep to a cap, a type or a fact tells of the data, so a declaration
+        # is believed once, when the account is opened, and every other is refused unread.
+        refuse = partial(check_single, declared)
+        refuse(self._ledger.accounts())
+        for account in accounts:
+            self._ledger.check_account(**account)
+        label = f"new {secrets.token_hex(16)}" if version is None else f"declared {version}"
+        if (name, label) in self._replaced:
+            raise SessionError(f"other data took the place of version {version!r} of {name!r}; give a new version")
+        origin = self._origins.check(declared, words, data)
+        weights = self._read(declared, data)
+        held = self._protected.get(name)
+        if held is not None and held.version == label and not self._same(held.weights, weights):
+            raise SessionError(
+                f"the data for {name!r} differ from those protected under version {version!r}; "
+                "give the new data a new version"
+            )
+        self._ledger.open_accounts(accounts, refuse)  # asked again: another session may have opened some meanwhile
+        if held is not None and held.version != label:
+            self._replaced.add((name, held.version))
+        self._origins.keep(name, origin)
+        self._protected[name] = Protected(declared, label, words, weights)
+        self._engine.forget(name)
+        if self._untrusted is not None:
+            self._engine.rest()
+
+    def _read(self, declared: Source, data: object) -> Data:
+        if isinstance(data, EngineDataset):  # only what this engine adopts itself
+            raise SessionError("data are offered as they are: the engine makes its own form of them")
+        offered, facts = self._engine.adopt(data), frozenset(declared.facts)
+        checked = self._engine.keep(
+            read_source(
+                offered,
+                declared.row,
+                unit_weight=declared.unit_weight,
+                cap=declared.cap,
+                facts=facts,
+                person=declared.person,
+                sizes=declared.sizes,
+                database=self._engine.checking,
+            )
+        )
+        if self._untrusted is not None:
+            assert isinstance(checked, HeldColumns)  # of the engine that untrusted mode takes
+            with self._engine.checking() as connection:
+                enforce_content(connection, self._untrusted.record, checked)
+        return checked
+
+    def _same(self, one: Data, other: Data) -> bool:
+        if not (isinstance(one, HeldColumns) and isinstance(other, HeldColumns)):
+            return one == other
+
+        def compared() -> bool:
+            with self._engine.checking() as connection:
+                return one.same(other, connection)
+
+        return interruptible(compared)
