@@ -1,7 +1,7 @@
 """Ways to spend a budget on a synthetic graph, compared: the default method, and the paper's queries.
 
     python benchmarks/synthesis_budget.py [DATA] [--graphs ca-GrQc ...] [--epsilon 0.5 1 2] [--methods tags tbi ...]
-        [--seeds 5] [--steps N] [--each]
+        [--seeds 5] [--steps N] [--each] [--estimates [--quiet NAME ...]]
 
 DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. It reads true values of
 public graphs and prints errors against them: a benchmark, not a release. Noise is simulated from numpy, anew for each
@@ -14,6 +14,10 @@ all absolute, and the Kolmogorov-Smirnov distance of degrees; then of the relati
 with its sign and, in parentheses, the mean without; then the seconds a graph took from answers to the end, and
 steps a second of the walk. `start` is the graph that the walk of the default method begins from. `--each` prints the
 errors of each seed with their signs.
+
+`--estimates` tells what of it is noise and what the walk: it prints the errors of the estimates of the default method
+before any graph is drawn, and walks nowhere. `--quiet NAME ...` then takes the named measurements at a hundred times
+their epsilon.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import gzip
 import os
 import random
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +54,7 @@ METHODS = ["tags", "tbi", "tbi+jdd", "tbd"]
 STATISTICS = ("triangles", "assortativity", "average_clustering")
 GENERATED = ["small-world", "geometric", "forest-fire", "power-law-cluster", "communities"]
 Edges = npt.NDArray[np.int64]
+Degrees = npt.NDArray[np.int64]
 Weights = dict[Any, Any]
 
 
@@ -126,9 +132,12 @@ def simulated(
     return answers
 
 
-def distance(one: Edges, other: Edges) -> float:
+def degrees_of(edges: Edges) -> Degrees:
+    return np.unique(edges, return_counts=True)[1]
+
+
+def distance(*degrees: Degrees) -> float:
     """The Kolmogorov-Smirnov distance of the degrees of two graphs."""
-    degrees = [np.unique(edges, return_counts=True)[1] for edges in (one, other)]
     top = max(int(found.max()) for found in degrees) + 1
     below = [np.bincount(found, minlength=top).cumsum() / len(found) for found in degrees]
     return float(np.abs(below[0] - below[1]).max())
@@ -140,8 +149,27 @@ def errors(edges: Edges, graph: Edges, truth: dict[str, float]) -> list[float]:
         found["triangles"] / truth["triangles"] - 1,
         found["assortativity"] - truth["assortativity"],
         found["average_clustering"] / truth["average_clustering"] - 1,
-        distance(edges, graph),
+        distance(degrees_of(edges), degrees_of(graph)),
         found["largest_degree"] / truth["largest_degree"] - 1,
+    ]
+
+
+def errors_of_estimates(
+    method: Method, answers: dict[str, Answers], graph: Edges, truth: dict[str, float]
+) -> list[float]:
+    """As `errors`, of degrees, clustering and mixing as they are estimated: of what the start and the walk aim at."""
+    begin: Any = method.estimate(answers).seed
+    classes, clustering, mixing = begin.args
+    degrees = classes.degrees.astype(np.float64)
+    shares, means = clustering[classes.degrees], classes.stub_mean(np.arange(degrees.max() + 1.0))
+    stubs, middle = degrees.sum(), (degrees**2).sum() / degrees.sum()
+    assortativity = (means @ mixing @ means / stubs - middle**2) / ((degrees**3).sum() / stubs - middle**2)
+    return [
+        float(shares @ (degrees * (degrees - 1) / 2)) / 3 / truth["triangles"] - 1,
+        float(assortativity) - truth["assortativity"],
+        float(shares.mean()) / truth["average_clustering"] - 1,
+        distance(classes.degrees, degrees_of(graph)),
+        float(degrees.max()) / truth["largest_degree"] - 1,
     ]
 
 
@@ -162,7 +190,13 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--steps", type=int, default=None, help="of the walk; as the library does unless told")
     parser.add_argument("--each", action="store_true")
+    parser.add_argument("--estimates", action="store_true", help="errors before any graph is drawn, of tags alone")
+    parser.add_argument("--quiet", nargs="+", default=[], help="with --estimates: measurements with next to no noise")
     args = parser.parse_args()
+    if args.quiet and not args.estimates:
+        parser.error("--quiet goes with --estimates")
+    if args.estimates:
+        args.methods = ["tags"]
     for name in args.graphs:
         graph = read(name, args.data)
         facts = graph_statistics(graph)
@@ -178,12 +212,21 @@ def main() -> None:
                 for query, measurement in measurements.items():
                     if query not in outputs:
                         outputs[query] = weights(measurement, graph, method.symmetric)
+                if unknown := set(args.quiet) - set(measurements):
+                    parser.error(f"there is no measurement {', '.join(sorted(unknown))}: {', '.join(measurements)}")
+                for query in args.quiet:
+                    measurements[query] = replace(measurements[query], epsilon=100 * measurements[query].epsilon)
                 starts: list[list[float]] = []
                 ends: list[list[float]] = []
                 seconds: list[float] = []
                 rates: list[float] = []
                 for seed in range(args.first, args.first + args.seeds):
                     answers = simulated(method, measurements, outputs, np.random.default_rng(seed))
+                    if args.estimates:
+                        ends.append(errors_of_estimates(method, answers, graph, facts))
+                        if args.each:
+                            print(f"{chosen:>10} {epsilon:>4} {seed:>4}", *(f"{x:+.3f}" for x in ends[-1]), flush=True)
+                        continue
                     began = time.perf_counter()
 
                     def on_update(update: Update, rates: list[float] = rates) -> None:
@@ -196,6 +239,9 @@ def main() -> None:
                     ends.append(errors(made.edges, graph, facts))
                     if args.each:
                         print(f"{chosen:>10} {epsilon:>4} {seed:>4}", *(f"{x:+.3f}" for x in starts[-1] + ends[-1]))
+                if args.estimates:
+                    print(f"{'estimates':>10} {epsilon:>4} {shown(ends)}", flush=True)
+                    continue
                 print(f"{'start':>10} {epsilon:>4} {shown(starts)}")
                 print(
                     f"{chosen:>10} {epsilon:>4} {shown(ends)} {np.median(seconds):6.0f} s {np.median(rates):10,.0f}/s",
