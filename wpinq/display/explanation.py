@@ -11,7 +11,7 @@ from wpinq.engines.contract import DEFAULT_ENGINE, gap
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.printing import show, write_public
 from wpinq.measure.bucket_choice import Buckets
-from wpinq.measure.epsilon import format_epsilon
+from wpinq.measure.epsilon import format_epsilon, format_factor
 from wpinq.measure.kinds import WEIGHT, Kind, kind_of_weights
 from wpinq.measure.laws import half_width
 from wpinq.measure.listing import Listing
@@ -143,11 +143,12 @@ def _costs(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
         factor = "" if weight == 1 else f" x {format_epsilon(weight)} (its unit weight)"
         moved = certificate.stability[name]
         cost = "" if epsilon is None else f" = {format_epsilon(epsilon * moved * weight)}"
-        sharper = f" and moves at most {moved}" if moved < count else ""
-        price = str(moved) if moved < count else _short(count)
+        far = format_factor(moved)
+        sharper = f" and moves at most {far}" if moved < count else ""
+        price = far if moved < count else _short(count)
         yield f"Uses {name} {often}{sharper}: a release costs epsilon x {price}{factor}{cost}."
         if sharper:
-            yield f"{moved} instead of {_short(count)} by: {'; '.join(certificate.rules)}."
+            yield f"{far} instead of {_short(count)} by: {'; '.join(certificate.rules)}."
         yield f"Protects {declared.unit}{declared.rows_of_unit} of {name}."
         shared.setdefault(declared.account, []).append(name)
     factors = charges(certificate.stability, certificate.sources)

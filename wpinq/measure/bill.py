@@ -16,7 +16,7 @@ from wpinq.expr.facts import FACTS
 from wpinq.habits import told
 from wpinq.markup import block, element, title
 from wpinq.measure.compound import Compound
-from wpinq.measure.epsilon import NANO, format_epsilon, parse_epsilon
+from wpinq.measure.epsilon import NANO, format_epsilon, format_factor, parse_epsilon
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Planned, sources
@@ -162,7 +162,7 @@ class Bill(Mapping[str, Fraction]):
                 continue
             listed.add(measurement.digest)
             cost = measurement.epsilon * stability[name] * source.unit_weight
-            times = f"{format_epsilon(measurement.epsilon)} x {stability[name]}"
+            times = f"{format_epsilon(measurement.epsilon)} x {format_factor(stability[name])}"
             if source.unit_weight != 1:
                 times += f" x {format_epsilon(source.unit_weight)}"
             usage, reason = measurement.sink.usage(measurement.plan, name, it)

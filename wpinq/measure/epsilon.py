@@ -141,11 +141,38 @@ def format_epsilon(epsilon: Fraction) -> str:
     >>> format_epsilon(Fraction(1, 10)), format_epsilon(Fraction(1, 3)), format_epsilon(Fraction(1, 10**9))
     ('0.1', '1/3', '1e-9')
     """
-    if max(epsilon.numerator.bit_length(), epsilon.denominator.bit_length()) > 4096:
-        sign = "-" if epsilon < 0 else ""
-        size = epsilon.numerator.bit_length() - epsilon.denominator.bit_length()
-        return f"about {sign}2**{size}"
-    return _exact_decimal(epsilon) or str(epsilon)
+    return _size(epsilon) or _exact_decimal(epsilon) or str(epsilon)
+
+
+def format_factor(factor: Fraction | int) -> str:
+    """How often a plan uses a source, or how far it moves, as text: a whole number or a ratio.
+
+    Parameters
+    ----------
+    factor : Fraction or int
+        Any rational number.
+
+    Returns
+    -------
+    str
+        As `str` writes it; where that is of more than 4,096 bits, as `format_epsilon` does.
+
+    Notes
+    -----
+    Privacy cost: none. It follows from the plan.
+
+    Examples
+    --------
+    >>> format_factor(Fraction(8, 3)), format_factor(2**5000)
+    ('8/3', 'about 2**5000')
+    """
+    return _size(Fraction(factor)) or str(factor)
+
+
+def _size(number: Fraction) -> str | None:
+    """The power of two that is near a number too long to write, for which Python raises an error."""
+    bits = number.numerator.bit_length(), number.denominator.bit_length()
+    return f"about {'-' if number < 0 else ''}2**{bits[0] - bits[1]}" if max(bits) > 4096 else None
 
 
 def _exact_decimal(number: Fraction) -> str | None:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
+from wpinq.measure.epsilon import format_factor
 from wpinq.measure.kinds import Kind, kind_of_weights
 from wpinq.measure.laws import half_width
 from wpinq.plan.certify import certify
@@ -60,9 +61,9 @@ class Sink(ABC):
     def usage(self, plan: Node, source: str, word: str) -> tuple[str, str]:
         """How a bill says that, with `word` for the source, and why it is less than the uses, where it is."""
         certificate = certify(plan)
-        uses, moved = certificate.uses[source], certificate.stability[source]
-        often = f"uses {word} once" if uses == 1 else f"uses {word} {uses} times"
-        if moved == uses:
+        uses, moved = format_factor(certificate.uses[source]), format_factor(certificate.stability[source])
+        often = f"uses {word} once" if uses == "1" else f"uses {word} {uses} times"
+        if certificate.uses[source] == certificate.stability[source]:
             return often, ""
         return f"{often} and moves at most {moved}", f"{moved} instead of {uses} by: {'; '.join(certificate.rules)}"
 
