@@ -68,10 +68,12 @@ class Offspring:
     def tend_until(self, number: int) -> Role | None:
         """As `tend`, until a signal comes that this process keeps blocked: then None. No child is forked half."""
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-        while signal.sigwait([signal.SIGCHLD, number]) != number:
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+        asked = False
+        while not asked:
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:  # also before the signal of an end was kept
                 if (role := self._seen_to(*ended)) is not None:
                     return role
+            asked = signal.sigwait([signal.SIGCHLD, number]) == number
         return None
 
     def _seen_to(self, pid: int, status: int) -> Role | None:
