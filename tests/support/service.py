@@ -90,8 +90,16 @@ class RunningService:
     def stop(self, number: int = signal.SIGTERM) -> int:
         """End it by a signal to its first process; what that ends with."""
         self.process.send_signal(number)
+        return self.ended()
+
+    def ended(self) -> int:
+        """What it ends with by itself; one that does not is killed, so that nobody waits for it."""
         with self.process:
-            return self.process.wait(timeout=120)
+            try:
+                return self.process.wait(timeout=120)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                raise
 
     def wpinq(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run `wpinq serve CONFIGURATION ARGUMENTS`."""

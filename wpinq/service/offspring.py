@@ -17,6 +17,7 @@ from typing import NoReturn
 from wpinq.service.logs import log
 
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
+_STOPS = signal.SIGTERM, signal.SIGINT
 UNFIT = 3
 """What a child ends with that could not even begin: another would fare no better."""
 
@@ -53,10 +54,15 @@ class Offspring:
     def fork(self, role: Role) -> int:
         """Another child; its process id."""
         parent = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            _live(role, parent)
-        self._roles[pid] = role
+        # a child that is asked to end before it has done with what its parent does on that would lose the word
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                _live(role, parent)
+            self._roles[pid] = role
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
         return pid
 
     def tend(self) -> Role:
@@ -100,12 +106,12 @@ def stop_on_signals() -> None:
     """Let SIGTERM and Ctrl-C raise StopAsked in this process."""
 
     def stop(number: int, frame: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for each in _STOPS:
+            signal.signal(each, signal.SIG_IGN)
         raise StopAsked
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+    for each in _STOPS:
+        signal.signal(each, stop)
 
 
 def _live(role: Role, parent: int) -> NoReturn:

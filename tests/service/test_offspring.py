@@ -1,0 +1,49 @@
+"""Children that are asked to end while they are being forked."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from tests.support.service import ROOT
+
+FORKED = """
+import os, signal, time
+from wpinq.service.offspring import Offspring, Role, StopAsked, stop_on_signals
+
+stop_on_signals()
+here = os.getpid()
+os.register_at_fork({when}=lambda: os.kill(os.getpid(), signal.SIGTERM))
+children = Offspring()
+try:
+    pid = children.fork(Role("idle", lambda: time.sleep(600), again=False))
+except StopAsked:
+    assert os.getpid() == here
+    (pid,) = children._roles
+    os.kill(pid, signal.SIGTERM)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+def ended_with(when: str) -> int:
+    found = subprocess.run(
+        [sys.executable, "-c", FORKED.format(when=when)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=300,
+        check=True,
+    )
+    assert not found.stderr
+    return int(found.stdout)
+
+
+def test_a_child_that_is_asked_to_end_as_it_begins_ends() -> None:
+    """It took it with its parent's handler, which raised inside the fork, where nobody hears, and lived on."""
+    assert ended_with("after_in_child") == -15
+
+
+def test_a_parent_that_is_asked_to_end_as_it_forks_knows_its_child() -> None:
+    assert ended_with("after_in_parent") == -15
