@@ -26,9 +26,9 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
 
 
-def ended_with(when: str) -> int:
+def printed(program: str) -> str:
     found = subprocess.run(
-        [sys.executable, "-c", FORKED.format(when=when)],
+        [sys.executable, "-c", program],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -37,13 +37,41 @@ def ended_with(when: str) -> int:
         check=True,
     )
     assert not found.stderr
-    return int(found.stdout)
+    return found.stdout.strip()
 
 
 def test_a_child_that_is_asked_to_end_as_it_begins_ends() -> None:
     """It took it with its parent's handler, which raised inside the fork, where nobody hears, and lived on."""
-    assert ended_with("after_in_child") == -15
+    assert printed(FORKED.format(when="after_in_child")) == "-15"
 
 
 def test_a_parent_that_is_asked_to_end_as_it_forks_knows_its_child() -> None:
-    assert ended_with("after_in_parent") == -15
+    assert printed(FORKED.format(when="after_in_parent")) == "-15"
+
+
+REAPED = """
+import os, signal
+from wpinq.service.offspring import Offspring, Role, StopAsked, stop_on_signals
+
+stop_on_signals()
+children = Offspring()
+children.fork(Role("brief", lambda: None, again=False))
+wait = os.wait
+
+def asked_to_stop():
+    found = wait()
+    os.kill(os.getpid(), signal.SIGTERM)
+    return found
+
+os.wait = asked_to_stop
+try:
+    children.tend()
+except StopAsked:
+    children.stop("brief", signal.SIGKILL)
+    print(len(children._roles))
+"""
+
+
+def test_a_parent_that_is_asked_to_end_as_it_finds_a_child_ended_asks_no_more_of_that() -> None:
+    """It sent a signal to a process that was gone, whose number may be another's by then."""
+    assert printed(REAPED) == "0"

@@ -10,7 +10,8 @@ import ctypes
 import logging
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -54,22 +55,21 @@ class Offspring:
     def fork(self, role: Role) -> int:
         """Another child; its process id."""
         parent = os.getpid()
-        # a child that is asked to end before it has done with what its parent does on that would lose the word
-        held = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
-        try:
+        with _stops_wait():  # a child would lose one that comes before it has done with what its parent does on it
             pid = os.fork()
             if pid == 0:
                 _live(role, parent)
             self._roles[pid] = role
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, held)
         return pid
 
     def tend(self) -> Role:
         """Fork anew whatever ends, until a child ends without which nothing goes on: its role."""
-        while (role := self._seen_to(*os.wait())) is None:
-            pass
-        return role
+        while True:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+            with _stops_wait():  # one that came between would find a child that is no more
+                role = self._seen_to(*os.wait())
+            if role is not None:
+                return role
 
     def tend_until(self, number: int) -> Role | None:
         """As `tend`, until a signal comes that this process keeps blocked: then None. No child is forked half."""
@@ -100,6 +100,16 @@ class Offspring:
         for pid in asked:
             os.waitpid(pid, 0)
             del self._roles[pid]
+
+
+@contextmanager
+def _stops_wait() -> Iterator[None]:
+    """Hear of stops that come in this context at its end."""
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
 
 def stop_on_signals() -> None:
