@@ -84,11 +84,16 @@ def mirrors(query: Query) -> bool:
     return compile_plan(query.plan).queries != compile_plan(query.plan, without("mirror_images")).queries
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, *MADE])
-@pytest.mark.parametrize("node", ["int", "str", "null"])
+@pytest.mark.parametrize(
+    ("shape", "node"),
+    [
+        (shape, node)
+        for node in ("int", "str", "null")
+        for shape in (*SHAPES, *MADE)
+        if node != "null" or shape not in ("one end in order", "never")  # what can be null has no order
+    ],
+)
 def test_the_bits_are_those_of_both_images(database: Database, shape: str, node: str) -> None:
-    if node == "null" and shape in ("one end in order", "never"):
-        pytest.skip("what can be null has no order")
     rng = Random(f"{shape} {node}")
     for weights in ((1.0,), (1 / 3,), (1.0, 0.5, 1 / 3, 1e-9), (1.0, 1 / 3, -1.0, -1 / 3)):
         facts = ["unit_weights"] if weights == (1.0,) else ["nonnegative"] if min(weights) > 0 else []

@@ -528,6 +528,24 @@ def test_an_answer_that_is_added_while_a_ledger_is_open_is_never_shown(path: pat
                 use()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="fork is of POSIX")
+@pytest.mark.parametrize("stored", [False, True])
+def test_an_answer_that_is_added_while_a_process_forks_is_never_shown(path: pathlib.Path, stored: bool) -> None:
+    """A fork closes the connection, and SQLite counts what others wrote anew for each."""
+    with Ledger(path) as ledger:
+        assert ledger.answers("m", [b"a"]) == {b"a": 1.0}
+        assert stored is False or ledger.store_answers("m", {b"d": 4.0}, listings=1) == {b"d": 4.0}
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        inserted("INSERT INTO answers VALUES (1, x'7a', zeroblob(8), 3)")(path)
+        with pytest.raises(LedgerError, match="has been tampered with: the answers"):
+            ledger.answers("m", [b"z"])
+        with pytest.raises(LedgerError, match="has been tampered with: the answers"):
+            ledger.store_answers("m", {b"z": 1.0}, listings=1)
+
+
 def test_an_older_copy_that_is_put_into_an_open_ledger_is_spent_nothing_from(
     path: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:

@@ -25,13 +25,18 @@ from wpinq.errors import SessionError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 
-_SETTINGS = {
+SETTINGS_OF_ALL = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "python_enable_replacements": "false",
-    "temp_directory": "",
     # what is held is written once; to write groups of rows anew, so that they are fewer, takes as long again
     "max_vacuum_tasks": "0",
+}
+"""What every DuckDB is opened with, whatever it is for."""
+
+_SETTINGS = {
+    **SETTINGS_OF_ALL,
+    "temp_directory": "",
     # DuckDB 2.0.0 can lose rows by it (its issues 25702 and 22075), and what is joined here decides what is refused
     "disabled_optimizers": "join_filter_pushdown",
 }

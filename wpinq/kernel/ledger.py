@@ -19,7 +19,7 @@ from wpinq.kernel.charge import from_nano
 from wpinq.kernel.debits import MARK, Side
 from wpinq.kernel.ledger_accounts import LedgerAccounts
 from wpinq.kernel.ledger_answers import LedgerAnswers
-from wpinq.kernel.ledger_file import LedgerFile, data_version
+from wpinq.kernel.ledger_file import LedgerFile
 from wpinq.kernel.ledger_head import Head
 from wpinq.kernel.ledger_history import Entry
 from wpinq.kernel.ledger_releases import Terms
@@ -121,7 +121,7 @@ class Ledger(LedgerAccounts, LedgerAnswers):
             for entry in entries:
                 self._append(connection, "debit", entry.account, entry.charge, entry.content, entry.first)
             # there were as many measurements as the totals say, so these have no answers yet
-            self._sound |= dict.fromkeys(new, (data_version(connection), 0))
+            self._sound |= dict.fromkeys(new, (self._file.version(connection), 0))
             return new
 
         return self._file.write(debited)

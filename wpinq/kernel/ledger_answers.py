@@ -14,7 +14,7 @@ from wpinq.errors import LedgerError
 from wpinq.kernel import ledger_audit, ledger_history
 from wpinq.kernel import ledger_tables as tables
 from wpinq.kernel.ledger_book import LedgerBook
-from wpinq.kernel.ledger_file import LedgerFile, data_version
+from wpinq.kernel.ledger_file import LedgerFile, Version
 
 
 class LedgerAnswers(LedgerBook):
@@ -23,7 +23,7 @@ class LedgerAnswers(LedgerBook):
     def __init__(self, file: LedgerFile) -> None:
         super().__init__(file)
         # measurements whose answers were found to be those that were stored: as of when, and how many there were
-        self._sound: dict[str, tuple[int, int]] = {}
+        self._sound: dict[str, tuple[Version, int]] = {}
 
     def answers(self, measurement: str, keys: Iterable[bytes] | None = None) -> dict[bytes, float]:
         """The stored answers of a measurement: for these keys, or all by increasing key.
@@ -167,7 +167,7 @@ class LedgerAnswers(LedgerBook):
 
         None is changed or taken away: where nobody added any, they are as many. The caller is in a transaction.
         """
-        version, known = data_version(connection), self._sound.get(measurement)
+        version, known = self._file.version(connection), self._sound.get(measurement)
         if known is not None and known[0] == version:
             return
         identity = tables.measurement_ids(connection, [measurement]).get(measurement)

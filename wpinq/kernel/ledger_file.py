@@ -31,6 +31,8 @@ T = TypeVar("T")
 
 OnLedger = Callable[[sqlite3.Connection], T]
 
+Version = tuple[int, int]
+
 PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
 
@@ -62,7 +64,8 @@ class LedgerFile:
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
-        self._seen: int | None = None
+        self._opened = 0  # how often: after a fork the connection is another
+        self._seen: Version | None = None
         self.rivals = 0  # how often this process found that another connection had written
         self.last: Tail | None = None  # the last entry, where it is of this connection and nobody wrote after it
         self._writer: int | None = None
@@ -99,7 +102,7 @@ class LedgerFile:
         self._check_known(connection, known)
         if expected is not None:
             ledger_audit.check_head(connection, self.name, expected, ledger_audit.EXPECTED)
-        self._seen = data_version(connection)
+        self._seen = self.version(connection)
 
     def _check_known(self, connection: sqlite3.Connection, known: Head | None) -> None:
         if known is not None and self._companion is not None:
@@ -116,6 +119,11 @@ class LedgerFile:
     def name(self) -> str:
         """What messages call it."""
         return "the in-memory ledger" if self._path is None else self._path
+
+    def version(self, connection: sqlite3.Connection) -> Version:
+        """What changes whenever others may have written: SQLite tells a connection of that from its opening on."""
+        (written,) = connection.execute("PRAGMA data_version").fetchone()
+        return self._opened, int(written)
 
     # Work is handed over, and not done in a `with` block: Ctrl-C between two nested context managers would leave a
     # transaction open, and the lock held, for as long as anybody has the traceback.
@@ -179,7 +187,7 @@ class LedgerFile:
                     f"{self._path} was removed or replaced while it was open, so a debit would be lost: "
                     "put the ledger back and open it again"
                 )
-            version = data_version(connection)
+            version = self.version(connection)
             if version != self._seen:  # somebody else has written
                 ledger_audit.check(connection, self.name, last=0)
                 self._check_known(connection, self._known())  # it may have put an older copy into this very file
@@ -241,7 +249,7 @@ class LedgerFile:
                 if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
                     raise LedgerError(f"{self.name} is on a file system without shared memory: keep it on a local disk")
                 self._identity = self._identity or _identity(self._path)
-            self._seen = self.last = None  # both are of the connection
+            self._opened, self.last = self._opened + 1, None
         except BaseException:
             connection.close()
             raise
@@ -268,12 +276,6 @@ def _busy() -> str:
         f"another process has been writing, or has it open in an older version of wpinq, for {PATIENCE:g} seconds: "
         "nothing was recorded, try again"
     )
-
-
-def data_version(connection: sqlite3.Connection) -> int:
-    """What changes whenever another connection has written."""
-    (version,) = connection.execute("PRAGMA data_version").fetchone()
-    return int(version)
 
 
 def patiently(action: Callable[[], T]) -> T:

@@ -7,6 +7,7 @@ otherwise a front that begins, after a death or at the next start of the service
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -55,10 +56,15 @@ class ReleasesUnderWay:
         if mode & 0o077:
             raise UsageError(f"{self._folder} is open to others: chmod 700 it")
         try:
-            # of this process and not of its children, and until it ends
             file = os.open(self._folder / _SERVICE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
+            raise UsageError(f"{self._folder / _SERVICE} cannot be opened ({reason(error)})") from None
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # of this process and not of its children, until it ends
+        except OSError as error:
+            os.close(file)
+            if error.errno not in (errno.EACCES, errno.EAGAIN):
+                raise UsageError(f"{self._folder / _SERVICE} cannot be locked ({reason(error)})") from None
             raise UsageError(
                 f"another service runs over this ledger, by {self._folder}: stop it first, or serve its sources there"
             ) from None

@@ -8,6 +8,7 @@ import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from wpinq.columns.held import SETTINGS_OF_ALL
 from wpinq.columns.progress_bar import stop_progress_bar
 from wpinq.engines.relational.duckdb.connection import Connection
 from wpinq.engines.relational.duckdb.warm_tables import WarmTables
@@ -17,12 +18,8 @@ if TYPE_CHECKING:
     from wpinq.engines.relational.duckdb.spill import SpillFiles
 
 _SETTINGS = {
+    **SETTINGS_OF_ALL,
     "preserve_insertion_order": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "python_enable_replacements": "false",
-    # what is held is written once; to write groups of rows anew, so that they are fewer, takes as long again
-    "max_vacuum_tasks": "0",
     # DuckDB 2.0.0 fails in long chains of joins: "dict-surviving cache: global dictionary column changed identity"
     "enable_caching_operators": "false",
 }
