@@ -98,7 +98,7 @@ def test_no_more_is_looked_for_once_many_repeat(monkeypatch: pytest.MonkeyPatch)
     for repeat, most in (("i // 2", 16), ("i", 32)):
         parts[0] = 0
         with rows_of({"a": int}, "r", 3000, repeat) as relation:
-            found = held(relation, type_of({"a": int}))
+            found = held(relation.to_arrow_reader(), type_of({"a": int}))
         assert len(found) == (1500 if most == 16 else 3000)
         assert parts[0] == most if repeat == "i" else 0 < parts[0] <= most
 

@@ -1,6 +1,7 @@
-"""Weighted datasets held as columns: checked once, in a file that no one else can open, read by any database.
+"""Weighted datasets held as columns: checked once, where no one else can open them, read by any database.
 
-The file is a DuckDB database with one table. It never has a name while there is anything in it: it is memory of the
+The file is a DuckDB database with one table; data that are in memory as Arrow has them stay there instead
+(`arrow_rows`). A file never has a name while there is anything in it: it is memory of the
 operating system's (`memfd_create`), or a temporary file that is unlinked as it is made. So it goes with the last
 process that has it open, however that ends; and until then there is something to read again after a database failed
 and was thrown away, and in a forked child.
@@ -17,6 +18,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
+from wpinq.columns.arrow_rows import ArrowRows, merged
 from wpinq.columns.flat import column_names, column_types
 from wpinq.columns.merging import merge
 from wpinq.columns.progress_bar import stop_progress_bar
@@ -59,16 +61,15 @@ class HeldColumns(Mapping[Value, float]):
         The sum of the absolute weights, without rounding.
     """
 
-    __slots__ = ("__weakref__", "_close", "_count", "_file", "norm", "type")
+    __slots__ = ("__weakref__", "_count", "_kept", "norm", "type")
 
-    def __init__(self, type_: Type, norm: Fraction, count: int, file: int) -> None:
-        self.type, self.norm, self._count, self._file = type_, norm, count, file
-        self._close = weakref.finalize(self, os.close, file)
+    def __init__(self, type_: Type, norm: Fraction, count: int, kept: _FileRows | ArrowRows) -> None:
+        self.type, self.norm, self._count, self._kept = type_, norm, count, kept
 
     @property
-    def file(self) -> int:
-        """The number of its file, which a forked child keeps open."""
-        return self._file
+    def files(self) -> tuple[int, ...]:
+        """The numbers of its files, which a forked child keeps open."""
+        return (self._kept.number,) if isinstance(self._kept, _FileRows) else ()
 
     @contextlib.contextmanager
     def shown(self, connection: Any, name: str) -> Iterator[str]:
@@ -76,12 +77,18 @@ class HeldColumns(Mapping[Value, float]):
         try:
             yield self.show(connection, name)
         finally:
-            cleanly(connection, f"DETACH {name}")
+            import duckdb
+
+            with contextlib.suppress(duckdb.Error):  # where the database is broken, and goes with all that is in it
+                self.hide(connection, name)
 
     def show(self, connection: Any, name: str) -> str:
-        """What to read the columns from, until `name` is detached."""
-        connection.execute(f"ATTACH '/dev/fd/{self._file}' AS {name} (READ_ONLY)")
-        return f"{name}.held"
+        """What to read the columns from, until they are hidden under this name."""
+        return self._kept.show(connection, name)
+
+    def hide(self, connection: Any, name: str) -> None:
+        """Have a database let go of them."""
+        self._kept.hide(connection, name)
 
     def same(self, other: HeldColumns, connection: Any) -> bool:
         """Whether the other holds the same records with the same weights."""
@@ -114,6 +121,23 @@ class HeldColumns(Mapping[Value, float]):
 
     def __reduce__(self) -> NoReturn:
         raise SessionError("protected data cannot be pickled or copied")
+
+
+class _FileRows:
+    """A file of one table, which is closed with this."""
+
+    __slots__ = ("__weakref__", "number")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        weakref.finalize(self, os.close, number)
+
+    def show(self, connection: Any, name: str) -> str:
+        connection.execute(f"ATTACH '/dev/fd/{self.number}' AS {name} (READ_ONLY)")
+        return f"{name}.held"
+
+    def hide(self, connection: Any, name: str) -> None:
+        connection.execute(f"DETACH {name}")
 
 
 @contextlib.contextmanager
@@ -163,7 +187,23 @@ def hold(
     except BaseException:
         os.close(file)
         raise
-    return HeldColumns(type_, Fraction(rows) if norm is None else norm, count, file)
+    return HeldColumns(type_, Fraction(rows) if norm is None else norm, count, _FileRows(file))
+
+
+def hold_table(connection: Any, type_: Type, table: Any, repeated: str) -> HeldColumns:
+    """Hold an Arrow table in which nobody writes: columns of records, in rows of weight 1 that may be equal.
+
+    Parameters
+    ----------
+    connection : DuckDBPyConnection
+        To a database that finds equal rows.
+    type_, table : Type, pyarrow.Table
+        Of the records, and their columns.
+    repeated : str
+        What equal rows weigh together, as SQL.
+    """
+    rows = merged(connection, table.rename_columns(column_names(type_)), type_, repeated)
+    return HeldColumns(type_, Fraction(rows.total()), rows.count(), rows)
 
 
 def _unnamed() -> int:

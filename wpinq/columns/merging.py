@@ -36,7 +36,7 @@ def repeats_often(connection: Any, rows: str, names: Sequence[str]) -> bool:
     """Whether the first rows of a query are few, or repeat often, so that grouping all of them takes less time."""
     first = f"SELECT {_hash(names)} AS h FROM (SELECT * FROM ({rows}) LIMIT {LOOKED_AT})"
     ((count, distinct),) = connection.execute(f"SELECT count(*), count(DISTINCT h) FROM ({first})").fetchall()
-    return bool(count < LOOKED_AT or count - distinct > _OFTEN * count)
+    return bool(count < LOOKED_AT or often(count - distinct, count))
 
 
 def varied_texts(connection: Any, rows: str, type_: Type) -> frozenset[str]:
@@ -54,6 +54,45 @@ def varied_texts(connection: Any, rows: str, type_: Type) -> frozenset[str]:
     return frozenset(
         name for name, values in zip(texts, found, strict=True) if values > _VARIED * max(count, LOOKED_AT)
     )
+
+
+def hashed_first(connection: Any, rows: str, type_: Type) -> str | None:
+    """The hash, as SQL, by which to look for the few rows that repeat; None where it is not worth while.
+
+    It is that of the numbers alone where those tell the first rows apart as well as all columns do: to hash texts takes
+    several times as long. Equal rows have equal hashes either way.
+    """
+    columns = list(zip(column_names(type_), column_types(type_), strict=True))
+    names = [name for name, _ in columns]
+    numbers = [name for name, kind in columns if kind in ("BIGINT", "DOUBLE", "BOOLEAN")]
+    hashes = {_hash(names): "h", _hash(numbers or names): "n"}
+    chosen = ", ".join(f"{sql} AS {name}" for sql, name in hashes.items())
+    distinct = ", ".join(f"count(DISTINCT {name})" for name in hashes.values())
+    first = f"SELECT {chosen} FROM (SELECT * FROM ({rows}) LIMIT {LOOKED_AT})"
+    ((count, *found),) = connection.execute(f"SELECT count(*), {distinct} FROM ({first})").fetchall()
+    if count < LOOKED_AT or often(count - found[0], count):
+        return None
+    return _hash(numbers) if found[-1] == found[0] and numbers else _hash(names)
+
+
+def repeated(hashes: Any) -> Any:
+    """The places of the rows whose hash another row has too, in an array of the hashes of all rows in order."""
+    import numpy as np
+
+    ordered = np.sort(hashes)
+    shared = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(shared):
+        return np.empty(0, dtype=np.int64)
+    # Most rows are left out by a few bits of their hash, at a look in a table that a core keeps at hand.
+    may = np.zeros(2**16, dtype=np.bool_)
+    may[shared.astype(np.uint16)] = True
+    places = np.flatnonzero(may[hashes.astype(np.uint16)])
+    return places[np.isin(hashes[places], shared)]
+
+
+def often(rows: int, count: int) -> bool:
+    """Whether so many of some rows repeat that grouping all of them takes less time than finding which."""
+    return rows > _OFTEN * count
 
 
 def merge(connection: Any, table: str, names: Sequence[str], weight: str) -> None:
@@ -78,9 +117,9 @@ def merge(connection: Any, table: str, names: Sequence[str], weight: str) -> Non
         equal = hashes[1:] == hashes[:-1]
         rows += int(equal.sum())
         shared.append(hashes[1:][equal])
-        if rows > _OFTEN * count:  # what repeats would take memory for nothing
+        if often(rows, count):  # what repeats would take memory for nothing
             break
-    if rows > _OFTEN * count:
+    if often(rows, count):
         _group(connection, table, names, weight, "TRUE")
     elif rows:
         connection.register(LOADING, {"h": np.concatenate(shared)})

@@ -12,20 +12,28 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from wpinq.columns.arrow_rows import ArrowStream
+from wpinq.columns.memory_sizes import bytes_of
+from wpinq.columns.row_order import in_order
 from wpinq.errors import SourceRejected
 from wpinq.expr.person import ID
-from wpinq.expr.types import Type
-from wpinq.ingest.canonical import of_column
+from wpinq.expr.types import INT, Type
+from wpinq.ingest.canonical import Canonical, of_column
 from wpinq.ingest.exact_scans import INTERVAL, dtype_name, duration_of, for_arrow, is_plain, rounds
 from wpinq.ingest.foreign import computed
 from wpinq.ingest.one_shot import begin, check_unread
 from wpinq.ingest.rows import columns_scan
-from wpinq.ingest.scan import STAGED, Scan, in_order
+from wpinq.ingest.scan import STAGED, Scan
 from wpinq.ingest.typed_columns import PLAIN_KINDS, Layout
 
 _OFFERED = "offered"
 _FIRST = "first_rows"
 _PIECE = 100_000
+_NARROW = ("tinyint", "smallint", "integer", "utinyint", "usmallint", "uinteger")
+"""Kinds of integers that a declared int is wider than."""
+
+IN_MEMORY = 1 / 16
+"""The share of DuckDB's memory limit that a relation may take as it is held outside of it: a larger one goes to a file."""
 
 
 @dataclass(slots=True)
@@ -52,6 +60,10 @@ class _OfferedTable:
         Whether it is in memory.
     first : callable, optional
         The first rows of what was offered last, read on the way; None where there are none.
+    gathered : callable, optional
+        All of it as an Arrow table of its own, where that takes no more than some bytes; else None.
+    owned : pyarrow.Table, optional
+        That table, which nobody else has.
     """
 
     what: str
@@ -63,16 +75,8 @@ class _OfferedTable:
     again: Callable[[], Any] | None = None
     small: bool = True
     first: Callable[[], Any] | None = None
-
-
-class _Stream:
-    """Something with an Arrow stream, and with nothing else that DuckDB could take it for."""
-
-    def __init__(self, offered: Any) -> None:
-        self._offered = offered
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        return self._offered.__arrow_c_stream__(requested_schema)
+    gathered: Callable[[int], Any] | None = None
+    owned: Any = None
 
 
 def library_of(data: object) -> str | None:
@@ -92,6 +96,8 @@ def table_scan(connection: Any, data: Any, library: str, type_: Type, stack: con
         raise _unsupported(data)
     layout = Layout.of(type_)
     table = _READERS[library](data, layout)
+    if table.gathered is not None:
+        table = _in_memory(table, table.gathered(_room(connection)))
     if table.offered is not None:
         with contextlib.suppress(duckdb.Error):  # of a kind of column that it does not know
             return _native(connection, table, layout, stack)
@@ -100,6 +106,19 @@ def table_scan(connection: Any, data: Any, library: str, type_: Type, stack: con
     columns = [table.lists(i) for i in range(len(layout.types))]
     pieces = ([column[i : i + _PIECE] for column in columns] for i in range(0, len(columns[0]), _PIECE))
     return columns_scan(connection, ((piece, {}) for piece in pieces), type_, table.what, table.notes)
+
+
+def _room(connection: Any) -> int:
+    """How many bytes of memory a table may take beside what DuckDB may."""
+    ((limit,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+    return int(bytes_of(limit) * IN_MEMORY)
+
+
+def _in_memory(table: _OfferedTable, rows: Any) -> _OfferedTable:
+    """The same table, as it was gathered, if it was."""
+    if rows is None:
+        return table
+    return _OfferedTable(table.what, ArrowStream(rows), owned=rows)
 
 
 def _native(connection: Any, table: _OfferedTable, layout: Layout, stack: contextlib.ExitStack) -> Scan:
@@ -114,6 +133,8 @@ def _native(connection: Any, table: _OfferedTable, layout: Layout, stack: contex
     fields = [of_column(*column) for column in zip(columns, types, layout.types, strict=True)]
     labels = [layout.label(i) + (table.notes[i] if table.notes else "") for i in range(len(names))]
     scan = Scan.of_fields(table.what, source, fields, labels, small=table.small, looks=table.small)
+    if table.owned is not None and _lies_plain(table.owned, names, fields):
+        scan.table = table.owned
     first = table.first() if table.first is not None else None
     if first is not None:
         connection.register(_FIRST, first)
@@ -126,6 +147,16 @@ def _native(connection: Any, table: _OfferedTable, layout: Layout, stack: contex
             connection.execute(f"CREATE TEMP TABLE {STAGED} AS SELECT * FROM {source}")
         scan.source, scan.number = STAGED, "rowid"
     return scan
+
+
+def _lies_plain(rows: Any, names: Sequence[str], fields: Sequence[Canonical]) -> bool:
+    """Whether the columns of a table are those of the records as they are, and none holds what is unfit."""
+    found = zip(names, fields, rows.columns, strict=True)
+    return all(
+        canonical.leaves == (name,)
+        and (not canonical.unfit or ([c for c, _ in canonical.unfit] == [f"{name} IS NULL"] and not column.null_count))
+        for name, canonical, column in found
+    )
 
 
 def _unregister(connection: Any) -> None:
@@ -239,7 +270,7 @@ def _polars(data: Any, layout: Layout) -> _OfferedTable:
         moments = series.dtype in (polars.Duration, polars.Datetime)  # whose lists round
         return list(series.to_numpy()) if moments else series.to_list()
 
-    return _OfferedTable(what, None if rounded else _Stream(frame), lists)
+    return _OfferedTable(what, None if rounded else ArrowStream(frame), lists)
 
 
 def _pyarrow(data: Any, layout: Layout) -> _OfferedTable:
@@ -280,7 +311,7 @@ def _pyarrow(data: Any, layout: Layout) -> _OfferedTable:
             return list(map(duration_of, column.to_pylist()))
         return list(column.to_numpy()) if pyarrow.types.is_duration(column.type) else column.to_pylist()
 
-    return _OfferedTable(what, None if rounded else _Stream(table), lists)
+    return _OfferedTable(what, None if rounded else ArrowStream(table), lists)
 
 
 def _duckdb(data: Any, layout: Layout) -> _OfferedTable:
@@ -291,34 +322,53 @@ def _duckdb(data: Any, layout: Layout) -> _OfferedTable:
     what = "the relation"
     places = layout.pick(data.columns, what)
     columns = [for_arrow(f"#{place + 1}", data.types[place], layout.label(i)) for i, place in enumerate(places)]
+    columns = [
+        f"CAST({column} AS BIGINT)" if type_ == INT and str(data.types[place].id) in _NARROW else column
+        for column, type_, place in zip(columns, layout.types, places, strict=True)
+    ]
     _check_free(data)
     picked = data.project(", ".join(columns))
     try:
         import pyarrow
     except ImportError:  # then there is a stream, which is computed again for each look at its schema
-        return _OfferedTable(what, _Stream(picked), small=False)
+        return _OfferedTable(what, ArrowStream(picked), small=False)
 
     reading: list[Any] = []
     first: list[Any] = []
 
-    def rows() -> Any:
+    def gather(room: int) -> bool:
+        """Read from the start, until there is no room for more; whether that is all."""
         first.clear()
         while reading:
             reading.pop().close()  # a connection has one result at a time
-        reading.append(reader := picked.to_arrow_reader(_PIECE))
+        reading.append(picked.to_arrow_reader(_PIECE))
         try:
-            first.append(reader.read_next_batch())
-        except StopIteration:  # there are none
-            pass
+            for batch in reading[0]:
+                first.append(batch)
+                room -= batch.nbytes
+                if room < 0:
+                    return False
         except (OSError, pyarrow.ArrowException):  # to fail anew in the scan, never to go on behind what failed
-            reading[0].close()
-            reading[0] = reader = picked.to_arrow_reader(_PIECE)
-        return pyarrow.RecordBatchReader.from_batches(reader.schema, itertools.chain(first, reader))
+            reading.pop().close()
+            reading.append(picked.to_arrow_reader(_PIECE))
+            first.clear()
+            return False
+        return True
+
+    def rows() -> Any:
+        if not reading or taken:
+            gather(0)
+        taken.append(True)
+        return pyarrow.RecordBatchReader.from_batches(reading[0].schema, itertools.chain(first, reading[0]))
+
+    def gathered(room: int) -> Any:
+        return pyarrow.Table.from_batches(first, reading[0].schema) if gather(room) else None
 
     def looked_at() -> Any:
-        return pyarrow.Table.from_batches(first) if first else None
+        return pyarrow.Table.from_batches(first[:1]) if first else None
 
-    return _OfferedTable(what, rows, once=True, again=rows, small=False, first=looked_at)
+    taken: list[bool] = []
+    return _OfferedTable(what, rows, once=True, again=rows, small=False, first=looked_at, gathered=gathered)
 
 
 def _check_free(relation: Any) -> None:

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
+from wpinq.columns.row_order import in_order
 from wpinq.columns.flat import column_names, column_types
 from wpinq.columns.held import HeldColumns
 from wpinq.errors import SourceRejected
 from wpinq.expr.sizes import Sizes
 from wpinq.expr.types import TupleOf, Type
 from wpinq.ingest.rejection import Tally
-from wpinq.ingest.scan import Scan, in_order, listed
+from wpinq.ingest.scan import Scan, listed
 
 
 def enforce(

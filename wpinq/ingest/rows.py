@@ -9,6 +9,7 @@ from fractions import Fraction
 from operator import itemgetter
 from typing import Any
 
+from wpinq.columns.row_order import in_order
 from wpinq.columns.flat import column_names
 from wpinq.columns.python_rows import create, insert
 from wpinq.expr.person import ID
@@ -17,7 +18,7 @@ from wpinq.expr.values import UnfitValue
 from wpinq.ingest.one_shot import begin, check_unread
 from wpinq.ingest.promises import largest_float, norm
 from wpinq.ingest.rejection import Faults, Tally
-from wpinq.ingest.scan import STAGED, Scan, in_order, listed
+from wpinq.ingest.scan import STAGED, Scan, listed
 from wpinq.ingest.typed_columns import ColumnValues, Layout, by_name, unwrap
 
 _PIECE = 100_000

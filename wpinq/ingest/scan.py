@@ -13,8 +13,9 @@ from fractions import Fraction
 from typing import Any, Literal, TypeVar
 
 from wpinq.columns.flat import column_names
-from wpinq.columns.held import HeldColumns, cleanly, hold
+from wpinq.columns.held import HeldColumns, cleanly, hold, hold_table
 from wpinq.columns.merging import repeats_often, varied_texts
+from wpinq.columns.row_order import in_order
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import UNFIT, Canonical, Unfit, any_of
@@ -47,6 +48,9 @@ class Scan:
         Whether the first rows can be looked at without computing others.
     first_rows : str
         Where first rows stand to be looked at, as `source`, if not there.
+    table : pyarrow.Table, optional
+        The same rows in memory that nothing else writes to, where their columns are those of the records as they are;
+        none of them is unfit.
     number : str
         The position of a row from 0, as SQL.
     places : bool
@@ -77,6 +81,7 @@ class Scan:
     small: bool = True
     looks: bool = True
     first_rows: str = ""
+    table: Any = None
     number: str = "row_number() OVER () - 1"
     places: bool = True
     found: Tally = field(default_factory=Tally)
@@ -184,6 +189,8 @@ def _held(connection: Any, scan: Scan, type_: Type, dataset: Callable[[str], str
     names = ", ".join(column_names(type_))
     if dataset is not None:
         query = dataset(scan.rows())
+    elif scan.table is not None:
+        return hold_table(connection, type_, scan.table, scan.weight)
     elif scan.norm is None:
         rows = scan.rows()
         if not (scan.looks and repeats_often(connection, rows, column_names(type_))):
@@ -235,17 +242,6 @@ def listed(connection: Any, found: str) -> Iterator[tuple[int, int, list[int]]]:
     columns = f"reason, count(*), min(n, {SHOWN}), min(n) AS least"
     rows = connection.execute(f"SELECT {columns} FROM ({found}) GROUP BY reason ORDER BY least").fetchall()
     return ((reason, number, first) for reason, number, first, _ in rows)
-
-
-@contextlib.contextmanager
-def in_order(connection: Any) -> Iterator[None]:
-    """Have rows come in the order in which they stand, which costs time."""
-    ((setting,),) = connection.execute("SELECT current_setting('preserve_insertion_order')").fetchall()
-    connection.execute("SET preserve_insertion_order = true")
-    try:
-        yield
-    finally:
-        cleanly(connection, f"SET preserve_insertion_order = {str(setting).lower()}")
 
 
 @contextlib.contextmanager

@@ -139,7 +139,8 @@ class ConfinedLooking(Looking):
             return _packed(order, function(order, held, *args, **kw))
 
         until = self.clock.now() + self._seconds(order, keys)
-        files = [protected.weights.file for protected in held if isinstance(protected.weights, HeldColumns)]
+        columns = [protected.weights for protected in held if isinstance(protected.weights, HeldColumns)]
+        files = [number for one in columns for number in one.files]
 
         def answer(left: bytes | None) -> list[Any]:
             try:

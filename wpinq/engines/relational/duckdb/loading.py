@@ -35,7 +35,7 @@ def unload(connection: Any, table: str, weights: object) -> None:
     """Let go of a source's dataset."""
     if isinstance(weights, HeldColumns):
         connection.execute(f"DROP VIEW {table}")
-        connection.execute(f"DETACH {_held(table)}")
+        weights.hide(connection, _held(table))
     else:
         connection.execute(f"DROP TABLE {table}")
 

@@ -11,12 +11,12 @@ size. So does, while plans are evaluated together, what those read that are stil
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from wpinq.columns.memory_sizes import bytes_of
 from wpinq.columns.python_rows import fetch
 from wpinq.engines.contract import at_keys
 from wpinq.engines.relational.compiler import Compiled
@@ -41,8 +41,6 @@ RECORD_BYTES = 256
 
 KEPT_TABLES = 1024
 """How many of them there are at most, empty ones too."""
-
-_SIZE = re.compile(r"([\d.]+)\s*([KMGTP]?)i?B|([\d.]+) bytes")
 
 
 @dataclass(slots=True)
@@ -242,18 +240,3 @@ class WarmTables:
         columns = self.connection.execute(f"SELECT * FROM {table} LIMIT 0").description
         widths = [_WIDTHS.get(str(type_)) for _, type_, *_ in columns]
         return None if None in widths else rows * sum(width or 0 for width in widths)
-
-
-def bytes_of(size: str) -> int:
-    """How many bytes a size is, as DuckDB writes it.
-
-    Examples
-    --------
-    >>> bytes_of("1.5 GiB"), bytes_of("512 bytes"), bytes_of("0 bytes")
-    (1610612736, 512, 0)
-    """
-    found = _SIZE.fullmatch(size.strip())
-    if found is None:
-        return 0  # what cannot be read leaves room for nothing
-    number, unit, plain = found.groups()
-    return int(float(plain or number) * 1024 ** " KMGTP".index(unit or " "))

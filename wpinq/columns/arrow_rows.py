@@ -1,0 +1,139 @@
+"""Columns of records that stay in the process as an Arrow table: no database copies them, and any reads them in place.
+
+The memory is the process's own: a database that failed does not take it along, and a forked child has it too.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from wpinq.columns.flat import column_names
+from wpinq.columns.merging import hashed_first, often, repeated
+from wpinq.columns.row_order import in_order
+from wpinq.expr.types import Type
+
+_PIECE = 100_000
+_ROWS = "rows_in_memory"
+_TAKEN = "rows_in_memory_taken"
+
+
+class ArrowStream:
+    """Something with an Arrow stream, and with nothing else that DuckDB could take it for."""
+
+    def __init__(self, offered: Any) -> None:
+        self._offered = offered
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return self._offered.__arrow_c_stream__(requested_schema)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowRows:
+    """Records that are held in memory.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        Columns of records, and their weights `w`; a row of weight 0 is none. Without weights each record weighs 1.
+    """
+
+    table: Any
+
+    def count(self) -> int:
+        """How many records there are."""
+        import numpy as np
+
+        return int(np.count_nonzero(self._weights())) if self._weighs else len(self.table)
+
+    def total(self) -> int:
+        """What they weigh together, where weights are numbers of rows."""
+        return int(self._weights().sum()) if self._weighs else len(self.table)
+
+    @property
+    def _weighs(self) -> bool:
+        return "w" in self.table.column_names
+
+    def _weights(self) -> Any:
+        return self.table.column("w").to_numpy()
+
+    def show(self, connection: Any, name: str) -> str:
+        """What to read the records from, until they are hidden."""
+        connection.register(name, ArrowStream(self.table))
+        if self._weighs:
+            return f"(SELECT * FROM {name} WHERE w <> 0)"
+        return f"(SELECT *, CAST(1 AS DOUBLE) AS w FROM {name})"
+
+    def hide(self, connection: Any, name: str) -> None:
+        """Have a database know nothing of them."""
+        connection.unregister(name)
+
+
+def is_loaded() -> bool:
+    """Whether Arrow is there already: importing it takes longer than small data take to be held."""
+    return "pyarrow" in sys.modules
+
+
+def gathered(connection: Any, query: str) -> Any:
+    """What a query gives, as a table."""
+    return connection.sql(query).to_arrow_table(_PIECE)
+
+
+def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
+    """The records of a table, each row of which weighs 1, where equal rows weigh together what SQL says.
+
+    Equal rows are found as `merging` says. One of them stands for all, and the others have no weight.
+    """
+    rows, names = ArrowRows(table), ", ".join(column_names(type_))
+    try:
+        shown = rows.show(connection, _ROWS)
+        hashed = hashed_first(connection, f"SELECT * FROM {_ROWS}", type_)
+        if hashed is not None:
+            with in_order(connection):
+                hashes = connection.execute(f"SELECT {hashed} AS h FROM {_ROWS}").fetchnumpy()["h"]
+            places = repeated(hashes)
+            if not len(places):
+                return rows
+            if not often(len(places), len(hashes)):
+                return _weighed(connection, table, names, weight, places)
+        return ArrowRows(gathered(connection, f"SELECT {names}, {weight} AS w FROM {shown} GROUP BY {names}"))
+    finally:
+        rows.hide(connection, _ROWS)
+
+
+def _weighed(connection: Any, table: Any, names: str, weight: str, places: Any) -> ArrowRows:
+    """The same table with weights, where only the rows in some places may be equal to others."""
+    import numpy as np
+
+    weights = np.ones(len(table))
+    taken = ArrowRows(_at(table, places).append_column("place", _column(places)))
+    try:
+        taken.show(connection, _TAKEN)
+        query = f"SELECT min(place) AS place, {weight} AS w FROM {_TAKEN} GROUP BY {names}"
+        found = connection.execute(query).fetchnumpy()
+    finally:
+        taken.hide(connection, _TAKEN)
+    weights[places] = 0
+    weights[found["place"]] = found["w"]
+    return ArrowRows(table.append_column("w", _column(weights)))
+
+
+def _column(numbers: Any) -> Any:
+    """An array as a column, as it lies; `pyarrow.array` would import pandas to make it."""
+    import pyarrow as pa
+
+    type_ = pa.float64() if numbers.dtype.kind == "f" else pa.int64()
+    return pa.Array.from_buffers(type_, len(numbers), [None, pa.py_buffer(numbers)])
+
+
+def _at(table: Any, places: Any) -> Any:
+    """The rows in some places, in order; Arrow's own way puts all pieces of a table together first."""
+    import numpy as np
+    import pyarrow as pa
+
+    pieces = table.to_batches()
+    starts = np.cumsum([0, *map(len, pieces)])
+    numbers = np.searchsorted(starts, places, side="right") - 1
+    inside = zip(numbers.tolist(), (places - starts[numbers]).tolist(), strict=True)
+    return pa.Table.from_batches([pieces[number].slice(at, 1) for number, at in inside]).combine_chunks()
