@@ -86,7 +86,7 @@ def test_equal_hashes_make_no_rows_equal(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_no_more_is_looked_for_once_many_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts, whole = [0], merging._sorted_hashes
+    parts, whole = [0], merging._hashes
 
     def counted(*given: Any) -> Iterator[Any]:
         for hashes in whole(*given):
@@ -94,7 +94,7 @@ def test_no_more_is_looked_for_once_many_repeat(monkeypatch: pytest.MonkeyPatch)
             yield hashes
 
     monkeypatch.setattr(merging, "AT_ONCE", 100)
-    monkeypatch.setattr(merging, "_sorted_hashes", counted)
+    monkeypatch.setattr(merging, "_hashes", counted)
     for repeat, most in (("i // 2", 16), ("i", 32)):
         parts[0] = 0
         with rows_of({"a": int}, "r", 3000, repeat) as relation:

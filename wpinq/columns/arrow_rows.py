@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.columns.flat import column_names
-from wpinq.columns.merging import hashed_first, often, repeated
+from wpinq.columns.merging import hashed_first, often, places_of, shared_hashes
 from wpinq.columns.row_order import in_order
 from wpinq.expr.types import Type
 
@@ -37,31 +37,20 @@ class ArrowRows:
     ----------
     table : pyarrow.Table
         Columns of records, and their weights `w`; a row of weight 0 is none. Without weights each record weighs 1.
+    count : int
+        How many records there are.
+    total : int
+        What they weigh together, where weights are numbers of rows.
     """
 
     table: Any
-
-    def count(self) -> int:
-        """How many records there are."""
-        import numpy as np
-
-        return int(np.count_nonzero(self._weights())) if self._weighs else len(self.table)
-
-    def total(self) -> int:
-        """What they weigh together, where weights are numbers of rows."""
-        return int(self._weights().sum()) if self._weighs else len(self.table)
-
-    @property
-    def _weighs(self) -> bool:
-        return "w" in self.table.column_names
-
-    def _weights(self) -> Any:
-        return self.table.column("w").to_numpy()
+    count: int
+    total: int
 
     def show(self, connection: Any, name: str) -> str:
         """What to read the records from, until they are hidden."""
         connection.register(name, ArrowStream(self.table))
-        if self._weighs:
+        if "w" in self.table.column_names:
             return f"(SELECT * FROM {name} WHERE w <> 0)"
         return f"(SELECT *, CAST(1 AS DOUBLE) AS w FROM {name})"
 
@@ -85,21 +74,36 @@ def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
 
     Equal rows are found as `merging` says. One of them stands for all, and the others have no weight.
     """
-    rows, names = ArrowRows(table), ", ".join(column_names(type_))
+    rows, names = _plain(table), ", ".join(column_names(type_))
     try:
         shown = rows.show(connection, _ROWS)
         hashed = hashed_first(connection, f"SELECT * FROM {_ROWS}", type_)
         if hashed is not None:
-            with in_order(connection):
-                hashes = connection.execute(f"SELECT {hashed} AS h FROM {_ROWS}").fetchnumpy()["h"]
-            places = repeated(hashes)
-            if not len(places):
+            shared = shared_hashes(_hashes(connection, hashed))
+            if not len(shared):
                 return rows
-            if not often(len(places), len(hashes)):
+            with in_order(connection):
+                places = places_of(_hashes(connection, hashed), shared)
+            if not often(len(places), len(table)):
                 return _weighed(connection, table, names, weight, places)
-        return ArrowRows(gathered(connection, f"SELECT {names}, {weight} AS w FROM {shown} GROUP BY {names}"))
+        grouped = gathered(connection, f"SELECT {names}, {weight} AS w FROM {shown} GROUP BY {names}")
     finally:
         rows.hide(connection, _ROWS)
+    rows = ArrowRows(grouped, len(grouped), 0)
+    try:
+        query = f"SELECT coalesce(sum(w::HUGEINT), 0) FROM {rows.show(connection, _ROWS)}"
+        ((total,),) = connection.execute(query).fetchall()
+    finally:
+        rows.hide(connection, _ROWS)
+    return ArrowRows(grouped, len(grouped), total)
+
+
+def _plain(table: Any) -> ArrowRows:
+    return ArrowRows(table, len(table), len(table))
+
+
+def _hashes(connection: Any, hashed: str) -> Any:
+    return connection.execute(f"SELECT {hashed} AS h FROM {_ROWS}").fetchnumpy()["h"]
 
 
 def _weighed(connection: Any, table: Any, names: str, weight: str, places: Any) -> ArrowRows:
@@ -107,7 +111,7 @@ def _weighed(connection: Any, table: Any, names: str, weight: str, places: Any) 
     import numpy as np
 
     weights = np.ones(len(table))
-    taken = ArrowRows(_at(table, places).append_column("place", _column(places)))
+    taken = _plain(_at(table, places).append_column("place", _column(places)))
     try:
         taken.show(connection, _TAKEN)
         query = f"SELECT min(place) AS place, {weight} AS w FROM {_TAKEN} GROUP BY {names}"
@@ -116,7 +120,8 @@ def _weighed(connection: Any, table: Any, names: str, weight: str, places: Any) 
         taken.hide(connection, _TAKEN)
     weights[places] = 0
     weights[found["place"]] = found["w"]
-    return ArrowRows(table.append_column("w", _column(weights)))
+    count = len(table) - len(places) + len(found["w"])
+    return ArrowRows(table.append_column("w", _column(weights)), count, int(weights.sum()))
 
 
 def _column(numbers: Any) -> Any:

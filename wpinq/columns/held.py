@@ -203,7 +203,7 @@ def hold_table(connection: Any, type_: Type, table: Any, repeated: str) -> HeldC
         What equal rows weigh together, as SQL.
     """
     rows = merged(connection, table.rename_columns(column_names(type_)), type_, repeated)
-    return HeldColumns(type_, Fraction(rows.total()), rows.count(), rows)
+    return HeldColumns(type_, Fraction(rows.total), rows.count, rows)
 
 
 def _unnamed() -> int:

@@ -75,14 +75,16 @@ def hashed_first(connection: Any, rows: str, type_: Type) -> str | None:
     return _hash(numbers) if found[-1] == found[0] and numbers else _hash(names)
 
 
-def repeated(hashes: Any) -> Any:
-    """The places of the rows whose hash another row has too, in an array of the hashes of all rows in order."""
+def shared_hashes(hashes: Any) -> Any:
+    """The hashes that several rows have, of an array of the hashes of all rows, which is sorted."""
+    hashes.sort()
+    return hashes[1:][hashes[1:] == hashes[:-1]]
+
+
+def places_of(hashes: Any, shared: Any) -> Any:
+    """The places of some hashes in an array of the hashes of all rows in order."""
     import numpy as np
 
-    ordered = np.sort(hashes)
-    shared = ordered[1:][ordered[1:] == ordered[:-1]]
-    if not len(shared):
-        return np.empty(0, dtype=np.int64)
     # Most rows are left out by a few bits of their hash, at a look in a table that a core keeps at hand.
     may = np.zeros(2**16, dtype=np.bool_)
     may[shared.astype(np.uint16)] = True
@@ -113,10 +115,9 @@ def merge(connection: Any, table: str, names: Sequence[str], weight: str) -> Non
 
     ((count,),) = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
     shared, rows = [], 0
-    for hashes in _sorted_hashes(connection, table, names, count):
-        equal = hashes[1:] == hashes[:-1]
-        rows += int(equal.sum())
-        shared.append(hashes[1:][equal])
+    for hashes in _hashes(connection, table, names, count):
+        shared.append(shared_hashes(hashes))
+        rows += len(shared[-1])
         if often(rows, count):  # what repeats would take memory for nothing
             break
     if often(rows, count):
@@ -129,14 +130,13 @@ def merge(connection: Any, table: str, names: Sequence[str], weight: str) -> Non
         connection.execute(f"DROP TABLE {_SUSPECTS}")
 
 
-def _sorted_hashes(connection: Any, table: str, names: Sequence[str], count: int) -> Iterator[Any]:
-    """The hashes of all rows, in parts such that equal ones are in one part, each part sorted."""
+def _hashes(connection: Any, table: str, names: Sequence[str], count: int) -> Iterator[Any]:
+    """The hashes of all rows, in parts such that equal ones are in one part."""
     bits = max(0, (count // AT_ONCE).bit_length())
     hashes = f"SELECT {_hash(names)} AS h FROM {table}"
     for part in range(2**bits):
         where = f" WHERE h >> {64 - bits} = {part}" if bits else ""
         found = connection.execute(f"SELECT h FROM ({hashes}){where}").fetchnumpy()["h"]
-        found.sort()
         yield found
 
 
