@@ -167,6 +167,31 @@ def test_one_piece_is_the_piece_among_all(width: float, number: int, limit: int 
     assert "unnest" in text(query, without("one_piece"))
 
 
+@pytest.mark.parametrize("day", [0, 3, 100])
+@pytest.mark.parametrize("facts", [(), ("unit_weights",)])
+def test_pieces_of_wanted_records_are_those_of_all(facts: tuple[str, ...], day: int) -> None:
+    rng = Random(f"{facts} {day}")
+    orders = wp.source("orders", key=int, day=int, facts=facts)
+    lines = wp.source("lines", key=int, number=int, facts=facts)
+    weights = [1.0] if facts else [1.0, 0.5, 2.0, 0.1, 3.7, -1.0]
+    data = {
+        "orders": {(rng.randrange(40), rng.randrange(9)): rng.choice(weights) for _ in range(60)},
+        "lines": {(rng.randrange(50), number): rng.choice(weights) for number in range(150)},
+    }
+    kept = lines.where(lambda r: r.number > 20).select(lambda r: r.key).shave(1.0).where(lambda r: r[1] == 0)
+    wanted = orders.where(lambda o: o.day < day)
+    for query in (
+        wanted.join(kept, lambda o: o.key, lambda r: r[0], lambda o, r: (o.day, r[0])),
+        kept.join(wanted, lambda r: r[0], lambda o: o.key, lambda r, o: o.day),
+    ):
+        found = evaluate(query.plan, data)
+        plain = evaluate(query.plan, data, rewrites=without("wanted_pieces"))
+        assert {key: weight.hex() for key, weight in found.items()} == {k: w.hex() for k, w in plain.items()}
+        assert bool(found) == (day > 0)
+        assert "SEMI JOIN" in text(query)
+        assert "SEMI JOIN" not in text(query, without("wanted_pieces"))
+
+
 def test_a_negated_conjunction_is_a_disjunction() -> None:
     pairs = wp.source("pairs", a=int | None, b=int | None)
     data = {"pairs": {(a, b): 1.0 for a in (None, 0, 1, 2) for b in (None, 0, 1, 2)}}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from wpinq.engines.relational.blocks.block import Block
 from wpinq.engines.relational.programs import Plan
 from wpinq.engines.relational.running import unmade
 from wpinq.engines.relational.sql.dialect import Dialect
@@ -17,6 +18,9 @@ from wpinq.plan.node import Node, topological
 
 SHARED_USES = 3
 """How many must read a step for it to be partly summed: two may each be better off with what their filters leave."""
+
+AT_ONCE = 64
+"""How many plans are added up in one statement."""
 
 
 def shared_steps(roots: Sequence[Node]) -> frozenset[bytes]:
@@ -45,6 +49,7 @@ class Batch:
         self._wants: dict[Node, frozenset[str]] = {}
         self._wanted: Counter[str] = Counter()
         self._making = False
+        self._alike: dict[Block, list[Node]] | None = None
 
     def __contains__(self, root: Node) -> bool:
         return root in self._waiting
@@ -63,6 +68,19 @@ class Batch:
                 for table in tables:
                     readers.setdefault(table, set()).add(reader)
         return frozenset(table for table, by in readers.items() if len(by) > 1)
+
+    def alike(self, root: Node) -> list[Plan]:
+        """One of the plans, and some to come that add up the same rows by the same columns."""
+        if self._alike is None:
+            self._alike = {}
+            for other in self._steps:
+                added = self.plan(other).program().added
+                if added is not None:
+                    self._alike.setdefault(added.block, []).append(other)
+        added = self.plan(root).program().added
+        roots = [] if added is None else self._alike[added.block]
+        others = [other for other in roots if other != root and other in self._waiting]
+        return [self.plan(root), *map(self.plan, others[: AT_ONCE - 1])]
 
     def begin(self, root: Node) -> None:
         """One of the plans is evaluated. What it makes may be wanted, until all is known of it."""

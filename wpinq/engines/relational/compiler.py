@@ -19,6 +19,7 @@ from wpinq.engines.relational.sql.asked import can_narrow
 from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect, Unsupported
 from wpinq.engines.relational.sql.emit import Emitter
 from wpinq.engines.relational.sql.script import Rewrite, Script, SqlStatement
+from wpinq.engines.relational.sql.sums_at_once import RowsToSum, rows_to_sum
 from wpinq.engines.relational.sql.written_steps import WrittenStep, WrittenSteps
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
@@ -54,6 +55,8 @@ class Compiled:
         Whether the query of the output joins tables to more rows than they have.
     asked : bool
         Whether it gives all weights of the records that are asked for, and needs to be told which.
+    added : RowsToSum or None
+        What the query of the output adds up, where other plans may add up more of it at once.
     """
 
     sources: dict[str, str]
@@ -66,6 +69,7 @@ class Compiled:
     steps: tuple[tuple[str, int], ...]
     grows: bool
     asked: bool
+    added: RowsToSum | None = None
 
     @property
     def query(self) -> str:
@@ -190,6 +194,7 @@ def _compile(root: Node, script: Script, shared: frozenset[bytes], asked: bool, 
         tuple(steps),
         grown,
         narrow is not None,
+        rows_to_sum(result),
     )
 
 

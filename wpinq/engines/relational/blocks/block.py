@@ -43,6 +43,12 @@ class SqlTable:
         Of the pieces of a Shave: the query of those of one number, `i`, before that number and after it.
     reads : tuple of str
         Of a query in parentheses, the tables that it reads.
+    rows : str
+        Of sums that are to be stored: the query of the rows that are added up.
+    cut : Block or None
+        Of the pieces of a Shave: the records that are cut.
+    shares : (Block, SqlTerm) or None
+        Of the one element of a SelectMany: rows, and the term of which each adds its share of their weight.
     """
 
     source: str
@@ -56,6 +62,9 @@ class SqlTable:
     few: tuple[tuple[str, int], ...] = ()
     mirrored: bool = False
     piece: tuple[str, str] | None = None
+    rows: str = ""
+    cut: Block | None = None
+    shares: tuple[Block, SqlTerm] | None = None
 
     def at(self, alias: str) -> list[SqlTerm]:
         """The columns of a record, under an alias."""

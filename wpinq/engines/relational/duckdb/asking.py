@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from wpinq.engines.relational.batch import Batch
 from wpinq.engines.relational.duckdb.key_lookup import FEW, fetch_keys, narrowing
 from wpinq.engines.relational.duckdb.warm_tables import WarmTables
 from wpinq.engines.relational.programs import Plan
@@ -37,7 +38,7 @@ def ask(
     plan: Plan,
     keys: Sequence[Value],
     on_step: Callable[[str], None],
-    together: bool,
+    batch: Batch | None,
 ) -> Weights:
     """The weights of some records.
 
@@ -47,8 +48,8 @@ def ask(
         Where the plan's sources stand.
     plan, keys
         The plan, and the records. Without any, the query is run in each of its ways, to see that it can be.
-    together
-        Whether others are evaluated with it.
+    batch
+        The plans that are evaluated together with it: those of them that add up the same rows are answered at once.
     """
     of_plan, type_ = (plan.root, plan.rewrites), plan.root.type
     result = tables.result(of_plan)
@@ -66,7 +67,10 @@ def ask(
             compiled = plan.program()
             run(compiled, tables, None)
             _try(tables, compiled.output)
-    elif compiled.asked or (together and compiled.grows and before == 0):
+    elif batch is not None and len(alike := batch.alike(plan.root)) > 1:
+        added = {(plan.root, plan.rewrites): plan.program().added for plan in alike}
+        output = tables.at_keys(tables.keep_sums(of_plan, added, compiled.steps[-1][0]), type_, keys)
+    elif compiled.asked or (batch is not None and compiled.grows and before == 0):
         output = fetch_keys(tables.connection, f"({compiled.output})", type_, keys, compiled.asked)
     else:
         output = tables.at_keys(tables.keep_result(of_plan, compiled), type_, keys)

@@ -225,7 +225,7 @@ class Database(RelationalEngine):
             output = fetch(connection, in_ranges(compiled.query, compiled.type, work.within), compiled.type)
             tables.release(compiled.reads)
         else:
-            output = ask(tables, plan, work.keys, work.announcer(), batch is not None)
+            output = ask(tables, plan, work.keys, work.announcer(), batch)
         if batch is not None:
             batch.end(tables.tables.__contains__)
             tables.trim()

@@ -12,7 +12,7 @@ size. So does, while plans are evaluated together, what those read that are stil
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,9 @@ from wpinq.columns.python_rows import fetch
 from wpinq.engines.contract import at_keys
 from wpinq.engines.relational.compiler import Compiled
 from wpinq.engines.relational.duckdb.key_lookup import fetch_keys
+from wpinq.engines.relational.sql.dialect import DUCKDB
 from wpinq.engines.relational.sql.script import SqlStatement, table_name
+from wpinq.engines.relational.sql.sums_at_once import RowsToSum, at_once
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Weights
@@ -189,6 +191,16 @@ class WarmTables:
         self._set_last(held.table)
         self._trim_results()
         return held
+
+    def keep_sums(self, of_plan: Hashable, alike: Mapping[Hashable, RowsToSum | None], step: str) -> Result:
+        """Store what several plans add up of the same rows, whose tables were made; the result of one of them."""
+        added = {plan: rows for plan, rows in alike.items() if rows is not None}
+        statement, read_from = at_once(step, list(added.values()), DUCKDB)
+        self.create(statement, True)
+        for plan, text in zip(added, read_from, strict=True):
+            self.results[plan] = Result(self._sources(statement.reads), statement.creates, text)
+        self._set_last(statement.creates)
+        return self.results[of_plan]
 
     def at_keys(self, result: Result, type_: Type, keys: Sequence[Value]) -> Weights:
         """What some records weigh. A small result is read once for all of the askings after the first."""

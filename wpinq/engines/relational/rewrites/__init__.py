@@ -30,6 +30,7 @@ from wpinq.engines.relational.rewrites.side_by_side import put_side_by_side
 from wpinq.engines.relational.rewrites.sorted_pairs import look_up_either_way
 from wpinq.engines.relational.rewrites.symmetry import one_an_orbit
 from wpinq.engines.relational.rewrites.unique_norms import read_own_norm
+from wpinq.engines.relational.rewrites.wanted_pieces import cut_wanted_records
 from wpinq.engines.relational.sql.script import Rewrite
 
 REWRITES = (
@@ -43,6 +44,7 @@ REWRITES = (
     Rewrite("mirror_images", Addends, one_of_two),
     Rewrite("side_by_side", SideBySide, put_side_by_side),
     Rewrite("one_piece", QueryRows, make_one_piece),
+    Rewrite("wanted_pieces", QueryRows, cut_wanted_records),
     Rewrite("fold_lookups", QueryRows, fold_lookups),
     Rewrite("sorted_pairs", QueryRows, look_up_either_way),
     Rewrite("join_order", QueryRows, order_tables),

@@ -28,7 +28,8 @@ def shave_constant(operator: Shave, width: float, script: Script, given: Relatio
     dialect = script.emitter.dialect
     block, names, keys = _rows(script, given)
     s = f"CAST({width!r} AS DOUBLE)"
-    inner, read = script.rows(replace(block, output=aligned(block.output, given.type)))
+    block = replace(block, output=aligned(block.output, given.type))
+    inner, read = script.rows(block)
     cut = f"SELECT {', '.join([*names, f'w % {s} AS rest', 'w'])} FROM ({inner}) WHERE w > 0"
     whole = f"CAST(round((w - rest) / {s}) AS BIGINT)"
     pieces = "whole + CAST(rest > 0 AS BIGINT)"
@@ -41,7 +42,7 @@ def shave_constant(operator: Shave, width: float, script: Script, given: Relatio
     weighed = f"SELECT {', '.join([*names, 'i', f'CASE WHEN i < whole THEN {s} ELSE rest END AS w'])} FROM "
     one = f"{weighed}(SELECT *, ", f" AS i FROM ({counted})) WHERE i < {pieces}"
     return _result(
-        operator, script, given, output, read, f"{weighed}({spread})", keys, _constant_piece(block, width), one
+        operator, script, given, output, read, f"{weighed}({spread})", keys, _constant_piece(block, width), one, block
     )
 
 
@@ -98,10 +99,11 @@ def _result(
     keys: tuple[frozenset[str], ...],
     weight: SqlTerm | None,
     piece: tuple[str, str] | None = None,
+    cut: Block | None = None,
 ) -> Relation:
     table = derived(sql, [*column_list(given.type), ("i", False)], read, tuple(key | {"i"} for key in keys))
     few = () if operator.bound is None else (("i", operator.bound),)
-    block = script.scan(replace(table, weight=weight, few=few, piece=piece))
+    block = script.scan(replace(table, weight=weight, few=few, piece=piece, cut=cut))
     terms = leaves(block.output)
     shape = RecordShape(None, (shape_of(given.type, terms), next(terms)))
     return replace(output, blocks=(replace(block, output=shape),))

@@ -18,6 +18,7 @@ from wpinq.engines.relational.blocks.shape import RecordShape, Shape, aligned, a
 from wpinq.engines.relational.blocks.term import SqlTerm, call, column, function, literal, parameter
 from wpinq.engines.relational.rules.lowering import lower
 from wpinq.engines.relational.sql.script import Script, numbered
+from wpinq.engines.relational.sql.sums_at_once import share
 from wpinq.expr.types import ListOf, TupleOf, Type, Weighted
 from wpinq.plan.operators import SelectMany
 
@@ -96,17 +97,20 @@ def _one_weighted(script: Script, block: Block, item: SqlTerm, others: Sequence[
     inner, read = script.select(
         block, [*typed, own, *beside, block.weight], [*names, "own", *["other"] * len(beside), "w"]
     )
-    share = "own / greatest(abs(own), CAST(1 AS DOUBLE))"
+    part = share("own")
     if beside:
         dialect = script.emitter.dialect
         zero, one, places = "CAST(0 AS DOUBLE)", "CAST(1 AS DOUBLE)", [f"CAST({i} AS BIGINT)" for i in (1, 2)]
         exact = dialect.write("shares", dialect.list_of(places), dialect.list_of(["own", "other"]))
         norm = f"coalesce(abs(own), {zero}) + coalesce(abs(other), {zero})"
-        share = f"CASE WHEN {norm} <= {one} THEN own ELSE {dialect.write('first_item', exact)} END"
-    shares = f"SELECT {', '.join([*names, f'w * ({share}) AS w'])} FROM ({inner})"
+        part = f"CASE WHEN {norm} <= {one} THEN own ELSE {dialect.write('first_item', exact)} END"
+    shares = f"SELECT {', '.join([*names, f'w * ({part}) AS w'])} FROM ({inner})"
     # the condition says nothing of `own`: the database would compute that once for it and once for the row
     sql = f"SELECT * FROM ({shares}) WHERE w <> 0"
-    return script.scan(derived(sql, column_list(record), read), record)
+    table = derived(sql, column_list(record), read)
+    if not beside:
+        table = replace(table, shares=(replace(block, output=RecordShape(None, tuple(terms))), own))
+    return script.scan(table, record)
 
 
 def _unpacked(term: SqlTerm, type_: Type) -> Shape:
@@ -129,13 +133,11 @@ def _both_ways(items: SqlTerm) -> bool:
 
 def _weighted(script: Script, inner: str, bound: int) -> str:
     """Rows of elements with weights of their own; those of weight 0 are left out."""
-    one = "CAST(1 AS DOUBLE)"
     dialect = script.emitter.dialect
     if bound == 1:
         item = dialect.write("first_item", "items")
         own = dialect.field(item, "f1")
-        share = f"{own} / greatest(abs({own}), {one})"
-        return f"SELECT {item} AS item, w * ({share}) AS w FROM ({inner}) WHERE {own} <> 0"
+        return f"SELECT {item} AS item, w * ({share(own)}) AS w FROM ({inner}) WHERE {own} <> 0"
     wrapped = call("map", literal("items"), function("x", call("struct:1", call("struct_field:0", parameter("x")))))
     weights = call("map", literal("items"), function("x", call("struct_field:1", parameter("x"))))
     write = script.emitter.term

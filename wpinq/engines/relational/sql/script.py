@@ -32,12 +32,16 @@ RowsQuery = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class SqlStatement:
-    """One step: the operator that it belongs to, its query, the table that holds it, and those it reads."""
+    """One step: the operator that it belongs to, its query, the table that holds it, and those it reads.
+
+    Of sums, `rows` is the part of the query that gives the rows which are added up.
+    """
 
     step: str
     query: str
     creates: str
     reads: tuple[str, ...]
+    rows: str = ""
 
     @property
     def sql(self) -> str:
@@ -78,7 +82,7 @@ class Script:
                 subject = rewrite.apply(self, subject)
         return subject
 
-    def table(self, query: str, tables: Sequence[str]) -> str:
+    def table(self, query: str, tables: Sequence[str], rows: str = "") -> str:
         """The name of a table that holds what a query gives; a query is run once, whoever asks.
 
         The name is the digest of the query, and so of all the queries that it comes from, down to the sources: one name
@@ -87,7 +91,7 @@ class Script:
         name = table_name(query)
         if name not in self.made:
             self.made.add(name)
-            self.statements.append(SqlStatement(self.step, query, name, tuple(tables)))
+            self.statements.append(SqlStatement(self.step, query, name, tuple(tables), rows))
         return name
 
     def alias(self) -> str:
@@ -133,8 +137,8 @@ class Script:
         if relation.table is not None:
             return relation
         sql, table = self.grouped(relation)
-        name = self.table(sql, table.reads)
-        table = replace(table, source=name, reads=(), mirrored=mirrored(relation))
+        name = self.table(sql, table.reads, table.rows)
+        table = replace(table, source=name, reads=(), rows="", mirrored=mirrored(relation))
         table = self.rewritten(StoredTable(table, relation.each)).table
         return replace(relation, blocks=(self.scan(table, relation.type),), partial=None)
 
@@ -151,10 +155,10 @@ class Script:
             constant = block.weight if block.weight.kind == "literal" else None
             sql, read = self.rows(block)
             return sql, SqlTable("", listed, keys, output_weight_from(block, names), constant, read)
-        sql, read = self._summed(relation, names)
-        return sql, SqlTable("", listed, (frozenset(names),), reads=read)
+        sql, read, rows = self._summed(relation, names)
+        return sql, SqlTable("", listed, (frozenset(names),), reads=read, rows=rows)
 
-    def _summed(self, relation: Relation, names: list[str]) -> tuple[str, tuple[str, ...]]:
+    def _summed(self, relation: Relation, names: list[str]) -> tuple[str, tuple[str, ...], str]:
         """The sum over equal records. What is the same in every row is not grouped by."""
         blocks = _aligned(relation)
         outputs = [list(leaves(block.output)) for block in blocks]
@@ -169,7 +173,7 @@ class Script:
                 added = self._addends(blocks)
                 rows = self._side_by_side(added)
                 if rows is not None and rows.place is not None:
-                    return self._summed_side_by_side(rows, relation, names)
+                    return *self._summed_side_by_side(rows, relation, names), ""
                 queries, weights = self._rows_to_sum(added)
                 total = sums.sum_sql(weights, relation.mass, self.emitter.dialect)
             else:
@@ -178,7 +182,7 @@ class Script:
         chosen = [f"min({name}) AS {name}" if same else name for name, same in zip(names, constant, strict=True)]
         keys = [name for name, same in zip(names, constant, strict=True) if not same]
         summed = f"SELECT {', '.join([*chosen, f'{total} AS w'])} FROM ({inner}){grouping(keys)}"
-        return f"SELECT * FROM ({summed}) WHERE w <> 0", read
+        return f"SELECT * FROM ({summed}) WHERE w <> 0", read, inner
 
     def _summed_side_by_side(self, rows: SideBySide, relation: Relation, names: list[str]) -> RowsQuery:
         """The sums of weights that stand side by side, one below the other."""

@@ -1,0 +1,97 @@
+"""Sums over the same rows that are taken in one statement: each has the bits that it has alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+import wpinq as wp
+from wpinq.engines import reference
+from wpinq.engines.relational.batch import AT_ONCE, Batch
+from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.relational.duckdb.warm_tables import WarmTables
+from wpinq.engines.relational.sql.script import SqlStatement
+from wpinq.query import Query
+
+LINES = wp.source("lines", group=int | None, kind=str, amount=float | None, count=int)
+FEW = LINES.where(lambda line: line.count < 90)
+
+SUMS: dict[str, Callable[[Query], Query]] = {
+    "lines": lambda q: q.select(lambda r: (r.group, r.kind)),
+    "amount": lambda q: q.select_many(lambda r: [wp.weighted((r.group, r.kind), r.amount)]),
+    "signed": lambda q: q.select_many(lambda r: [wp.weighted((r.group, r.kind), 0.1 * r.count - 3.0)]),
+    "nothing": lambda q: q.select_many(lambda r: [wp.weighted((r.group, r.kind), 0.0)]),
+    "some": lambda q: q.select_many(
+        lambda r: [wp.weighted((r.group, r.kind), wp.where(r.group == 1, r.count / 7.0, 0.0))]
+    ),
+}
+
+
+def bits(weights: Any) -> dict[Any, str]:
+    return {record: float(weight).hex() for record, weight in weights.items()}
+
+
+def data(size: int) -> dict[str, Any]:
+    draw = Random(size)
+    rows = {}
+    while len(rows) < size:
+        record = (draw.choice([None, 1, 2, 3]), draw.choice("ab"), draw.choice([None, draw.gauss(0, 2)]), len(rows))
+        rows[record] = draw.choice([1.0, 0.3, -0.7, 2.5])
+    return {"lines": rows}
+
+
+@pytest.mark.parametrize("size", [0, 1, 100])
+@pytest.mark.parametrize("rows", [LINES, FEW], ids=["all", "few"])
+def test_sums_have_the_bits_that_they_have_alone(rows: Query, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = [build(rows).plan for build in SUMS.values()]
+    keys = [(group, kind) for group in (None, 1, 2, 3, 4) for kind in "abc"]
+    made: list[SqlStatement] = []
+    create = WarmTables.create
+
+    def counted(self: WarmTables, statement: SqlStatement, shared: bool) -> None:
+        made.append(statement)
+        create(self, statement, shared)
+
+    given = data(size)
+    with Database() as database:
+        alone = [bits(database.evaluate(plan, given, keys=keys)) for plan in plans]
+        whole = [bits(database.evaluate(plan, given)) for plan in plans]
+    monkeypatch.setattr(WarmTables, "create", counted)
+    with Database() as database, database.together(plans):
+        together = [bits(database.evaluate(plan, given, keys=keys)) for plan in plans]
+        assert len(made) == 1
+        again = [bits(database.evaluate(plan, given, keys=keys)) for plan in plans]
+    assert together == alone == whole == again
+    for plan, found in zip(plans, together, strict=True):
+        exact = reference.evaluate(plan, given)
+        assert found.keys() == {record for record, weight in exact.items() if weight}
+
+
+def test_only_sums_over_the_same_rows_by_the_same_columns_are_taken_together() -> None:
+    same = SUMS["amount"](LINES)
+    others = [
+        SUMS["lines"](FEW),
+        LINES.select(lambda r: r.group),
+        LINES.select(lambda r: (r.kind, r.group)),
+        LINES.select_many(lambda r: [wp.weighted(r.kind, 0.5)]),
+        LINES.group_by(lambda r: r.group, lambda g: wp.count(g)),
+    ]
+    first = SUMS["lines"](LINES)
+    batch = Batch([query.plan for query in (first, same, *others)])
+    assert [plan.root for plan in batch.alike(first.plan)] == [first.plan, same.plan]
+    batch.begin(first.plan)
+    assert [plan.root for plan in batch.alike(same.plan)] == [same.plan]
+
+
+def test_no_statement_takes_more_sums_than_a_limit() -> None:
+    plans = [
+        LINES.select_many(lambda r, i=i: [wp.weighted((r.group, r.kind), r.count / (i + 2.0))]).plan
+        for i in range(AT_ONCE + 5)
+    ]
+    batch = Batch(plans)
+    found = batch.alike(plans[-1])
+    assert len(found) == AT_ONCE
+    assert found[0].root == plans[-1]
