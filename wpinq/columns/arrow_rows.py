@@ -5,7 +5,6 @@ The memory is the process's own: a database that failed does not take it along, 
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,14 +58,15 @@ class ArrowRows:
         connection.unregister(name)
 
 
-def is_loaded() -> bool:
-    """Whether Arrow is there already: importing it takes longer than small data take to be held."""
-    return "pyarrow" in sys.modules
-
-
 def gathered(connection: Any, query: str) -> Any:
     """What a query gives, as a table."""
-    return connection.sql(query).to_arrow_table(_PIECE)
+    import pyarrow as pa
+
+    try:
+        return connection.sql(query).to_arrow_table(_PIECE)
+    except pa.ArrowException:  # whose words may quote rows
+        pass
+    raise OSError("the rows cannot be made an Arrow table")
 
 
 def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:

@@ -20,9 +20,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from wpinq.columns.row_order import in_order
 from wpinq.columns.held import quoted
 from wpinq.columns.python_rows import load
+from wpinq.columns.row_order import in_order
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import DURATION, Type
 from wpinq.ingest.canonical import of_column, of_text, readable_as_text

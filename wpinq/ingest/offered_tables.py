@@ -7,9 +7,8 @@ objects, or of a kind that DuckDB does not read, is checked value by value in Py
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from wpinq.columns.arrow_rows import ArrowStream
@@ -17,10 +16,12 @@ from wpinq.columns.memory_sizes import bytes_of
 from wpinq.columns.row_order import in_order
 from wpinq.errors import SourceRejected
 from wpinq.expr.person import ID
-from wpinq.expr.types import INT, Type
+from wpinq.expr.types import Type
 from wpinq.ingest.canonical import Canonical, of_column
-from wpinq.ingest.exact_scans import INTERVAL, dtype_name, duration_of, for_arrow, is_plain, rounds
+from wpinq.ingest.duckdb_relations import offered_relation
+from wpinq.ingest.exact_scans import INTERVAL, dtype_name, duration_of, is_plain, rounds
 from wpinq.ingest.foreign import computed
+from wpinq.ingest.offered_table import PIECE, OfferedTable, unsupported
 from wpinq.ingest.one_shot import begin, check_unread
 from wpinq.ingest.rows import columns_scan
 from wpinq.ingest.scan import STAGED, Scan
@@ -28,55 +29,9 @@ from wpinq.ingest.typed_columns import PLAIN_KINDS, Layout
 
 _OFFERED = "offered"
 _FIRST = "first_rows"
-_PIECE = 100_000
-_NARROW = ("tinyint", "smallint", "integer", "utinyint", "usmallint", "uinteger")
-"""Kinds of integers that a declared int is wider than."""
 
 IN_MEMORY = 1 / 16
-"""The share of DuckDB's memory limit that a relation may take as it is held outside of it: a larger one goes to a file."""
-
-
-@dataclass(slots=True)
-class _OfferedTable:
-    """A table with the columns of a layout, in its order.
-
-    Attributes
-    ----------
-    what : str
-        What messages call it.
-    offered : object
-        What DuckDB scans, or gives it; None where it is to be read in Python.
-    lists : callable, optional
-        The Python values of a column.
-    notes : list of str
-        What the messages add of each column.
-    nan_is_null : sequence of bool
-        For each column.
-    once : bool
-        Whether what is offered can be read only once.
-    again : callable, optional
-        Another of these with the same rows, which costs as much as the first.
-    small : bool
-        Whether it is in memory.
-    first : callable, optional
-        The first rows of what was offered last, read on the way; None where there are none.
-    gathered : callable, optional
-        All of it as an Arrow table of its own, where that takes no more than some bytes; else None.
-    owned : pyarrow.Table, optional
-        That table, which nobody else has.
-    """
-
-    what: str
-    offered: Any
-    lists: Callable[[int], Sequence[Any]] | None = None
-    notes: Sequence[str] = ()
-    nan_is_null: Sequence[bool] = ()
-    once: bool = False
-    again: Callable[[], Any] | None = None
-    small: bool = True
-    first: Callable[[], Any] | None = None
-    gathered: Callable[[int], Any] | None = None
-    owned: Any = None
+"""The share of DuckDB's memory limit that a relation may take, outside of it; a larger one is held in a file."""
 
 
 def library_of(data: object) -> str | None:
@@ -93,7 +48,7 @@ def table_scan(connection: Any, data: Any, library: str, type_: Type, stack: con
     import duckdb
 
     if library not in _READERS:
-        raise _unsupported(data)
+        raise unsupported(data)
     layout = Layout.of(type_)
     table = _READERS[library](data, layout)
     if table.gathered is not None:
@@ -104,7 +59,7 @@ def table_scan(connection: Any, data: Any, library: str, type_: Type, stack: con
     if table.lists is None:
         raise SourceRejected(f"{table.what} cannot be read: read it into a table yourself, or offer rows")
     columns = [table.lists(i) for i in range(len(layout.types))]
-    pieces = ([column[i : i + _PIECE] for column in columns] for i in range(0, len(columns[0]), _PIECE))
+    pieces = ([column[i : i + PIECE] for column in columns] for i in range(0, len(columns[0]), PIECE))
     return columns_scan(connection, ((piece, {}) for piece in pieces), type_, table.what, table.notes)
 
 
@@ -114,14 +69,14 @@ def _room(connection: Any) -> int:
     return int(bytes_of(limit) * IN_MEMORY)
 
 
-def _in_memory(table: _OfferedTable, rows: Any) -> _OfferedTable:
+def _in_memory(table: OfferedTable, rows: Any) -> OfferedTable:
     """The same table, as it was gathered, if it was."""
     if rows is None:
         return table
-    return _OfferedTable(table.what, ArrowStream(rows), owned=rows)
+    return OfferedTable(table.what, ArrowStream(rows), owned=rows)
 
 
-def _native(connection: Any, table: _OfferedTable, layout: Layout, stack: contextlib.ExitStack) -> Scan:
+def _native(connection: Any, table: OfferedTable, layout: Layout, stack: contextlib.ExitStack) -> Scan:
     connection.register(_OFFERED, table.offered() if callable(table.offered) else table.offered)
     stack.callback(_unregister, connection)
     names = [f"g{i}" for i in range(len(layout.types))]
@@ -133,8 +88,9 @@ def _native(connection: Any, table: _OfferedTable, layout: Layout, stack: contex
     fields = [of_column(*column) for column in zip(columns, types, layout.types, strict=True)]
     labels = [layout.label(i) + (table.notes[i] if table.notes else "") for i in range(len(names))]
     scan = Scan.of_fields(table.what, source, fields, labels, small=table.small, looks=table.small)
-    if table.owned is not None and _lies_plain(table.owned, names, fields):
-        scan.table = table.owned
+    if table.owned is not None:
+        scan.in_arrow = True
+        scan.table = table.owned if _lies_plain(table.owned, names, fields) else None
     first = table.first() if table.first is not None else None
     if first is not None:
         connection.register(_FIRST, first)
@@ -167,19 +123,12 @@ def _unregister(connection: Any) -> None:
         connection.unregister(_FIRST)
 
 
-def _unsupported(data: object) -> SourceRejected:
-    return SourceRejected(
-        f"a {type(data).__module__}.{type(data).__qualname__} cannot be read: offer a pandas or polars frame, an "
-        "Arrow table or batches, a DuckDB relation, a numpy array without mask, or plain rows"
-    )
-
-
-def _numpy(data: Any, layout: Layout) -> _OfferedTable:
+def _numpy(data: Any, layout: Layout) -> OfferedTable:
     import numpy
 
     what = "the array"
     if not isinstance(data, numpy.ndarray) or isinstance(data, numpy.ma.MaskedArray):
-        raise _unsupported(data)
+        raise unsupported(data)
     if data.dtype.names is not None and data.ndim == 1:
         arrays = [data[data.dtype.names[place]] for place in layout.pick(data.dtype.names, what)]
     elif data.ndim in (1, 2) and ID in layout.types:  # by place, a field of the record would be taken for the id
@@ -198,7 +147,7 @@ def _numpy(data: Any, layout: Layout) -> _OfferedTable:
     plain = all(is_plain(array) and not (array.dtype.kind == "f" and numpy.isnan(array).any()) for array in arrays)
     offered = {f"g{i}": array for i, array in enumerate(arrays)} if plain else None
     notes = [f" (dtype {dtype_name(array.dtype)})" for array in arrays]
-    return _OfferedTable(what, offered, lambda i: _values(arrays[i]), notes)
+    return OfferedTable(what, offered, lambda i: _values(arrays[i]), notes)
 
 
 def _values(array: Any) -> list[Any]:
@@ -206,13 +155,13 @@ def _values(array: Any) -> list[Any]:
     return list(array.tolist() if array.dtype.kind in PLAIN_KINDS + "O" else array)
 
 
-def _pandas(data: Any, layout: Layout) -> _OfferedTable:
+def _pandas(data: Any, layout: Layout) -> OfferedTable:
     import numpy
     import pandas
 
     what = "the data frame"
     if not isinstance(data, pandas.DataFrame):
-        raise _unsupported(data)
+        raise unsupported(data)
     series = [data.iloc[:, place] for place in layout.pick(list(data.columns), what)]
     # Only numpy's own dtypes are named: the name of a categorical one could hold values.
     own = [isinstance(column.dtype, numpy.dtype) for column in series]
@@ -228,7 +177,7 @@ def _pandas(data: Any, layout: Layout) -> _OfferedTable:
         return list(map(duration_of, values)) if spans else values
 
     floats = [plain and column.dtype.kind == "f" for column, plain in zip(series, own, strict=True)]
-    return _OfferedTable(what, _pandas_offered(series, own), lists, notes, floats)
+    return OfferedTable(what, _pandas_offered(series, own), lists, notes, floats)
 
 
 def _pandas_offered(series: Sequence[Any], own: Sequence[bool]) -> Any:
@@ -253,12 +202,12 @@ def _names(columns: Sequence[Any]) -> list[str]:
     return [f"g{i}" for i in range(len(columns))]
 
 
-def _polars(data: Any, layout: Layout) -> _OfferedTable:
+def _polars(data: Any, layout: Layout) -> OfferedTable:
     import polars
 
     what = "the data frame"
     if not isinstance(data, (polars.DataFrame, polars.LazyFrame)):
-        raise _unsupported(data)
+        raise unsupported(data)
     refusal = "the polars frame cannot be computed: collect it yourself to see why"
     places = layout.pick(computed(lambda: data.collect_schema().names(), refusal), what)
     picked = [polars.nth(place).alias(f"g{i}") for i, place in enumerate(places)]  # a name could be a pattern
@@ -270,17 +219,17 @@ def _polars(data: Any, layout: Layout) -> _OfferedTable:
         moments = series.dtype in (polars.Duration, polars.Datetime)  # whose lists round
         return list(series.to_numpy()) if moments else series.to_list()
 
-    return _OfferedTable(what, None if rounded else ArrowStream(frame), lists)
+    return OfferedTable(what, None if rounded else ArrowStream(frame), lists)
 
 
-def _pyarrow(data: Any, layout: Layout) -> _OfferedTable:
+def _pyarrow(data: Any, layout: Layout) -> OfferedTable:
     import pyarrow
 
     what, once = "the table", isinstance(data, pyarrow.RecordBatchReader)
     if isinstance(data, pyarrow.RecordBatch):
         data = pyarrow.Table.from_batches([data])
     if not isinstance(data, (pyarrow.Table, pyarrow.RecordBatchReader)):
-        raise _unsupported(data)
+        raise unsupported(data)
     places = layout.pick(data.schema.names, what)
     schema = pyarrow.schema([pyarrow.field(f"g{i}", data.schema.field(place).type) for i, place in enumerate(places)])
     rounded = rounds(schema.types)
@@ -295,7 +244,7 @@ def _pyarrow(data: Any, layout: Layout) -> _OfferedTable:
                 yield chosen
 
         offered = None if rounded else pyarrow.RecordBatchReader.from_batches(schema, batches())
-        return _OfferedTable(what, offered, once=True, small=False)
+        return OfferedTable(what, offered, once=True, small=False)
     table, sound = pyarrow.Table.from_arrays([data.column(place) for place in places], schema=schema), False
     try:
         table.validate(full=True)
@@ -311,90 +260,14 @@ def _pyarrow(data: Any, layout: Layout) -> _OfferedTable:
             return list(map(duration_of, column.to_pylist()))
         return list(column.to_numpy()) if pyarrow.types.is_duration(column.type) else column.to_pylist()
 
-    return _OfferedTable(what, None if rounded else ArrowStream(table), lists)
+    return OfferedTable(what, None if rounded else ArrowStream(table), lists)
 
 
-def _duckdb(data: Any, layout: Layout) -> _OfferedTable:
-    import duckdb
-
-    if not isinstance(data, duckdb.DuckDBPyRelation):
-        raise _unsupported(data)
-    what = "the relation"
-    places = layout.pick(data.columns, what)
-    columns = [for_arrow(f"#{place + 1}", data.types[place], layout.label(i)) for i, place in enumerate(places)]
-    columns = [
-        f"CAST({column} AS BIGINT)" if type_ == INT and str(data.types[place].id) in _NARROW else column
-        for column, type_, place in zip(columns, layout.types, places, strict=True)
-    ]
-    _check_free(data)
-    picked = data.project(", ".join(columns))
-    try:
-        import pyarrow
-    except ImportError:  # then there is a stream, which is computed again for each look at its schema
-        return _OfferedTable(what, ArrowStream(picked), small=False)
-
-    reading: list[Any] = []
-    first: list[Any] = []
-
-    def gather(room: int) -> bool:
-        """Read from the start, until there is no room for more; whether that is all."""
-        first.clear()
-        while reading:
-            reading.pop().close()  # a connection has one result at a time
-        reading.append(picked.to_arrow_reader(_PIECE))
-        try:
-            for batch in reading[0]:
-                first.append(batch)
-                room -= batch.nbytes
-                if room < 0:
-                    return False
-        except (OSError, pyarrow.ArrowException):  # to fail anew in the scan, never to go on behind what failed
-            reading.pop().close()
-            reading.append(picked.to_arrow_reader(_PIECE))
-            first.clear()
-            return False
-        return True
-
-    def rows() -> Any:
-        if not reading or taken:
-            gather(0)
-        taken.append(True)
-        return pyarrow.RecordBatchReader.from_batches(reading[0].schema, itertools.chain(first, reading[0]))
-
-    def gathered(room: int) -> Any:
-        return pyarrow.Table.from_batches(first, reading[0].schema) if gather(room) else None
-
-    def looked_at() -> Any:
-        return pyarrow.Table.from_batches(first[:1]) if first else None
-
-    taken: list[bool] = []
-    return _OfferedTable(what, rows, once=True, again=rows, small=False, first=looked_at, gathered=gathered)
-
-
-def _check_free(relation: Any) -> None:
-    """Refuse a relation that its own connection cannot compute now: found without any of its rows."""
-    import duckdb
-
-    free = True
-    try:
-        relation.limit(0).fetchall()
-    except duckdb.ResourceInUseException:
-        free = False
-    except duckdb.Error:
-        pass  # of the relation itself: its rows are asked for next
-    if not free:
-        raise SourceRejected(
-            "the relation cannot be read while its connection has an unfinished result: fetch that to its end "
-            "(connection.complete()) or close its reader; or make the relation on another connection, as "
-            "connection.cursor() gives one"
-        )
-
-
-_READERS: dict[str, Callable[[Any, Layout], _OfferedTable]] = {
+_READERS: dict[str, Callable[[Any, Layout], OfferedTable]] = {
     "numpy": _numpy,
     "pandas": _pandas,
     "polars": _polars,
     "pyarrow": _pyarrow,
-    "duckdb": _duckdb,
+    "duckdb": offered_relation,
 }
 """Every library of tables by its module, and what reads them."""

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-from wpinq.columns.row_order import in_order
 from wpinq.columns.flat import column_names, column_types
 from wpinq.columns.held import HeldColumns
+from wpinq.columns.row_order import in_order
 from wpinq.errors import SourceRejected
 from wpinq.expr.sizes import Sizes
 from wpinq.expr.types import TupleOf, Type

@@ -9,9 +9,9 @@ from fractions import Fraction
 from operator import itemgetter
 from typing import Any
 
-from wpinq.columns.row_order import in_order
 from wpinq.columns.flat import column_names
 from wpinq.columns.python_rows import create, insert
+from wpinq.columns.row_order import in_order
 from wpinq.expr.person import ID
 from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import UnfitValue

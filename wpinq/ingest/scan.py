@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, TypeVar
 
+from wpinq.columns.arrow_rows import gathered
 from wpinq.columns.flat import column_names
 from wpinq.columns.held import HeldColumns, cleanly, hold, hold_table
 from wpinq.columns.merging import repeats_often, varied_texts
@@ -48,6 +49,8 @@ class Scan:
         Whether the first rows can be looked at without computing others.
     first_rows : str
         Where first rows stand to be looked at, as `source`, if not there.
+    in_arrow : bool
+        Whether they are read from Arrow's memory, and are to be held there.
     table : pyarrow.Table, optional
         The same rows in memory that nothing else writes to, where their columns are those of the records as they are;
         none of them is unfit.
@@ -81,6 +84,7 @@ class Scan:
     small: bool = True
     looks: bool = True
     first_rows: str = ""
+    in_arrow: bool = False
     table: Any = None
     number: str = "row_number() OVER () - 1"
     places: bool = True
@@ -189,8 +193,9 @@ def _held(connection: Any, scan: Scan, type_: Type, dataset: Callable[[str], str
     names = ", ".join(column_names(type_))
     if dataset is not None:
         query = dataset(scan.rows())
-    elif scan.table is not None:
-        return hold_table(connection, type_, scan.table, scan.weight)
+    elif scan.in_arrow:
+        table = gathered(connection, scan.rows()) if scan.table is None else scan.table
+        return hold_table(connection, type_, table, scan.weight)
     elif scan.norm is None:
         rows = scan.rows()
         if not (scan.looks and repeats_often(connection, rows, column_names(type_))):

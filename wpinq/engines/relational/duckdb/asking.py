@@ -13,7 +13,7 @@ time and memory, and no weight.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
 from wpinq.engines.relational.batch import Batch
@@ -21,6 +21,7 @@ from wpinq.engines.relational.duckdb.key_lookup import FEW, fetch_keys, narrowin
 from wpinq.engines.relational.duckdb.warm_tables import WarmTables
 from wpinq.engines.relational.programs import Plan
 from wpinq.engines.relational.running import run
+from wpinq.engines.relational.sql.sums_at_once import RowsToSum
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Weights
 
@@ -68,7 +69,7 @@ def ask(
             run(compiled, tables, None)
             _try(tables, compiled.output)
     elif batch is not None and len(alike := batch.alike(plan.root)) > 1:
-        added = {(plan.root, plan.rewrites): plan.program().added for plan in alike}
+        added: dict[Hashable, RowsToSum | None] = {(plan.root, plan.rewrites): plan.program().added for plan in alike}
         output = tables.at_keys(tables.keep_sums(of_plan, added, compiled.steps[-1][0]), type_, keys)
     elif compiled.asked or (batch is not None and compiled.grows and before == 0):
         output = fetch_keys(tables.connection, f"({compiled.output})", type_, keys, compiled.asked)

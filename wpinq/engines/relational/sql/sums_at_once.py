@@ -1,8 +1,8 @@
 """Sums over the same rows by the same columns, of several plans: one statement takes them all, each as it is alone.
 
-What a row adds is the weight of the row, or of the one element of a SelectMany its share of it. The rows of weight 0, and
-those without one, which SelectMany leaves out, add nothing to a sum that is exact; and a record to which nothing is added
-is left out where the sum is read.
+What a row adds is the weight of the row, or of the one element of a SelectMany its share of it. The rows of weight 0,
+and those without one, which SelectMany leaves out, add nothing to a sum that is exact; and a record to which nothing is
+added is left out where the sum is read.
 """
 
 from __future__ import annotations
@@ -52,7 +52,12 @@ class RowsToSum:
 
 def rows_to_sum(relation: Relation) -> RowsToSum | None:
     """What a relation adds up, where that is the rows of one table, or shares of them."""
-    if len(relation.blocks) != 1 or len(relation.blocks[0].tables) != 1 or relation.unique or relation.parts is not None:
+    if (
+        len(relation.blocks) != 1
+        or len(relation.blocks[0].tables) != 1
+        or relation.unique
+        or relation.parts is not None
+    ):
         return None
     block, own = relation.blocks[0], None
     ((alias, table),) = block.tables
@@ -82,7 +87,9 @@ def at_once(step: str, alike: Sequence[RowsToSum], dialect: Dialect) -> tuple[Sq
     block, names = alike[0].block, column_names(alike[0].type)
     owns = list(dict.fromkeys(rows.own for rows in alike if rows.own is not None))
     own = dict(zip(owns, numbered("own", owns), strict=True))
-    inner = Emitter(dialect).select(block, [*leaves(block.output), *owns, block.weight], [*names, *own.values(), WEIGHT])
+    inner = Emitter(dialect).select(
+        block, [*leaves(block.output), *owns, block.weight], [*names, *own.values(), WEIGHT]
+    )
     added = {WEIGHT: WEIGHT} | {name: f"{WEIGHT} * ({share(name)})" for name in own.values()}
     shares = ", ".join([*names, *(f"{text} AS {name}" for name, text in added.items())])
     totals = [

@@ -1,0 +1,106 @@
+"""Relations that fit well into memory are held there as Arrow has them, larger ones in a file: the same data."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import pytest
+
+import wpinq as wp
+from wpinq.columns.held import HeldColumns, opened
+from wpinq.engines.relational.duckdb.database import Database
+from wpinq.errors import SourceRejected
+from wpinq.ingest import offered_tables, read_source
+
+ROWS = "range(250000) AS t(i)"
+TABLES: dict[str, tuple[dict[str, Any], str]] = {
+    "plain": ({"a": int, "b": str}, "i % 249000 AS a, 'b' || (i % 249000) AS b"),
+    "narrow": (
+        {"a": int, "b": int | None},
+        "(i // 2)::INTEGER AS a, CASE WHEN i % 3 > 0 THEN (i % 9)::UTINYINT END AS b",
+    ),
+    "floats": ({"a": float, "b": bool}, "CASE WHEN i % 7 = 0 THEN -0.0 ELSE i / 3 END AS a, i % 2 = 0 AS b"),
+    "lists": ({"a": list[int], "b": str | None}, "[i, i % 5] AS a, CASE WHEN i % 4 > 0 THEN 'ü' || i END AS b"),
+    "few": ({"a": int, "b": str}, "i % 5 AS a, 'b' AS b"),
+    "texts": ({"a": str}, "'a' || (i // 2) AS a"),
+}
+
+
+def held(relation: Any, fields: dict[str, Any], facts: frozenset[str] = frozenset()) -> HeldColumns:
+    row = wp.source("data", **fields).plan.operator.row
+    found = read_source(relation, row, unit_weight=Fraction(1), cap=Fraction(2**30), facts=facts)
+    assert isinstance(found, HeldColumns)
+    return found
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_memory_and_file_hold_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fields, columns = TABLES[name]
+    with duckdb.connect() as connection:
+        relation = connection.sql(f"SELECT {columns} FROM {ROWS}")
+        expected = Counter(relation.fetchall() if name != "lists" else [(tuple(a), b) for a, b in relation.fetchall()])
+        inside = held(relation, fields)
+        monkeypatch.setattr(offered_tables, "IN_MEMORY", 0)
+        outside = held(relation, fields)
+    assert (inside.files, len(outside.files)) == ((), 1)
+    assert dict(inside.items()) == dict(outside.items()) == expected
+    assert inside.norm == outside.norm == 250_000
+    assert len(inside) == len(outside) == len(expected)
+    with opened() as connection:
+        assert inside.same(outside, connection)
+        assert outside.same(inside, connection)
+    assert inside.arrow().column_names == outside.arrow().column_names
+
+
+def test_what_does_not_fit_is_read_once_and_held_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows that were read before it was seen that there are too many are no others than those in the file."""
+    with duckdb.connect() as connection:
+        connection.execute("CREATE SEQUENCE numbers")
+        relation = connection.sql(f"SELECT nextval('numbers') AS a FROM {ROWS}")
+        with opened() as small:
+            ((limit,),) = small.execute("SELECT current_setting('memory_limit')").fetchall()
+        monkeypatch.setattr(offered_tables, "IN_MEMORY", 1e6 / offered_tables.bytes_of(limit))
+        found = held(relation, {"a": int})
+        assert len(found.files) == 1
+        assert len(found) == 250_000
+        assert connection.execute("SELECT nextval('numbers')").fetchall() == [(250_001,)]
+
+
+def test_a_forked_child_and_a_database_opened_anew_read_what_is_in_memory() -> None:
+    source = wp.source("data", a=int, b=str)
+    plan = source.select(lambda row: row.a % 3).plan
+    with duckdb.connect() as connection, Database() as database:
+        data = {"data": held(connection.sql(f"SELECT {TABLES['plain'][1]} FROM {ROWS}"), TABLES["plain"][0])}
+        before = database.evaluate(plan, data)
+        Database.rest()
+        assert database.evaluate(plan, data) == before
+        child = os.fork()
+        if not child:
+            os._exit(0 if database.evaluate(plan, data) == before else 1)
+        assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("place", [0, 150_000, 249_999])
+@pytest.mark.parametrize(("value", "kind"), [("NULL", int), ("'nan'::DOUBLE", float), ("error('secret')", int)])
+def test_what_is_unfit_is_refused(value: str, kind: type, place: int) -> None:
+    with duckdb.connect() as connection:
+        relation = connection.sql(f"SELECT CASE WHEN i = {place} THEN {value} ELSE i END AS a FROM {ROWS}")
+        with pytest.raises(SourceRejected) as refused:
+            held(relation, {"a": kind})
+        assert "secret" not in str(refused.value)
+        assert "secret" in value or f"row {place}" in str(refused.value)
+
+
+def test_a_repeat_breaks_unit_weights_in_memory_too() -> None:
+    with duckdb.connect() as connection:
+        for end, fits in ((249_999, True), (0, False)):
+            relation = connection.sql(f"SELECT CASE WHEN i = 249999 THEN {end} ELSE i END AS a FROM {ROWS}")
+            if fits:
+                assert len(held(relation, {"a": int}, frozenset({"unit_weights"}))) == 250_000
+            else:
+                with pytest.raises(SourceRejected, match="unit_weights"):
+                    held(relation, {"a": int}, frozenset({"unit_weights"}))

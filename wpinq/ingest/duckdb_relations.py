@@ -1,0 +1,93 @@
+"""Relations of DuckDB: read once, from their own connection, into memory where they fit there well."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from wpinq.columns.arrow_rows import ArrowStream
+from wpinq.errors import SourceRejected
+from wpinq.expr.types import INT
+from wpinq.ingest.exact_scans import for_arrow
+from wpinq.ingest.offered_table import PIECE, OfferedTable, unsupported
+from wpinq.ingest.typed_columns import Layout
+
+_NARROW = ("tinyint", "smallint", "integer", "utinyint", "usmallint", "uinteger")
+"""Kinds of integers that a declared int is wider than."""
+
+
+def offered_relation(data: Any, layout: Layout) -> OfferedTable:
+    """A relation, with the columns of a layout."""
+    import duckdb
+
+    if not isinstance(data, duckdb.DuckDBPyRelation):
+        raise unsupported(data)
+    what = "the relation"
+    places = layout.pick(data.columns, what)
+    columns = [for_arrow(f"#{place + 1}", data.types[place], layout.label(i)) for i, place in enumerate(places)]
+    columns = [
+        f"CAST({column} AS BIGINT)" if type_ == INT and str(data.types[place].id) in _NARROW else column
+        for column, type_, place in zip(columns, layout.types, places, strict=True)
+    ]
+    _check_free(data)
+    picked = data.project(", ".join(columns))
+    try:
+        import pyarrow
+    except ImportError:  # then there is a stream, which is computed again for each look at its schema
+        return OfferedTable(what, ArrowStream(picked), small=False)
+
+    reading: list[Any] = []
+    first: list[Any] = []
+
+    def gather(room: int) -> bool:
+        """Read from the start, until there is no room for more; whether that is all."""
+        first.clear()
+        while reading:
+            reading.pop().close()  # a connection has one result at a time
+        reading.append(picked.to_arrow_reader(PIECE))
+        try:
+            for batch in reading[0]:
+                first.append(batch)
+                room -= batch.nbytes
+                if room < 0:
+                    return False
+        except (OSError, pyarrow.ArrowException):  # to fail anew in the scan, never to go on behind what failed
+            reading.pop().close()
+            reading.append(picked.to_arrow_reader(PIECE))
+            first.clear()
+            return False
+        return True
+
+    def rows() -> Any:
+        if not reading or taken:
+            gather(0)
+        taken.append(True)
+        return pyarrow.RecordBatchReader.from_batches(reading[0].schema, itertools.chain(first, reading[0]))
+
+    def gathered(room: int) -> Any:
+        return pyarrow.Table.from_batches(first, reading[0].schema) if gather(room) else None
+
+    def looked_at() -> Any:
+        return pyarrow.Table.from_batches(first[:1]) if first else None
+
+    taken: list[bool] = []
+    return OfferedTable(what, rows, once=True, again=rows, small=False, first=looked_at, gathered=gathered)
+
+
+def _check_free(relation: Any) -> None:
+    """Refuse a relation that its own connection cannot compute now: found without any of its rows."""
+    import duckdb
+
+    free = True
+    try:
+        relation.limit(0).fetchall()
+    except duckdb.ResourceInUseException:
+        free = False
+    except duckdb.Error:
+        pass  # of the relation itself: its rows are asked for next
+    if not free:
+        raise SourceRejected(
+            "the relation cannot be read while its connection has an unfinished result: fetch that to its end "
+            "(connection.complete()) or close its reader; or make the relation on another connection, as "
+            "connection.cursor() gives one"
+        )

@@ -1,0 +1,62 @@
+"""A table as it is offered to DuckDB, whatever library it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wpinq.errors import SourceRejected
+
+PIECE = 100_000
+"""How many rows are read at a time."""
+
+
+@dataclass(slots=True)
+class OfferedTable:
+    """A table with the columns of a layout, in its order.
+
+    Attributes
+    ----------
+    what : str
+        What messages call it.
+    offered : object
+        What DuckDB scans, or gives it; None where it is to be read in Python.
+    lists : callable, optional
+        The Python values of a column.
+    notes : list of str
+        What the messages add of each column.
+    nan_is_null : sequence of bool
+        For each column.
+    once : bool
+        Whether what is offered can be read only once.
+    again : callable, optional
+        Another of these with the same rows, which costs as much as the first.
+    small : bool
+        Whether it is in memory.
+    first : callable, optional
+        The first rows of what was offered last, read on the way; None where there are none.
+    gathered : callable, optional
+        All of it as an Arrow table of its own, where that takes no more than some bytes; else None.
+    owned : pyarrow.Table, optional
+        That table, which nobody else has.
+    """
+
+    what: str
+    offered: Any
+    lists: Callable[[int], Sequence[Any]] | None = None
+    notes: Sequence[str] = ()
+    nan_is_null: Sequence[bool] = ()
+    once: bool = False
+    again: Callable[[], Any] | None = None
+    small: bool = True
+    first: Callable[[], Any] | None = None
+    gathered: Callable[[int], Any] | None = None
+    owned: Any = None
+
+
+def unsupported(data: object) -> SourceRejected:
+    return SourceRejected(
+        f"a {type(data).__module__}.{type(data).__qualname__} cannot be read: offer a pandas or polars frame, an "
+        "Arrow table or batches, a DuckDB relation, a numpy array without mask, or plain rows"
+    )
