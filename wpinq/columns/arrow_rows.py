@@ -79,11 +79,10 @@ def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
         shown = rows.show(connection, _ROWS)
         hashed = hashed_first(connection, f"SELECT * FROM {_ROWS}", type_)
         if hashed is not None:
-            shared = shared_hashes(_hashes(connection, hashed))
+            shared = shared_hashes(_hashes(connection, hashed, len(table)))
             if not len(shared):
                 return rows
-            with in_order(connection):
-                places = places_of(_hashes(connection, hashed), shared)
+            places = places_of(_hashes(connection, hashed, len(table)), shared)
             if not often(len(places), len(table)):
                 return _weighed(connection, table, names, weight, places)
         grouped = gathered(connection, f"SELECT {names}, {weight} AS w FROM {shown} GROUP BY {names}")
@@ -102,8 +101,20 @@ def _plain(table: Any) -> ArrowRows:
     return ArrowRows(table, len(table), len(table))
 
 
-def _hashes(connection: Any, hashed: str) -> Any:
-    return connection.execute(f"SELECT {hashed} AS h FROM {_ROWS}").fetchnumpy()["h"]
+def _hashes(connection: Any, hashed: str, count: int) -> Any:
+    """The hashes of all rows, in order. Memory that was not used before takes longer to get than hashes to compute."""
+    import numpy as np
+
+    hashes, place = np.empty(count, dtype=np.uint64), 0
+    with in_order(connection):
+        for piece in connection.sql(f"SELECT {hashed} AS h FROM {_ROWS}").to_arrow_reader(_PIECE):
+            column = piece.column(0)
+            numbers = np.frombuffer(column.buffers()[1], dtype=np.uint64)
+            hashes[place : place + len(column)] = numbers[column.offset : column.offset + len(column)]
+            place += len(column)
+    if place != count:
+        raise OSError("there are not as many hashes as rows")
+    return hashes
 
 
 def _weighed(connection: Any, table: Any, names: str, weight: str, places: Any) -> ArrowRows:

@@ -62,17 +62,17 @@ def hashed_first(connection: Any, rows: str, type_: Type) -> str | None:
     It is that of the numbers alone where those tell the first rows apart as well as all columns do: to hash texts takes
     several times as long. Equal rows have equal hashes either way.
     """
+    import numpy as np
+
     columns = list(zip(column_names(type_), column_types(type_), strict=True))
     names = [name for name, _ in columns]
     numbers = [name for name, kind in columns if kind in ("BIGINT", "DOUBLE", "BOOLEAN")]
-    hashes = {_hash(names): "h", _hash(numbers or names): "n"}
-    chosen = ", ".join(f"{sql} AS {name}" for sql, name in hashes.items())
-    distinct = ", ".join(f"count(DISTINCT {name})" for name in hashes.values())
-    first = f"SELECT {chosen} FROM (SELECT * FROM ({rows}) LIMIT {LOOKED_AT})"
-    ((count, *found),) = connection.execute(f"SELECT count(*), {distinct} FROM ({first})").fetchall()
-    if count < LOOKED_AT or often(count - found[0], count):
+    of_all, of_numbers = _hash(names), _hash(numbers or names)
+    found = connection.execute(f"SELECT {of_all} AS h, {of_numbers} AS n FROM ({rows}) LIMIT {LOOKED_AT}").fetchnumpy()
+    count, distinct = len(found["h"]), len(np.unique(found["h"]))
+    if count < LOOKED_AT or often(count - distinct, count):
         return None
-    return _hash(numbers) if found[-1] == found[0] and numbers else _hash(names)
+    return of_numbers if len(np.unique(found["n"])) == distinct else of_all
 
 
 def shared_hashes(hashes: Any) -> Any:
