@@ -22,13 +22,16 @@ def interruptible(work: Callable[[], T]) -> T:
     KeyboardInterrupt
         Without any of these errors in its context. Only the main thread gets Ctrl-C, and only where its handler raises.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    main = threading.current_thread() is threading.main_thread()
-    if not main or not callable(handler) or (isinstance(handler, _Noting) and handler.at_work):
+    global _outermost
+    if threading.current_thread() is not threading.main_thread() or (_outermost and _outermost.at_work):
         return work()  # what is around this one notes it
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):
+        return work()
     noting = _Noting(handler)
     output: list[T] = []
     try:
+        _outermost = noting
         signal.signal(signal.SIGINT, noting)
         output.append(work())
     except BaseException:
@@ -57,3 +60,7 @@ class _Noting:
         except KeyboardInterrupt:
             self.interrupted = True
             raise
+
+
+_outermost: _Noting | None = None
+"""What notes it in the main thread, or did so last: to ask the system for its handler would take longer."""

@@ -17,9 +17,9 @@ def to_nano(epsilon: Fraction) -> int:
     >>> to_nano(Fraction(1, 10)), to_nano(Fraction(1, 3))
     (100000000, 333333334)
     """
-    if epsilon < 0:
+    if epsilon.numerator < 0:
         raise EpsilonError("a charge cannot be negative: bill uses × unit weight × epsilon")
-    return math.ceil(epsilon * NANO)
+    return -(-epsilon.numerator * NANO // epsilon.denominator)
 
 
 def budget_to_nano(epsilon: Fraction) -> int:

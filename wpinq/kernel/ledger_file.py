@@ -65,7 +65,7 @@ class LedgerFile:
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
         self._opened = 0  # how often: after a fork the connection is another
-        self._seen: Version | None = None
+        self.seen: Version = 0, 0  # when it was last found to be what its chain says: as it is, for who writes
         self.rivals = 0  # how often this process found that another connection had written
         self.last: Tail | None = None  # the last entry, where it is of this connection and nobody wrote after it
         self._writer: int | None = None
@@ -102,7 +102,7 @@ class LedgerFile:
         self._check_known(connection, known)
         if expected is not None:
             ledger_audit.check_head(connection, self.name, expected, ledger_audit.EXPECTED)
-        self._seen = self.version(connection)
+        self.seen = self.version(connection)
 
     def _check_known(self, connection: sqlite3.Connection, known: Head | None) -> None:
         if known is not None and self._companion is not None:
@@ -188,10 +188,10 @@ class LedgerFile:
                     "put the ledger back and open it again"
                 )
             version = self.version(connection)
-            if version != self._seen:  # somebody else has written
+            if version != self.seen:  # somebody else has written
                 ledger_audit.check(connection, self.name, last=0)
                 self._check_known(connection, self._known())  # it may have put an older copy into this very file
-                self._seen, self.last, self.rivals = version, None, self.rivals + 1
+                self.seen, self.last, self.rivals = version, None, self.rivals + 1
             return work(connection)
 
         return checked
