@@ -12,6 +12,7 @@ import contextlib
 import os
 import pathlib
 import random
+import signal
 import sqlite3
 import threading
 import time
@@ -309,22 +310,29 @@ def _identity(path: str) -> tuple[int, int] | None:
 _registry: weakref.WeakSet[LedgerFile] = weakref.WeakSet()
 _registry_lock = threading.Lock()
 _held: list[LedgerFile] = []
+_masks: list[set[signal.Signals | int]] = []
 
 
 def _before_fork() -> None:
-    _registry_lock.acquire()
-    for ledger in sorted(_registry, key=id):
-        ledger._lock.acquire()
-        _held.append(ledger)
-        connection = ledger._connection
-        if ledger._path is not None and connection is not None and not connection.in_transaction:
-            with contextlib.suppress(sqlite3.Error):
-                connection.close()
-                ledger._connection = None
+    # What the handler of a signal raises in these hooks, nobody hears, and what it interrupts is never done: so signals
+    # wait. The mask is noted before it is set, because both hear of those that came before.
+    try:
+        _masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    finally:
+        _registry_lock.acquire()
+        for ledger in sorted(_registry, key=id):
+            ledger._lock.acquire()
+            _held.append(ledger)
+            connection = ledger._connection
+            if ledger._path is not None and connection is not None and not connection.in_transaction:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.close()
+                    ledger._connection = None
 
 
 def _after_fork_in_child() -> None:
-    for ledger in _held:
+    for ledger in _registry:
         ledger._stranded = ledger._connection is not None
         if not ledger._stranded:
             ledger._writer = None
@@ -337,6 +345,8 @@ def _after_fork() -> None:
     while _held:
         _held.pop()._lock.release()
     _registry_lock.release()
+    while _masks:
+        signal.pthread_sigmask(signal.SIG_SETMASK, _masks.pop())
 
 
 if hasattr(os, "register_at_fork"):

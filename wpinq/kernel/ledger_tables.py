@@ -7,7 +7,7 @@ import json
 import re
 import sqlite3
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -121,15 +121,6 @@ def measurement_id(connection: sqlite3.Connection, digest: str) -> int | None:
     """The row number of a measurement, or None where it was never debited."""
     row = connection.execute("SELECT id FROM measurements WHERE digest = ?", (digest,)).fetchone()
     return None if row is None else int(row[0])
-
-
-def measurement_ids(connection: sqlite3.Connection, digests: Iterable[str]) -> dict[str, int]:
-    """Digest -> row number, of those that were debited."""
-    found: dict[str, int] = {}
-    for marks, chunk in _chunks(list(digests)):
-        query = f"SELECT digest, id FROM measurements WHERE digest IN ({marks})"
-        found.update(connection.execute(query, chunk).fetchall())
-    return found
 
 
 def stored_answers(
