@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from wpinq.errors import EpsilonError
 from wpinq.measure.epsilon import NANO
@@ -36,6 +37,7 @@ def budget_to_nano(epsilon: Fraction) -> int:
     return nano
 
 
+@lru_cache(maxsize=1024)
 def from_nano(nano: int) -> Fraction:
     """The epsilon that a whole number of nano-epsilon stands for, exactly.
 
