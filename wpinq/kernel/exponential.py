@@ -58,7 +58,7 @@ class Exponential:
         self, count: int, random: RandomBytes
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint64]]:
         """Independent draws: a fair sign, the whole part of E/c, and its first 64 digits after the point, of each."""
-        signs = 1.0 - 2.0 * (np.frombuffer(random(count), dtype=np.uint8) & 1)
+        signs = np.where(np.frombuffer(random(count), dtype=np.uint8) & 1, -1.0, 1.0)
         whole = np.zeros(count, dtype=np.int64)
         going = np.arange(count)
         while len(going):
