@@ -51,7 +51,7 @@ def free():
     other = threading.Thread(target=tried)
     other.start()
     other.join()
-    return all(found) and not signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    return all(found) and signal.getsignal(signal.SIGINT) is interrupted
 
 signal.signal(signal.SIGINT, interrupted)
 ledger = Ledger(sys.argv[1])

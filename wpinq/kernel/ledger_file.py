@@ -12,7 +12,6 @@ import contextlib
 import os
 import pathlib
 import random
-import signal
 import sqlite3
 import threading
 import time
@@ -22,6 +21,7 @@ from functools import partial
 from typing import TypeVar
 
 from wpinq.errors import LedgerError
+from wpinq.interrupts import hold_signals, let_signals_go
 from wpinq.kernel import ledger_audit, ledger_place, ledger_schema
 from wpinq.kernel.ledger_companion import HAS_TURNS, Companion, Note
 from wpinq.kernel.ledger_head import Head
@@ -310,15 +310,11 @@ def _identity(path: str) -> tuple[int, int] | None:
 _registry: weakref.WeakSet[LedgerFile] = weakref.WeakSet()
 _registry_lock = threading.Lock()
 _held: list[LedgerFile] = []
-_masks: list[set[signal.Signals | int]] = []
 
 
 def _before_fork() -> None:
-    # What the handler of a signal raises in these hooks, nobody hears, and what it interrupts is never done: so signals
-    # wait. The mask is noted before it is set, because both hear of those that came before.
     try:
-        _masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        hold_signals()  # nobody hears what a handler raises in these hooks, and what it interrupts is never done
     finally:
         _registry_lock.acquire()
         for ledger in sorted(_registry, key=id):
@@ -345,8 +341,7 @@ def _after_fork() -> None:
     while _held:
         _held.pop()._lock.release()
     _registry_lock.release()
-    while _masks:
-        signal.pthread_sigmask(signal.SIG_SETMASK, _masks.pop())
+    let_signals_go()
 
 
 if hasattr(os, "register_at_fork"):
