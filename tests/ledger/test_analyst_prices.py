@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -228,6 +229,7 @@ def test_a_plan_that_pays_in_full_does_so_on_each_side() -> None:
 BOUGHT = wp.source("bought", shop=str, person="customer", at_most=20, account="customers")
 VISITS = wp.source("visits", page=str, person="user", at_most=5, account="customers")
 FRIENDS = wp.source("friends", src=int, dst=int, unit_weight=2, facts=["unit_weights", "symmetric"])
+NOTHING: defaultdict[str, dict[str, Fraction]] = defaultdict(dict)
 MEASURED = [
     BOUGHT.select(lambda b: b.shop).concat(VISITS.select(lambda v: v.page)).noisy_count(Fraction(1, 7)),
     BOUGHT.partition(lambda b: b.shop, ["a", "b"])["a"].noisy_count(Fraction(1, 3)),
@@ -244,6 +246,6 @@ def test_a_batch_is_charged_what_its_bill_says(chosen: set[int]) -> None:
     batch = [MEASURED[place] for place in sorted(chosen)]
     declared = {name: DeclaredSource(source, "1", "u") for name, source in sources(m.plan for m in batch).items()}
     priced = prepared(batch, declared, True, lambda digests: frozenset())
-    pricing = priced.price(frozenset(priced.by_digest), lambda partition: {})
+    pricing = priced.price(frozenset(priced.by_digest), NOTHING.__getitem__)
     assert pricing.charges == {account: math.ceil(cost * NANO) for account, cost in wp.bill(batch).items()}
     assert set(pricing.terms) == set(priced.by_digest)
