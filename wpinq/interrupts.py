@@ -1,12 +1,14 @@
-"""Ctrl-C while code of others is at work, which may make of it an error of its own, or nothing."""
+"""Signals that come at the wrong moment: while code of others is at work, which may make of Ctrl-C an error of its own,
+or nothing; and while a process forks."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -57,3 +59,43 @@ class _Noting:
         except KeyboardInterrupt:
             self.interrupted = True
             raise
+
+
+def hold_signals() -> None:
+    """Let signals wait that Python's own handlers hear, until `let_signals_go`, in the same thread or a forked child.
+
+    A mask would not do: what one thread masks, the system gives to another, such as one of numpy's, and Python runs the
+    handler in the main thread all the same. Only there are handlers run, and can be set.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for number in signal.valid_signals():
+            handler = signal.getsignal(number)
+            if callable(handler) and handler is not _wait:
+                _handlers[number] = handler
+                signal.signal(number, _wait)
+
+
+def let_signals_go() -> None:
+    """Hear signals again, those that waited included, of which a child has none of its parent's."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    try:
+        for number, handler in list(_handlers.items()):
+            if signal.getsignal(number) is _wait:  # else somebody set another meanwhile
+                signal.signal(number, handler)
+            del _handlers[number]
+        while _waiting:
+            process, number = _waiting.pop()
+            if process == os.getpid():
+                signal.raise_signal(number)
+    finally:
+        if _handlers or _waiting:  # a handler raised, and the others are still to be heard
+            let_signals_go()
+
+
+def _wait(number: int, frame: FrameType | None) -> None:
+    _waiting.append((os.getpid(), number))
+
+
+_handlers: dict[int, Any] = {}
+_waiting: list[tuple[int, int]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -223,3 +224,28 @@ def test_a_plan_that_pays_in_full_does_so_on_each_side() -> None:
             **dict.fromkeys(["people", "people@alice", "people@bob"], half),
             **dict.fromkeys(["pets", "pets@alice", "pets@bob"], pets),
         }
+
+
+BOUGHT = wp.source("bought", shop=str, person="customer", at_most=20, account="customers")
+VISITS = wp.source("visits", page=str, person="user", at_most=5, account="customers")
+FRIENDS = wp.source("friends", src=int, dst=int, unit_weight=2, facts=["unit_weights", "symmetric"])
+NOTHING: defaultdict[str, dict[str, Fraction]] = defaultdict(dict)
+MEASURED = [
+    BOUGHT.select(lambda b: b.shop).concat(VISITS.select(lambda v: v.page)).noisy_count(Fraction(1, 7)),
+    BOUGHT.partition(lambda b: b.shop, ["a", "b"])["a"].noisy_count(Fraction(1, 3)),
+    VISITS.noisy_count(Fraction(2, 11)),
+    wp.graphs.triangle_count(FRIENDS, Fraction(1, 9)),
+    PETS.join(CATS, lambda p: p.age, lambda c: c.age, lambda p, c: p.age).noisy_count(Fraction(1, 13)),
+    PETS.select(lambda p: p.age).noisy_count(Fraction(1, 17)),
+]
+
+
+@given(chosen=st.sets(st.sampled_from(range(len(MEASURED))), min_size=1))
+def test_a_batch_is_charged_what_its_bill_says(chosen: set[int]) -> None:
+    """What reads no parts is added up by itself; the bill puts all of it through one reckoning."""
+    batch = [MEASURED[place] for place in sorted(chosen)]
+    declared = {name: DeclaredSource(source, "1", "u") for name, source in sources(m.plan for m in batch).items()}
+    priced = prepared(batch, declared, True, lambda digests: frozenset())
+    pricing = priced.price(frozenset(priced.by_digest), NOTHING.__getitem__)
+    assert pricing.charges == {account: math.ceil(cost * NANO) for account, cost in wp.bill(batch).items()}
+    assert set(pricing.terms) == set(priced.by_digest)

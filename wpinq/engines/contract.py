@@ -75,14 +75,13 @@ class Engine(ABC):
         """Raise PlanError for a plan that would fail here on no data at all, where `check` cannot tell."""
         return
 
-    @contextlib.contextmanager
-    def together(self, roots: Sequence[Node]) -> Iterator[None]:
+    def together(self, roots: Sequence[Node]) -> contextlib.AbstractContextManager[None]:
         """While it is open, these plans are to be evaluated, each once, in any order.
 
         What they have in common may be made once and kept for the others. No weight depends on it, not in its last
         bit: what a plan gives is a function of the plan and the data, whatever it is evaluated with.
         """
-        yield
+        return contextlib.nullcontext()
 
     @abstractmethod
     def evaluate(

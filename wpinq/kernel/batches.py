@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 from wpinq.errors import SessionError
 from wpinq.kernel.charge import to_nano
-from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.ledger_tables import PartsOf, Pricing
 from wpinq.kernel.orders import NOT_MEASURED, DeclaredSource, Order, prepare
 from wpinq.measure.bill import Bill
 from wpinq.measure.compound import Compound, Together, flattened
 from wpinq.measure.measurement import Measurement
-from wpinq.plan.demand import charges, demand
+from wpinq.plan.demand import PartKey, charges, demand
 from wpinq.plan.node import Node, Planned, sources
-from wpinq.plan.operators.source import Source
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -45,14 +44,6 @@ class OrderBatch:
         return {digest: order.measurement.description for digest, order in self.by_digest.items()}
 
     @cached_property
-    def _terms(self) -> dict[str, Terms]:
-        return {digest: order.terms(self._scope) for digest, order in self.by_digest.items()}
-
-    @cached_property
-    def _declared(self) -> dict[str, Source]:
-        return sources(order.measurement.plan for order in self.orders)
-
-    @cached_property
     def _versions(self) -> dict[str, str]:
         return dict(pair for order in self.orders for pair in order.versions)
 
@@ -61,11 +52,17 @@ class OrderBatch:
 
     def price(self, new: frozenset[str], parts_of: PartsOf) -> Pricing:
         """What those of these digests cost that are new, given the demands that there were."""
-        bought = [digest for digest in self.by_digest if digest in new]
-        asked = demand([self.by_digest[digest].measurement.asked for digest in bought], parts_of, self._scope)
-        owed = charges(asked.sources, self._declared)
+        bought = {digest: order for digest, order in self.by_digest.items() if digest in new}
+        measured = [order.measurement for order in bought.values()]
+        owed, parts = dict[str, Fraction](), dict[PartKey, Fraction]()
+        if parted := [each for each in measured if each.parted]:
+            asked = demand([each.asked for each in parted], parts_of, self._scope)
+            owed, parts = charges(asked.sources, sources(each.plan for each in parted)), asked.parts
+        for each in measured:
+            for account, cost in () if each.parted else each.costs.items():  # which only add up
+                owed[account] = owed[account] + cost if account in owed else cost
         nano = {account: to_nano(epsilon) for account, epsilon in owed.items()}
-        return Pricing(nano, asked.parts, {digest: self._terms[digest] for digest in bought})
+        return Pricing(nano, parts, {digest: order.terms(self._scope) for digest, order in bought.items()})
 
 
 def prepared(

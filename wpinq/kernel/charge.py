@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from wpinq.errors import EpsilonError
 from wpinq.measure.epsilon import NANO
@@ -17,9 +18,9 @@ def to_nano(epsilon: Fraction) -> int:
     >>> to_nano(Fraction(1, 10)), to_nano(Fraction(1, 3))
     (100000000, 333333334)
     """
-    if epsilon < 0:
+    if epsilon.numerator < 0:
         raise EpsilonError("a charge cannot be negative: bill uses × unit weight × epsilon")
-    return math.ceil(epsilon * NANO)
+    return -(-epsilon.numerator * NANO // epsilon.denominator)
 
 
 def budget_to_nano(epsilon: Fraction) -> int:
@@ -36,6 +37,7 @@ def budget_to_nano(epsilon: Fraction) -> int:
     return nano
 
 
+@lru_cache(maxsize=1024)
 def from_nano(nano: int) -> Fraction:
     """The epsilon that a whole number of nano-epsilon stands for, exactly.
 

@@ -63,9 +63,7 @@ class Side:
 
     def unpaid(self, connection: sqlite3.Connection, digests: Iterable[str]) -> frozenset[str]:
         """The digests that this side never paid for."""
-        asked = frozenset(digests)
-        known = tables.measurement_ids(connection, sorted(map(self.named, asked)))
-        return frozenset(digest for digest in asked if self.named(digest) not in known)
+        return frozenset(each for each in digests if tables.measurement_id(connection, self.named(each)) is None)
 
     def priced(self, new: frozenset[str], price: Price, demands: PartsOf) -> Pricing:
         """What it costs this side that these are new, in names that both sides share."""

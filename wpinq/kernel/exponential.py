@@ -62,7 +62,7 @@ class Exponential:
         whole = np.zeros(count, dtype=np.int64)
         going = np.arange(count)
         while len(going):
-            heads = np.logical_and.accumulate(self._onward.flip(len(going), random)).sum(axis=0)
+            heads = np.add.reduce(np.logical_and.accumulate(self._onward.flip(len(going), random)))
             whole[going] += heads
             going = going[heads == AHEAD]
         digits = np.packbits(self._digits.flip(count, random), axis=0)

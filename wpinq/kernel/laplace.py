@@ -64,7 +64,7 @@ def add_laplace(values: Floats, scale: float, random: RandomBytes = os.urandom, 
             given = sides[start : start + AT_ONCE]
             signs = np.where(given == 0, signs, given)
         sums, sure = _rounded(chunk, law.exponent, signs, whole, digits)
-        for i in np.flatnonzero(~sure):
+        for i in (~sure).nonzero()[0]:
             known = (int(whole[i]) << DIGITS) | int(digits[i])
             sums[i] = _refined(Fraction(chunk[i]), law, int(signs[i]), known, random)
         noisy[start : start + AT_ONCE] = sums

@@ -121,7 +121,7 @@ class Ledger(LedgerAccounts, LedgerAnswers):
             for entry in entries:
                 self._append(connection, "debit", entry.account, entry.charge, entry.content, entry.first)
             # there were as many measurements as the totals say, so these have no answers yet
-            self._sound |= dict.fromkeys(new, (self._file.version(connection), 0))
+            self._sound |= dict.fromkeys(new, (self._file.seen, 0))
             return new
 
         return self._file.write(debited)

@@ -46,8 +46,8 @@ class LedgerAnswers(LedgerBook):
             raise LedgerError("answers are kept for keys of bytes")
 
         def found(connection: sqlite3.Connection) -> dict[bytes, float]:
-            self._check_answers(connection, measurement)
-            identity = tables.measurement_ids(connection, [measurement]).get(measurement)
+            self._check_answers(connection, measurement, self._file.version(connection))
+            identity = tables.measurement_id(connection, measurement)
             if identity is None:
                 return {}
             if wanted is None:
@@ -66,7 +66,7 @@ class LedgerAnswers(LedgerBook):
         """
 
         def found(connection: sqlite3.Connection) -> list[Any]:
-            self._check_answers(connection, measurement)
+            self._check_answers(connection, measurement, self._file.version(connection))
             return tables.listings(connection, measurement)
 
         return self._file.snapshot(found)
@@ -101,8 +101,8 @@ class LedgerAnswers(LedgerBook):
             raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
 
         def standing(connection: sqlite3.Connection) -> dict[bytes, float] | None:
-            self._check_answers(connection, measurement)
-            identity = tables.measurement_ids(connection, [measurement]).get(measurement)
+            self._check_answers(connection, measurement, self._file.seen)
+            identity = tables.measurement_id(connection, measurement)
             if identity is None:
                 raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
             if tables.count(connection, "listings", identity) != listings:
@@ -147,8 +147,8 @@ class LedgerAnswers(LedgerBook):
         given = sorted((key, tables.to_bytes(value)) for key, value in rows.items() if math.isfinite(value))
 
         def added(connection: sqlite3.Connection) -> None:
-            self._check_answers(connection, measurement)
-            identity = tables.measurement_ids(connection, [measurement]).get(measurement)
+            self._check_answers(connection, measurement, self._file.seen)
+            identity = tables.measurement_id(connection, measurement)
             if identity is None or len(given) < len(rows):
                 raise LedgerError(
                     "a listing is of a measurement that was debited, with finite floats: call debit first"
@@ -162,15 +162,15 @@ class LedgerAnswers(LedgerBook):
 
         self._file.write(added)
 
-    def _check_answers(self, connection: sqlite3.Connection, measurement: str) -> None:
+    def _check_answers(self, connection: sqlite3.Connection, measurement: str, version: Version) -> None:
         """Refuse answers that are not those that were stored: when they are first used, and when others added some.
 
         None is changed or taken away: where nobody added any, they are as many. The caller is in a transaction.
         """
-        version, known = self._file.version(connection), self._sound.get(measurement)
+        known = self._sound.get(measurement)
         if known is not None and known[0] == version:
             return
-        identity = tables.measurement_ids(connection, [measurement]).get(measurement)
+        identity = tables.measurement_id(connection, measurement)
         there = 0 if identity is None else tables.count(connection, "answers", identity)
         if known is None or known[1] != there:
             ledger_audit.check_answers(connection, self._file.name, measurement)

@@ -21,6 +21,7 @@ from functools import partial
 from typing import TypeVar
 
 from wpinq.errors import LedgerError
+from wpinq.interrupts import hold_signals, let_signals_go
 from wpinq.kernel import ledger_audit, ledger_place, ledger_schema
 from wpinq.kernel.ledger_companion import HAS_TURNS, Companion, Note
 from wpinq.kernel.ledger_head import Head
@@ -65,7 +66,7 @@ class LedgerFile:
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
         self._opened = 0  # how often: after a fork the connection is another
-        self._seen: Version | None = None
+        self.seen: Version = 0, 0  # when it was last found to be what its chain says: as it is, for who writes
         self.rivals = 0  # how often this process found that another connection had written
         self.last: Tail | None = None  # the last entry, where it is of this connection and nobody wrote after it
         self._writer: int | None = None
@@ -102,7 +103,7 @@ class LedgerFile:
         self._check_known(connection, known)
         if expected is not None:
             ledger_audit.check_head(connection, self.name, expected, ledger_audit.EXPECTED)
-        self._seen = self.version(connection)
+        self.seen = self.version(connection)
 
     def _check_known(self, connection: sqlite3.Connection, known: Head | None) -> None:
         if known is not None and self._companion is not None:
@@ -188,10 +189,10 @@ class LedgerFile:
                     "put the ledger back and open it again"
                 )
             version = self.version(connection)
-            if version != self._seen:  # somebody else has written
+            if version != self.seen:  # somebody else has written
                 ledger_audit.check(connection, self.name, last=0)
                 self._check_known(connection, self._known())  # it may have put an older copy into this very file
-                self._seen, self.last, self.rivals = version, None, self.rivals + 1
+                self.seen, self.last, self.rivals = version, None, self.rivals + 1
             return work(connection)
 
         return checked
@@ -312,19 +313,22 @@ _held: list[LedgerFile] = []
 
 
 def _before_fork() -> None:
-    _registry_lock.acquire()
-    for ledger in sorted(_registry, key=id):
-        ledger._lock.acquire()
-        _held.append(ledger)
-        connection = ledger._connection
-        if ledger._path is not None and connection is not None and not connection.in_transaction:
-            with contextlib.suppress(sqlite3.Error):
-                connection.close()
-                ledger._connection = None
+    try:
+        hold_signals()  # nobody hears what a handler raises in these hooks, and what it interrupts is never done
+    finally:
+        _registry_lock.acquire()
+        for ledger in sorted(_registry, key=id):
+            ledger._lock.acquire()
+            _held.append(ledger)
+            connection = ledger._connection
+            if ledger._path is not None and connection is not None and not connection.in_transaction:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.close()
+                    ledger._connection = None
 
 
 def _after_fork_in_child() -> None:
-    for ledger in _held:
+    for ledger in _registry:
         ledger._stranded = ledger._connection is not None
         if not ledger._stranded:
             ledger._writer = None
@@ -337,6 +341,7 @@ def _after_fork() -> None:
     while _held:
         _held.pop()._lock.release()
     _registry_lock.release()
+    let_signals_go()
 
 
 if hasattr(os, "register_at_fork"):

@@ -244,12 +244,15 @@ def packed(key: bytes, value: bytes) -> bytes:
     return _LENGTH(len(key)) + key + value
 
 
-_LENGTH = struct.Struct(">Q").pack
+_LENGTH, _text = struct.Struct(">Q").pack, json.encoder.encode_basestring_ascii
 
 
 def chain(previous: bytes, row: tuple[int, str, str, str, int, str]) -> bytes:
     """The hash of an entry that follows one of this hash."""
-    return hashlib.sha256(previous + json.dumps(row).encode("ascii")).digest()
+    sequence, time, kind, source, amount, content = row
+    # as json.dumps writes it, in a third of the time
+    written = f"[{sequence}, {_text(time)}, {_text(kind)}, {_text(source)}, {amount}, {_text(content)}]"
+    return hashlib.sha256(previous + written.encode("ascii")).digest()
 
 
 def _entry(sequence: int, time: str, kind: str, source: str, amount: int, text: str, chained: bytes) -> Entry:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from wpinq.errors import LedgerError
@@ -87,10 +88,11 @@ def read(amount: int, content: Mapping[str, Any]) -> tuple[Charged, ...] | None:
     if "releases" not in content:
         return None
     raised = {(partition, part): _exact(demand) for partition, part, demand in content["parts"]}
-    found = [_read(content["releases"][digest], raised) for digest in sorted(content["releases"])]
-    if not content["releases"].keys() <= content["measurements"].keys():
+    releases = content["releases"]
+    found = [_read(releases[digest], raised) for digest in sorted(releases)]
+    if not releases.keys() <= content["measurements"].keys():
         raise LedgerError("what is recorded was not paid for")
-    if sum(one.epsilon for one in found) < from_nano(amount):
+    if sum(written["epsilon"] for written in releases.values()) < amount:
         raise LedgerError("more was debited than all releases cost")
     return tuple(found)
 
@@ -128,6 +130,7 @@ def charged(debits: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[Charged
     yield Charged(UNRECORDED, from_nano(pooled))
 
 
+@lru_cache(maxsize=1024)
 def _exact(text: object) -> Fraction:
     """A number as `str(Fraction)` writes it; never a power of ten, of which a few letters can ask for gigabytes."""
     if not isinstance(text, str) or _EXACT.fullmatch(text) is None:

@@ -7,7 +7,7 @@ import json
 import re
 import sqlite3
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -117,13 +117,10 @@ def _demand(text: str) -> Fraction:
     return Fraction(text)
 
 
-def measurement_ids(connection: sqlite3.Connection, digests: Iterable[str]) -> dict[str, int]:
-    """Digest -> row number, of those that were debited."""
-    found: dict[str, int] = {}
-    for marks, chunk in _chunks(list(digests)):
-        query = f"SELECT digest, id FROM measurements WHERE digest IN ({marks})"
-        found.update(connection.execute(query, chunk).fetchall())
-    return found
+def measurement_id(connection: sqlite3.Connection, digest: str) -> int | None:
+    """The row number of a measurement, or None where it was never debited."""
+    row = connection.execute("SELECT id FROM measurements WHERE digest = ?", (digest,)).fetchone()
+    return None if row is None else int(row[0])
 
 
 def stored_answers(
@@ -198,5 +195,8 @@ def check_budget(name: str, budget: int) -> None:
         raise LedgerError(f"the budget of {name!r} must be an integer of nano-epsilon, at least 0 and below 2^62")
 
 
+_weight = lru_cache(maxsize=1024)(Fraction)
+
+
 def _to_account(name: str, unit: str, unit_weight: str, schema: str, budget: int, spent: int) -> Account:
-    return Account(name, unit, Fraction(unit_weight), schema, budget, spent)
+    return Account(name, unit, _weight(unit_weight), schema, budget, spent)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from functools import lru_cache
 from typing import Any
 
 from wpinq.kernel import ledger_schema
@@ -34,6 +35,7 @@ def account(connection: sqlite3.Connection, name: str) -> AccountRow | None:
     return found
 
 
+@lru_cache(maxsize=1024)
 def written(row: AccountRow | None) -> int:
     """What an account adds to the sum; 0 where there is none."""
     if row is None:

@@ -79,8 +79,7 @@ class Order:
     def terms(self, scope: Callable[[Node], str]) -> Terms:
         """The terms on which it is released, for the record: what it would cost by itself."""
         measurement = self.measurement
-        splits = certify(measurement.plan).output.splits
-        chain = chain_of_parts(measurement.plan, scope) if splits else ()
+        chain = chain_of_parts(measurement.plan, scope) if measurement.parted else ()
         asked = demand([measurement.asked], scope=scope).parts if chain else {}
         parts = tuple((key, asked[key]) for key in chain)
         return Terms(measurement.sink.noise, self.scale, measurement.moves, measurement.costs, parts)

@@ -271,6 +271,11 @@ class Measurement:
         return charges(asked, certify(self.plan).sources)
 
     @cached_property
+    def parted(self) -> bool:
+        """Whether it reads parts of partitions, so that what it is charged hangs on what else was asked of these."""
+        return certify(self.plan).output.splits > 0
+
+    @cached_property
     def asked(self) -> tuple[Node, Fraction]:
         """What `plan.demand` prices: a root, and the demand that flows down from it."""
         return self.sink.asked(self.plan, self.epsilon)

@@ -21,6 +21,8 @@ from wpinq.plan.node import Node
 _RATIOS = frozenset({"quantile", "step", "interval_share", "penalty", "split"})
 """Fields of sinks that are exact numbers."""
 
+_ONE = Fraction(1)
+
 
 def check_text(text: str, what: str) -> str:
     """A text that bills and tables will print: refused where it could move a cursor or forge a line."""
@@ -88,7 +90,7 @@ class Sink(ABC):
     @property
     def factor(self) -> Fraction:
         """What a noisy weight is multiplied by to give an answer."""
-        return Fraction(1)
+        return _ONE
 
     def to_json(self) -> dict[str, Any]:
         """The sink as plain data: its name, and its fields, exact numbers as ratios."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, ClassVar, TypeVar
 
 from wpinq.engines.contract import Engine
@@ -34,12 +34,12 @@ class RelationalEngine(Engine):
         self._closed = False
         self._lock = threading.RLock()
 
-    @contextmanager
-    def together(self, roots: Sequence[Node]) -> Iterator[None]:
+    def together(self, roots: Sequence[Node]) -> AbstractContextManager[None]:
         """What several of these plans make is made once, and kept for the others: see `batch`."""
-        if len(set(roots)) < 2:
-            yield
-            return
+        return self._together(roots) if len(set(roots)) > 1 else nullcontext()
+
+    @contextmanager
+    def _together(self, roots: Sequence[Node]) -> Iterator[None]:
         batch = Batch(roots)
         with self._lock:
             self._batches.append(batch)
