@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.columns.flat import column_names
-from wpinq.columns.merging import hashed_first, often, places_of, shared_hashes
+from wpinq.columns.merging import LOOKED_AT, hashed_first, often, places_of, shared_hashes
 from wpinq.columns.row_order import in_order
 from wpinq.expr.types import Type
 
@@ -76,8 +76,9 @@ def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
     """
     rows, names = _plain(table), ", ".join(column_names(type_))
     try:
-        shown = rows.show(connection, _ROWS)
+        _plain(table.slice(0, LOOKED_AT)).show(connection, _ROWS)
         hashed = hashed_first(connection, f"SELECT * FROM {_ROWS}", type_)
+        shown = rows.show(connection, _ROWS)
         if hashed is not None:
             shared = shared_hashes(_hashes(connection, hashed, len(table)))
             if not len(shared):
