@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 import wpinq as wp
+from wpinq.columns import arrow_rows, merging
 from wpinq.columns.held import HeldColumns, opened
 from wpinq.engines.relational.duckdb.database import Database
 from wpinq.errors import SourceRejected
@@ -104,3 +105,28 @@ def test_a_repeat_breaks_unit_weights_in_memory_too() -> None:
             else:
                 with pytest.raises(SourceRejected, match="unit_weights"):
                     held(relation, {"a": int}, frozenset({"unit_weights"}))
+
+
+@pytest.mark.parametrize("place", [None, 1, 99_999, 100_000, 100_001, 249_999])
+@pytest.mark.parametrize("step", [1, 4])
+def test_rows_in_increasing_order_are_all_different(
+    place: int | None, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless one of them is not, wherever that is: within a batch or at the start of another."""
+    looked: list[int] = []
+    monkeypatch.setattr(arrow_rows, "shared_hashes", lambda hashes: looked.append(1) or merging.shared_hashes(hashes))
+    row = "i" if place is None else f"CASE WHEN i = {place} THEN i - 1 ELSE i END"
+    with duckdb.connect() as connection:
+        numbered = f"SELECT j // {step} AS a, 'x' AS b, -(j // 9) AS d, j AS c FROM (SELECT {row} AS j FROM {ROWS})"
+        found = held(connection.sql(numbered), {"a": int, "b": str, "c": int})
+        expected = Counter(connection.sql(f"SELECT a, b, c FROM ({numbered})").fetchall())
+    assert dict(found.items()) == expected
+    assert len(found) == 250_000 - (place is not None)
+    assert bool(looked) == (place is not None)
+
+
+def test_an_order_that_falls_tells_nothing() -> None:
+    with duckdb.connect() as connection:
+        for columns in ("-i AS a, i AS c", "i // 9 AS a, -i AS c", "0 AS a, i % 100000 AS c"):
+            relation = connection.sql(f"SELECT {columns} FROM {ROWS}")
+            assert dict(held(relation, {"a": int, "c": int}).items()) == Counter(relation.fetchall())
