@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from collections import Counter
 from fractions import Fraction
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 
 import wpinq as wp
@@ -130,3 +132,46 @@ def test_an_order_that_falls_tells_nothing() -> None:
         for columns in ("-i AS a, i AS c", "i // 9 AS a, -i AS c", "0 AS a, i % 100000 AS c"):
             relation = connection.sql(f"SELECT {columns} FROM {ROWS}")
             assert dict(held(relation, {"a": int, "c": int}).items()) == Counter(relation.fetchall())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["arrow_output_version = '1.5'", "produce_arrow_string_view = true"],
+        ["arrow_large_buffer_size = true"],
+        ["arrow_lossless_conversion = true"],
+    ],
+)
+def test_settings_of_the_relations_connection_change_nothing(settings: list[str]) -> None:
+    """Views of text and other kinds of columns have to be looked through for repeats like any."""
+    rows = f"SELECT i AS a, 'a text of some length ' || i AS b, i % 2 = 0 AS c FROM (SELECT i % 249000 AS i FROM {ROWS})"
+    with duckdb.connect() as connection:
+        for setting in settings:
+            connection.execute(f"SET {setting}")
+        found = held(connection.sql(rows), {"a": int, "b": str, "c": bool})
+        assert (found.files, len(found)) == ((), 249_000)
+        assert dict(found.items()) == Counter(connection.sql(rows).fetchall())
+
+
+def test_rows_that_may_repeat_are_taken_without_an_object_for_each() -> None:
+    table = duckdb.sql("SELECT i AS c0, 'b' || i AS c1 FROM range(400000) AS t(i)").to_arrow_table(1000)
+    places = np.arange(3, 400_000, 9)
+    tracemalloc.start()
+    try:
+        taken = arrow_rows._at(table, places)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken.column("c0").to_pylist() == places.tolist()
+    assert taken.column("c1").to_pylist() == [f"b{place}" for place in places]
+    assert most < 40 * len(places)
+
+
+@pytest.mark.parametrize("order", ["", " ORDER BY a DESC"])
+def test_a_relation_that_fails_is_named_whenever_it_does(order: str) -> None:
+    """A relation that is computed whole before its first row fails before anything is read."""
+    with duckdb.connect() as connection:
+        relation = connection.sql(f"SELECT CASE WHEN i = 5 THEN error('secret') ELSE i END AS a FROM {ROWS}{order}")
+        with pytest.raises(SourceRejected, match="^the relation cannot be read") as refused:
+            held(relation, {"a": int})
+        assert "secret" not in str(refused.value)

@@ -186,7 +186,11 @@ def _at(table: Any, places: Any) -> Any:
     import pyarrow as pa
 
     pieces = table.to_batches()
-    starts = np.cumsum([0, *map(len, pieces)])
-    numbers = np.searchsorted(starts, places, side="right") - 1
-    inside = zip(numbers.tolist(), (places - starts[numbers]).tolist(), strict=True)
-    return pa.Table.from_batches([pieces[number].slice(at, 1) for number, at in inside]).combine_chunks()
+    ends = np.cumsum([len(piece) for piece in pieces])
+    inside = np.split(places, np.searchsorted(places, ends[:-1]))
+    taken = [
+        piece.take(_column(of_piece - (end - len(piece))))
+        for piece, end, of_piece in zip(pieces, ends, inside, strict=True)
+        if len(of_piece)
+    ]
+    return pa.Table.from_batches(taken, table.schema)

@@ -30,6 +30,9 @@ from wpinq.ingest.typed_columns import PLAIN_KINDS, Layout
 _OFFERED = "offered"
 _FIRST = "first_rows"
 
+_PLAIN = ("int64", "bool", "string", "large_string")
+"""What Arrow calls columns that stay as they lie. Settings of a relation's connection make others, as views of text."""
+
 IN_MEMORY = 1 / 16
 """The share of DuckDB's memory limit that a relation may take, outside of it; a larger one is held in a file."""
 
@@ -51,10 +54,10 @@ def table_scan(connection: Any, data: Any, library: str, type_: Type, stack: con
         raise unsupported(data)
     layout = Layout.of(type_)
     table = _READERS[library](data, layout)
-    if table.gathered is not None:
-        table = _in_memory(table, table.gathered(_room(connection)))
     if table.offered is not None:
-        with contextlib.suppress(duckdb.Error):  # of a kind of column that it does not know
+        with contextlib.suppress(duckdb.Error):  # of a kind of column that it does not know; or of the relation itself
+            if table.gathered is not None:
+                table = _in_memory(table, table.gathered(_room(connection)))
             return _native(connection, table, layout, stack)
     if table.lists is None:
         raise SourceRejected(f"{table.what} cannot be read: read it into a table yourself, or offer rows")
@@ -109,7 +112,8 @@ def _lies_plain(rows: Any, names: Sequence[str], fields: Sequence[Canonical]) ->
     """Whether the columns of a table are those of the records as they are, and none holds what is unfit."""
     found = zip(names, fields, rows.columns, strict=True)
     return all(
-        canonical.leaves == (name,)
+        str(column.type) in _PLAIN
+        and canonical.leaves == (name,)
         and (not canonical.unfit or ([c for c, _ in canonical.unfit] == [f"{name} IS NULL"] and not column.null_count))
         for name, canonical, column in found
     )
