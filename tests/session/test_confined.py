@@ -53,6 +53,25 @@ tell(confined=confined, plain=plain)
     assert [len(each) for each in found["confined"][4:6]] == [10, 10]
 
 
+def test_a_child_reads_a_relation_that_is_held_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JE_ARROW_MALLOC_CONF", "background_thread:false")  # as the message says where it is refused
+    found = told(
+        """
+import duckdb
+people = wp.source("people", a=int, t=str, records_at_most=30000, cap=30000, facts=["whole_weights"])
+asked = people.select(lambda r: r.t).noisy_count(1, over=["t0", "t1", "none"])
+with opened(limits=wp.Limits(memory="40GB", seconds=900)) as session:
+    with duckdb.connect() as connection:
+        number = "CASE WHEN i % 20 = 0 THEN i + 1 ELSE i END"  # some rows are equal
+        rows = connection.sql(f"SELECT {number} AS a, 't' || ({number} % 2) AS t FROM range(30000) AS x(i)")
+        session.protect(people, rows, budget=10)
+        del rows  # which keeps its database and the threads of that
+    tell(counts=list(map(float, session.release(asked).values)))
+"""
+    )
+    assert found["counts"] == pytest.approx([13_500, 16_500, 0], abs=60)
+
+
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
