@@ -144,7 +144,7 @@ def test_an_order_that_falls_tells_nothing() -> None:
 )
 def test_settings_of_the_relations_connection_change_nothing(settings: list[str]) -> None:
     """Views of text and other kinds of columns have to be looked through for repeats like any."""
-    rows = f"SELECT i AS a, 'a text of some length ' || i AS b, i % 2 = 0 AS c FROM (SELECT i % 249000 AS i FROM {ROWS})"
+    rows = f"SELECT i AS a, 'some longer text ' || i AS b, i % 2 = 0 AS c FROM (SELECT i % 249000 AS i FROM {ROWS})"
     with duckdb.connect() as connection:
         for setting in settings:
             connection.execute(f"SET {setting}")
@@ -172,6 +172,6 @@ def test_a_relation_that_fails_is_named_whenever_it_does(order: str) -> None:
     """A relation that is computed whole before its first row fails before anything is read."""
     with duckdb.connect() as connection:
         relation = connection.sql(f"SELECT CASE WHEN i = 5 THEN error('secret') ELSE i END AS a FROM {ROWS}{order}")
-        with pytest.raises(SourceRejected, match="^the relation cannot be read") as refused:
+        with pytest.raises(SourceRejected, match=r"^the relation cannot be read") as refused:
             held(relation, {"a": int})
         assert "secret" not in str(refused.value)

@@ -73,8 +73,8 @@ def check_alone(rest: Callable[[], None]) -> None:
     if _threads() > 1:
         raise SessionError(
             "untrusted mode forks, which only a process without other threads may: release in a process of its own, "
-            "started before any thread is; with OPENBLAS_NUM_THREADS=1 in its environment where numpy is what has them, "
-            "and JE_ARROW_MALLOC_CONF=background_thread:false where pyarrow is, which reads relations of DuckDB"
+            "started before any thread is; with OPENBLAS_NUM_THREADS=1 in its environment where numpy has them, "
+            "and JE_ARROW_MALLOC_CONF=background_thread:false where pyarrow has, which reads relations of DuckDB"
         )
 
 
