@@ -17,7 +17,7 @@ from wpinq.columns import arrow_rows, merging
 from wpinq.columns.held import HeldColumns, opened
 from wpinq.engines.relational.duckdb.database import Database
 from wpinq.errors import SourceRejected
-from wpinq.ingest import offered_tables, read_source
+from wpinq.ingest import offered_tables, read_source, scan
 
 ROWS = "range(250000) AS t(i)"
 TABLES: dict[str, tuple[dict[str, Any], str]] = {
@@ -175,3 +175,17 @@ def test_a_relation_that_fails_is_named_whenever_it_does(order: str) -> None:
         with pytest.raises(SourceRejected, match=r"^the relation cannot be read") as refused:
             held(relation, {"a": int})
         assert "secret" not in str(refused.value)
+
+
+def test_what_holds_the_rows_shows_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a report of an error shows the values of variables, these are among them."""
+    shown: list[object] = []
+    in_memory, taken = offered_tables._in_memory, scan._held
+    monkeypatch.setattr(offered_tables, "_in_memory", lambda *given: shown.append(found := in_memory(*given)) or found)
+    monkeypatch.setattr(scan, "_held", lambda *given: shown.append(given[1]) or taken(*given))
+    with duckdb.connect() as connection:
+        found = held(connection.sql("SELECT 6517 + i AS a, 'secret' AS b FROM range(9) AS t(i)"), {"a": int, "b": str})
+    assert len(shown) == 2
+    for one in (*shown, found, found._kept):
+        assert "6517" not in repr(one)
+        assert "secret" not in repr(one)

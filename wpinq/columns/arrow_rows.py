@@ -28,7 +28,7 @@ class ArrowStream:
         return self._offered.__arrow_c_stream__(requested_schema)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)  # which would quote rows
 class ArrowRows:
     """Records that are held in memory.
 

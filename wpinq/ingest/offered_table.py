@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from wpinq.errors import SourceRejected
@@ -52,7 +52,7 @@ class OfferedTable:
     small: bool = True
     first: Callable[[], Any] | None = None
     gathered: Callable[[int], Any] | None = None
-    owned: Any = None
+    owned: Any = field(default=None, repr=False)
 
 
 def unsupported(data: object) -> SourceRejected:

@@ -85,7 +85,7 @@ class Scan:
     looks: bool = True
     first_rows: str = ""
     in_arrow: bool = False
-    table: Any = None
+    table: Any = field(default=None, repr=False)
     number: str = "row_number() OVER () - 1"
     places: bool = True
     found: Tally = field(default_factory=Tally)
