@@ -134,6 +134,7 @@ def test_without_steps_there_are_200_for_each_edge(
 ) -> None:
     """Noise is anew each time, and not every walk comes to rest: here any fall is rest, or none is."""
     monkeypatch.setattr(sampling, "REST_FALL", fall)
+    monkeypatch.setattr(sampling, "REST_SCORE", -1.0)
     out = tmp_path / "g.txt"
     assert command("--epsilon", 8, "--query", "tbi", "--out", out, "--no-statistics") == 0
     printed, progress = capsys.readouterr()
