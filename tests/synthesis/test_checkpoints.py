@@ -188,9 +188,13 @@ def test_a_power_that_changes_goes_on_to_its_end() -> None:
         ([9.0] * 9, False),
         ([9.0] * 10, True),
         ([0.0] * 10, True),
+        ([0.1 * 0.5**k for k in range(9)], False),
+        ([0.1 * 0.5**k for k in range(10)], True),
         ([100 * 0.98**i for i in range(30)], False),
         ([100 * 0.99**i for i in range(30)], True),
     ],
 )
-def test_rest_is_a_fall_of_less_than_a_twentieth_in_five_chunks(scores: list[float], rests: bool) -> None:
+def test_rest_is_a_fall_of_less_than_a_twentieth_in_five_chunks_or_little_left(
+    scores: list[float], rests: bool
+) -> None:
     assert _is_at_rest(scores) == rests

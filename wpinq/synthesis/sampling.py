@@ -21,7 +21,7 @@ from wpinq.synthesis.chain import Chain
 from wpinq.synthesis.chain_trace import Trace
 from wpinq.synthesis.checkpoint import Checkpoint
 from wpinq.synthesis.convergence import split_r_hat
-from wpinq.synthesis.settings import REST_CHUNKS, REST_FALL, Settings
+from wpinq.synthesis.settings import REST_CHUNKS, REST_FALL, REST_SCORE, Settings
 from wpinq.synthesis.start import Start, begin
 from wpinq.synthesis.target import NO_NOISE_LEVEL, Target, noise_level
 from wpinq.synthesis.walks import Walk
@@ -255,8 +255,9 @@ class _Run:
 
 
 def _is_at_rest(scores: Sequence[float]) -> bool:
-    """Whether the scores at the ends of chunks fall no more."""
-    return len(scores) >= 2 * REST_CHUNKS and scores[-1] >= (1 - REST_FALL) * scores[-1 - REST_CHUNKS]
+    """Whether the scores at the ends of chunks fall no more, or have nothing left to fall by."""
+    falls = len(scores) > REST_CHUNKS and scores[-1] < (1 - REST_FALL) * scores[-1 - REST_CHUNKS]
+    return len(scores) >= 2 * REST_CHUNKS and (scores[-1] <= REST_SCORE or not falls)
 
 
 def _digest(

@@ -11,13 +11,14 @@ from wpinq.synthesis.schedule import SCHEDULES, ConstantSchedule, Schedule
 
 POWER = 10_000.0
 """The power that the paper takes."""
-STEPS_AN_EDGE = 150
+STEPS_AN_EDGE = 200
 """The steps of a chain over graphs unless told, for each edge: a walk by swaps needs steps in proportion to edges."""
 MOST_STEPS = 20_000_000
-"""And at most. The paper takes 5,000,000 for its Table 2. ca-HepPh, of 118,000 edges, needs its 150 an edge for mixing
-and triangles to come out right both; Epinions, of 406,000, is at rest after 3,000,000."""
+"""And at most. The paper takes 5,000,000 for its Table 2."""
 REST_CHUNKS, REST_FALL = 5, 0.05
 """A chain is at rest whose score has not fallen by this share in so many chunks, once it has done twice as many."""
+REST_SCORE = 0.1
+"""So is one whose score is no more than this: what is left is less than a tenth of what noise makes of one answer."""
 _CHUNKS = 50
 
 
@@ -28,7 +29,7 @@ class Settings:
     Attributes
     ----------
     steps : int, optional
-        Of each chain, at least 1; every proposal is one. None, for graphs: 150 (`STEPS_AN_EDGE`) for each edge of the
+        Of each chain, at least 1; every proposal is one. None, for graphs: 200 (`STEPS_AN_EDGE`) for each edge of the
         graph that the chains begin from, at most 20,000,000 (`MOST_STEPS`), and none after a chain is at rest, which
         `wpinq.graphs.synthesize` settles; `sample` has to be told.
     schedule : Schedule
@@ -46,8 +47,9 @@ class Settings:
     checkpoint_every : int
         The chunks between two checkpoints. Chains also evaluate afresh there, checkpoint or not.
     stop_at_rest : bool
-        Whether a chain ends once its score falls no more: by less than a twentieth in the last five chunks, and not
-        before the tenth. Scores are of candidates and answers, so when that is tells nothing else.
+        Whether a chain ends once its score falls no more, by less than a twentieth in the last five chunks, or has
+        next to nothing left to fall by, 0.1; and not before the tenth. Scores are of candidates and answers, so when
+        that is tells nothing else.
     """
 
     steps: int | None = None
@@ -71,14 +73,14 @@ class Settings:
             raise PlanError(f"stop_at_noise is a number above 0, or None; not {self.stop_at_noise!r}")
 
     def settled(self, edges: int) -> Settings:
-        """The same with a number of steps: as told, or at most 150 for each of so many edges, ending at rest.
+        """The same with a number of steps: as told, or at most 200 for each of so many edges, ending at rest.
 
         With a power that changes all steps are done, for a chain may rest before it has changed.
 
         Examples
         --------
         >>> Settings().settled(edges=1000).steps, Settings().settled(edges=10**6).steps
-        (150000, 20000000)
+        (200000, 20000000)
         >>> Settings(steps=20).settled(edges=1000).steps
         20
         """

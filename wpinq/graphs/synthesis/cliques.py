@@ -24,7 +24,7 @@ SPREADS = (50.0, 6.0, 2.0, 0.7)
 """Concentrations of the beta distribution of clustering: from hardly any spread at a degree to nearly all or none."""
 SHUFFLES = (3.0, 1.7, 1.0, 0.55, 0.3)
 """In octaves of the degree, from cliques of unlike degrees to cliques of like ones."""
-_ROUNDS, _LAST_ROUNDS = 4, 6
+_ROUNDS, _LAST_ROUNDS = 2, 4
 _FIRST = 3.0
 """What triangles count against mixing, because a walk by swaps mends mixing sooner."""
 _TRIES = 200

@@ -15,7 +15,7 @@ from numpy.random import Generator
 
 from wpinq.arrays import Floats, Integers
 from wpinq.graphs.synthesis.estimates.clustering import BENDS, ClusteringCurves, clustering_basis
-from wpinq.graphs.synthesis.estimates.mixing import PRIOR_ODDS, REACHES, DegreeClasses, Field, balanced
+from wpinq.graphs.synthesis.estimates.mixing import REACHES, DegreeClasses, Field, balanced, reach_evidence
 from wpinq.graphs.synthesis.trust import TAIL, WIDE, Interval
 
 CURVES = "the bias of a smooth curve over estimated degrees"
@@ -83,7 +83,7 @@ def mixing_interval(classes: DegreeClasses, shares: Floats, joint: Floats, scale
         return Interval(-1.0, 1.0, True, MIXED)
     fields = [Field(classes, shares, joint, scale, reach) for reach in REACHES]
     fits = [field.likeliest() for field in fields]
-    evidence = [found - PRIOR_ODDS * place for place, (_, _, found) in enumerate(fits)]
+    evidence = reach_evidence([found for _, _, found in fits])
     draws = []
     for place, count in _by_likelihood(evidence, rng, _FIELD_DRAWS):
         likeliest, curvature, _ = fits[place]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wpinq.arrays import Floats, Integers
+from wpinq.graphs.synthesis.estimates.laplace_misfit import INFORMATION, laplace_misfit
 from wpinq.graphs.synthesis.estimates.splines import curve_basis, evidence_mean, most_likely
 
 BENDS, _SLOPE, _ITERATIONS = (4.0, 2.0, 1.0, 0.5, 0.25), -0.35, 300
@@ -113,13 +114,14 @@ def fit_curve(octave: Floats, adds: Floats, closed: Floats, deviation: Floats, b
 
     def negative(z: Floats) -> tuple[float, Floats]:
         share, off = at(z)
-        gradient = z + curve.T @ (share * (1 - share) * (adds @ (off / deviation)))
-        return 0.5 * float(off @ off + z @ z), gradient
+        misfit, slope = laplace_misfit(off)
+        gradient = z + curve.T @ (share * (1 - share) * (adds @ (slope / deviation)))
+        return float(misfit.sum() + 0.5 * z @ z), gradient
 
     z = most_likely(negative, np.zeros(curve.shape[1]), _ITERATIONS)
     share, _ = at(z)
     changes = (adds / deviation).T @ ((share * (1 - share))[:, None] * curve)
-    curvature = np.eye(len(z)) + changes.T @ changes
+    curvature = np.eye(len(z)) + INFORMATION * changes.T @ changes
     return share, -negative(z)[0] - 0.5 * float(np.linalg.slogdet(curvature)[1])
 
 

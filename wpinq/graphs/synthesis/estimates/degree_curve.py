@@ -9,6 +9,7 @@ import numpy as np
 from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
 from wpinq.graphs.limits import tag_weights
+from wpinq.graphs.synthesis.estimates.laplace_misfit import ROUNDED, laplace_misfit
 from wpinq.graphs.synthesis.estimates.splines import curve_basis, most_likely
 
 _BEND, _ROUGHNESS = 3.0, 0.3
@@ -19,7 +20,7 @@ _FARTHEST = 8.0
 STANDS_OUT = 5.0
 """Scales of its noise that a mass is larger than, so that it is not taken for noise."""
 _WHOLE = 0.3
-"""A deviation that rounding to whole numbers hides; less noise than that only makes the optimum hard to find."""
+"""A deviation, as of normal noise, that rounding to whole numbers hides; less makes the optimum hard to find."""
 _ITERATIONS = 500
 _INSISTENCE = 3.0
 """The natural logarithm of how much likelier a node off the curve must make the answers."""
@@ -34,8 +35,8 @@ def estimate_degrees(
     about 3 over an octave; a and b are the sizes of normal numbers of deviation 20, D the upper limit of the highest
     tag whose mass stands out of noise, so that tails may end as an exponential or a normal one does and not as a power
     law alone; g is independent for each degree, Cauchy of scale 0.3. Spikes and ends that the data insist on are
-    followed; where noise is larger than what is there, the curve tells. The deviations count as normal, of the variance
-    of the noise. (Were a and b of either sign, some noise on the highest tags would raise a hill there.)
+    followed; where noise is larger than what is there, the curve tells. (Were a and b of either sign, some noise on the
+    highest tags would raise a hill there.)
 
     The k-th degree from above is then the number of y with more than k − 1/2 nodes above y. The largest comes nearer to
     `Σ_y min(1, nodes above y)`, which keeps the mass of the tail, the more of that stands out of noise. Single nodes
@@ -103,8 +104,7 @@ class _Fitted:
         beyond = np.minimum(degree / max(seen, default=largest), _FARTHEST)
         self._curve = np.column_stack([curve, _CUT_OFF * beyond, _CUT_OFF * beyond**2])
         self._tags = tag_weights(limits, largest)[1:]
-        self._noise = np.hypot(np.sqrt(2) * ccdf_scale, _WHOLE)
-        self._mass_noise = np.hypot(np.sqrt(2) * mass_scale, _WHOLE)
+        self._noise, self._mass_noise = np.sqrt(2) * ccdf_scale, np.sqrt(2) * mass_scale
         self._bends = self._curve.shape[1]
         self.taken_out: list[int] = []
         start = np.zeros(self._bends + largest)
@@ -147,8 +147,10 @@ class _Fitted:
     def _gains(self, z: Floats, ccdf: Floats, mass: Floats) -> Floats:
         """By how much the logarithm of the likelihood grows with a node more, for each degree of it."""
         off, mass_off = self._off(self._nodes(z), ccdf, mass)
-        own = np.arange(1, len(ccdf) + 1) / self._noise**2 + ((self._tags / self._mass_noise) ** 2).sum(axis=1)
-        return -np.asarray((off / self._noise).cumsum() + self._tags @ (mass_off / self._mass_noise) + own / 2)
+        now, mass_now = _misfit(off, self._noise)[0], _misfit(mass_off, self._mass_noise)[0]
+        by_ccdf = _misfit(off + 1 / self._noise, self._noise)[0] - now
+        by_mass = _misfit(mass_off + self._tags / self._mass_noise, self._mass_noise)[0] - mass_now
+        return -np.asarray(by_ccdf.cumsum() + by_mass.sum(axis=1))
 
     def _nodes(self, z: Floats) -> Floats:
         smooth, rough = z[: self._bends], z[self._bends :]
@@ -161,8 +163,15 @@ class _Fitted:
         """Minus the logarithm of the likelihood and the prior, up to a constant, and its gradient."""
         nodes = self._nodes(z)
         off, mass_off = self._off(nodes, self._ccdf, self._mass)
-        by_curve = ((off / self._noise).cumsum() + self._tags @ (mass_off / self._mass_noise)) * nodes
+        misfit, slope = _misfit(off, self._noise)
+        mass_misfit, mass_slope = _misfit(mass_off, self._mass_noise)
+        by_curve = ((slope / self._noise).cumsum() + self._tags @ (mass_slope / self._mass_noise)) * nodes
         smooth, rough = z[: self._bends], z[self._bends :]
-        least = 0.5 * (off @ off + mass_off @ mass_off + smooth @ smooth) + np.log1p(rough * rough).sum()
+        least = misfit.sum() + mass_misfit.sum() + 0.5 * smooth @ smooth + np.log1p(rough * rough).sum()
         by_rough = _ROUGHNESS * by_curve + 2 * rough / (1 + rough * rough)
         return float(least), np.concatenate([self._curve.T @ by_curve + smooth, by_rough])
+
+
+def _misfit(off: Floats, noise: float) -> tuple[Floats, Floats]:
+    """As `laplace_misfit`, of whole numbers: rounded as far as normal noise of `_WHOLE` is as steep as this noise."""
+    return laplace_misfit(off, max(ROUNDED, np.sqrt(2) * (_WHOLE / noise) ** 2))

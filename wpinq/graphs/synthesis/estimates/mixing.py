@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from wpinq.arrays import Floats, Integers
+from wpinq.graphs.synthesis.estimates.laplace_misfit import INFORMATION, laplace_misfit
 from wpinq.graphs.synthesis.estimates.splines import evidence_mean, most_likely
 
 REACHES, _STRENGTH = (2.0, 1.0, 0.5), 3.0
-PRIOR_ODDS = 2.0
+_PRIOR_ODDS = 0.3
 """The natural logarithm of the odds of a reach against half of it, before the answers are seen."""
+_EVIDENCE = 1 / 8
+"""The power of the evidence. No graph mixes as a field of one reach does, and where nearly all edges are, among low
+degrees, says little of the few among high ones: the whole evidence would trust one reach with all."""
 _MOST_STUBS = 1 / 16
 _LEAST = 3e-3
 _ITERATIONS = 400
@@ -66,8 +71,8 @@ def estimate_mixing(classes: DegreeClasses, shares: Floats, joint: Floats, scale
 
     With `S_p` the stubs of class p and M the number of edges, `x_pq = S_p·S_q/(2M) · exp(u_p + u_q + f(p, q))`: at
     random but for f, a Gaussian field over the log2 of both degrees of standard deviation 3 and a reach of 2, 1 or 1/2
-    octaves. u makes rows add up to S. The answers say how likely each reach is (Laplace's approximation of the
-    evidence), and the estimates by each are averaged so.
+    octaves. u makes rows add up to S. The answers say how likely each reach is, and the estimates by each are averaged
+    so (`reach_evidence`).
 
     Parameters
     ----------
@@ -91,8 +96,15 @@ def estimate_mixing(classes: DegreeClasses, shares: Floats, joint: Floats, scale
     """
     fits = [Field(classes, shares, joint, scale, reach).fit() for reach in REACHES]
     estimates = [balanced(found, classes.stubs) for found, _ in fits]
-    evidence = [evidence - PRIOR_ODDS * place for place, (_, evidence) in enumerate(fits)]
-    return balanced(evidence_mean(estimates, evidence), classes.stubs)
+    return balanced(evidence_mean(estimates, reach_evidence([found for _, found in fits])), classes.stubs)
+
+
+def reach_evidence(evidence: Sequence[float]) -> list[float]:
+    """The logarithm of how likely each of `REACHES` counts, from that of the chance of the answers by each.
+
+    The latter is Laplace's approximation. An eighth of it counts, beside odds of e^.3 against each halving of a reach.
+    """
+    return [_EVIDENCE * found - _PRIOR_ODDS * place for place, found in enumerate(evidence)]
 
 
 class Field:
@@ -124,7 +136,8 @@ class Field:
         """The most likely variables, the curvature of their likelihood there, and the logarithm of the evidence."""
         z = most_likely(self.negative, np.zeros(self.free + len(self.stubs)), _ITERATIONS)
         changes = self.changes(z)
-        curvature = changes.T @ changes + np.diag(np.arange(len(z)) < self.free)
+        known = np.where(np.arange(len(changes)) < len(self.joint), INFORMATION, 1.0)
+        curvature = changes.T @ (known[:, None] * changes) + np.diag(np.arange(len(z)) < self.free)
         return z, curvature, -self.negative(z)[0] - 0.5 * float(np.linalg.slogdet(curvature)[1])
 
     def mixed(self, z: Floats) -> Floats:
@@ -142,13 +155,14 @@ class Field:
     def negative(self, z: Floats) -> tuple[float, Floats]:
         """Minus the logarithm of the likelihood and the prior, up to a constant, and its gradient."""
         stubs_to, (off, rows), free = self.mixed(z), self.residuals(z), z[: self.free]
+        misfit, slope = laplace_misfit(off)
         by_joint = np.zeros((self.shares.shape[1],) * 2)
-        by_joint[self.upper] = off / self.deviation * self.counted
+        by_joint[self.upper] = slope / self.deviation * self.counted
         by_field = (self.shares @ by_joint @ self.shares.T + (rows / self.loose)[:, None]) * stubs_to
         by_field = (by_field + by_field.T) / 2
         bending = (_STRENGTH * self.field.T @ by_field @ self.field).ravel() + free
         gradient = np.concatenate([bending, 2 * by_field.sum(axis=1)])
-        return 0.5 * float(off @ off + rows @ rows + free @ free), gradient
+        return float(misfit.sum() + 0.5 * (rows @ rows + free @ free)), gradient
 
     def changes(self, z: Floats) -> Floats:
         """The derivative of the residuals, those of the joint degrees first: a row each, a column for each variable."""
