@@ -299,7 +299,7 @@ def test_no_zero_has_a_sign() -> None:
     for value, sign in ((0.0, -1), (tiny, -1), (-tiny, 1), (-0.0, 1)):
         zeros = 0
         for known in (0, 1, 2**62, 2**64 + 2**62):
-            noisy = laplace._refined(Fraction(value), Exponential(tiny), sign, known, Tape(3))
+            noisy = laplace._refined(value, Exponential(tiny), sign, known, Tape(3))
             assert math.copysign(1.0, noisy) == 1.0 or noisy < 0
             zeros += noisy == 0
         assert zeros

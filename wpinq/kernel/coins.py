@@ -46,6 +46,7 @@ class Coin:
             raise ValueError("the exponent of a coin lies above 0, and at 2 or below")
         self._exponent = exponent
         self._logistic = logistic
+        self._known: dict[int, int] = {}  # the same words are asked for again in most flips
 
     def leading(self, bits: int) -> int:
         """The first binary digits of the chance of heads, as an integer: `floor(2**bits * p)`.
@@ -56,6 +57,11 @@ class Coin:
         `S_n ≤ exp(-t) ≤ S_(n+1)` for odd n. `x / (1 + x)` rises with x, so the bounds hold through it, and where
         both have the same floor, p has it.
         """
+        if bits not in self._known:
+            self._known[bits] = self._found(bits)
+        return self._known[bits]
+
+    def _found(self, bits: int) -> int:
         terms = 3
         while True:
             low, high = (self._floor(*_partial_sum(self._exponent, terms + more), bits) for more in (0, 1))

@@ -48,11 +48,14 @@ class Exponential:
         self.exponent = exponent - 1 if mantissa == 0.5 else exponent  # of c
         self._relative = Fraction(2) ** self.exponent / Fraction(scale)  # c/b, in [1, 2)
         self._onward = Coins([Coin(self._relative, logistic=False)] * AHEAD)
+        self._coins: dict[int, Coin] = {}
         self._digits = Coins([self.digit(place) for place in range(1, DIGITS + 1)])
 
     def digit(self, place: int) -> Coin:
         """The coin that is the digit of E/c at this place after the point."""
-        return Coin(self._relative / 2**place, logistic=True)
+        if place not in self._coins:
+            self._coins[place] = Coin(self._relative / 2**place, logistic=True)
+        return self._coins[place]
 
     def draw(
         self, count: int, random: RandomBytes
