@@ -83,11 +83,10 @@ def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
         hashed = hashed_first(connection, f"SELECT * FROM {_ROWS}", type_)
         shown = rows.show(connection, _ROWS)
         if hashed is not None:
-            hashes = _hashes(connection, hashed, len(table))
-            shared = shared_hashes(hashes.copy())
+            shared = shared_hashes(_hashes(connection, hashed, len(table)))
             if not len(shared):
                 return rows
-            places = places_of(hashes, shared)
+            places = places_of(_hashes(connection, hashed, len(table)), shared)
             if not often(len(places), len(table)):
                 return _weighed(connection, table, names, weight, places)
         grouped = gathered(connection, f"SELECT {names}, {weight} AS w FROM {shown} GROUP BY {names}")
@@ -142,7 +141,7 @@ def _numbers(column: Any, kind: Any) -> Any:
 
 
 def _hashes(connection: Any, hashed: str, count: int) -> Any:
-    """The hashes of all rows, in order."""
+    """The hashes of all rows, in order. Memory that was not used before takes longer to get than hashes to compute."""
     import numpy as np
 
     hashes, place = np.empty(count, dtype=np.uint64), 0
