@@ -305,6 +305,25 @@ def test_no_zero_has_a_sign() -> None:
         assert zeros
 
 
+@pytest.mark.parametrize("scale", [5e-324, 1e-300, 0.1, 1.0, 2.5, 1e300, LARGEST])
+def test_further_digits_give_the_float_nearest_to_the_sum_of_fractions(scale: float) -> None:
+    law, generator = Exponential(scale), random.Random(5)
+    for value in (0.0, 1.5, -3e17, 1e308, -LARGEST, 5e-324, scale / 3):
+        for sign, known in ((1, 0), (-1, 1), (1, generator.getrandbits(64)), (-1, generator.getrandbits(70))):
+            tape, place, digits = Tape(generator.randrange(2**32)), 64, known
+            noisy = laplace._refined(value, law, sign, known, tape)
+            replay = Replay(tape.written)
+            while True:
+                unit = Fraction(2) ** (law.exponent - place)
+                near, far = (nearest(Fraction(value) + sign * unit * end) for end in (digits, digits + 1))
+                if near == far:
+                    break
+                place += 1
+                digits = 2 * digits + Coin(law._relative / 2**place, logistic=True).flip(replay)
+            assert noisy == near
+            assert not replay.left
+
+
 def test_a_long_whole_part_is_exact() -> None:
     # The first 1500 coins of the whole part of one draw fall on heads: E is beyond 1500 c.
     tape = Tape(11, {1 + SIZE * k: 0 for k in range(1500)})
