@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +47,9 @@ class Coin:
             raise ValueError("the exponent of a coin lies above 0, and at 2 or below")
         self._exponent = exponent
         self._logistic = logistic
-        self._known: dict[int, int] = {}  # the same words are asked for again in most flips
+        self.leading = lru_cache(maxsize=8)(self._leading)  # its own: what it is asked goes with it
 
-    def leading(self, bits: int) -> int:
+    def _leading(self, bits: int) -> int:
         """The first binary digits of the chance of heads, as an integer: `floor(2**bits * p)`.
 
         Notes
@@ -57,11 +58,6 @@ class Coin:
         `S_n ≤ exp(-t) ≤ S_(n+1)` for odd n. `x / (1 + x)` rises with x, so the bounds hold through it, and where
         both have the same floor, p has it.
         """
-        if bits not in self._known:
-            self._known[bits] = self._found(bits)
-        return self._known[bits]
-
-    def _found(self, bits: int) -> int:
         terms = 3
         while True:
             low, high = (self._floor(*_partial_sum(self._exponent, terms + more), bits) for more in (0, 1))
