@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import random
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 
 import wpinq as wp
@@ -185,3 +188,30 @@ def test_the_first_rows_of_a_relation_are_read_once_and_refused_as_others() -> N
                 held(broken, type_)
             assert "secret" not in str(refused.value)
         assert connection.sql("SELECT 1").fetchall() == [(1,)]
+
+
+def test_places_of_shared_hashes_are_those_of_every_row_that_has_one() -> None:
+    generator = random.Random(3)
+    for count, kinds in ((1, 1), (50, 2**64), (300, 200), (300, 5)):  # the low bits, looked at first, repeat as well
+        rows = [generator.randrange(kinds) << generator.choice((0, 20)) & (2**64 - 1) for _ in range(count)]
+        hashes = np.array(rows, dtype=np.uint64)
+        counts = Counter(rows)
+        shared = merging.shared_hashes(hashes.copy())
+        assert len(shared) == count - len(counts)
+        assert merging.places_of(hashes, shared).tolist() == [i for i, row in enumerate(rows) if counts[row] > 1]
+
+
+def test_protecting_does_not_import_what_numpy_has_for_masks() -> None:
+    done = subprocess.run([sys.executable, "-c", PROTECTING], capture_output=True, text=True)
+    assert done.stdout.split() == ["False"], done.stderr
+
+
+PROTECTING = """
+import sys
+import duckdb
+import wpinq as wp
+rows = duckdb.sql("SELECT (r * 7919) % 30000 AS a FROM range(31000) AS t(r)")
+with wp.Session() as session:
+    session.protect(wp.source("numbers", a=int), rows, budget=1)
+print("numpy.ma" in sys.modules)
+"""

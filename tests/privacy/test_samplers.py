@@ -299,10 +299,29 @@ def test_no_zero_has_a_sign() -> None:
     for value, sign in ((0.0, -1), (tiny, -1), (-tiny, 1), (-0.0, 1)):
         zeros = 0
         for known in (0, 1, 2**62, 2**64 + 2**62):
-            noisy = laplace._refined(Fraction(value), Exponential(tiny), sign, known, Tape(3))
+            noisy = laplace._refined(value, Exponential(tiny), sign, known, Tape(3))
             assert math.copysign(1.0, noisy) == 1.0 or noisy < 0
             zeros += noisy == 0
         assert zeros
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-300, 0.1, 1.0, 2.5, 1e300, LARGEST])
+def test_further_digits_give_the_float_nearest_to_the_sum_of_fractions(scale: float) -> None:
+    law, generator = Exponential(scale), random.Random(5)
+    for value in (0.0, 1.5, -3e17, 1e308, -LARGEST, 5e-324, scale / 3):
+        for sign, known in ((1, 0), (-1, 1), (1, generator.getrandbits(64)), (-1, generator.getrandbits(70))):
+            tape, place, digits = Tape(generator.randrange(2**32)), 64, known
+            noisy = laplace._refined(value, law, sign, known, tape)
+            replay = Replay(tape.written)
+            while True:
+                unit = Fraction(2) ** (law.exponent - place)
+                near, far = (nearest(Fraction(value) + sign * unit * end) for end in (digits, digits + 1))
+                if near == far:
+                    break
+                place += 1
+                digits = 2 * digits + Coin(law._relative / 2**place, logistic=True).flip(replay)
+            assert noisy == near
+            assert not replay.left
 
 
 def test_a_long_whole_part_is_exact() -> None:

@@ -62,34 +62,36 @@ def hashed_first(connection: Any, rows: str, type_: Type) -> str | None:
     It is that of the numbers alone where those tell the first rows apart as well as all columns do: to hash texts takes
     several times as long. Equal rows have equal hashes either way.
     """
-    import numpy as np
-
     columns = list(zip(column_names(type_), column_types(type_), strict=True))
     names = [name for name, _ in columns]
     numbers = [name for name, kind in columns if kind in ("BIGINT", "DOUBLE", "BOOLEAN")]
     of_all, of_numbers = _hash(names), _hash(numbers or names)
     found = connection.execute(f"SELECT {of_all} AS h, {of_numbers} AS n FROM ({rows}) LIMIT {LOOKED_AT}").fetchnumpy()
-    count, distinct = len(found["h"]), len(np.unique(found["h"]))
-    if count < LOOKED_AT or often(count - distinct, count):
+    count, repeated = len(found["h"]), len(shared_hashes(found["h"]))
+    if count < LOOKED_AT or often(repeated, count):
         return None
-    return of_numbers if len(np.unique(found["n"])) == distinct else of_all
+    return of_numbers if len(shared_hashes(found["n"])) == repeated else of_all
 
 
 def shared_hashes(hashes: Any) -> Any:
-    """The hashes that several rows have, of an array of the hashes of all rows, which is sorted."""
+    """The hashes that several rows have, of an array of the hashes of all rows, which is sorted.
+
+    In order, each as often as rows have it, but for one of them.
+    """
     hashes.sort()
     return hashes[1:][hashes[1:] == hashes[:-1]]
 
 
 def places_of(hashes: Any, shared: Any) -> Any:
-    """The places of some hashes in an array of the hashes of all rows in order."""
+    """The places of some sorted hashes in an array of the hashes of all rows in order."""
     import numpy as np
 
     # Most rows are left out by a few bits of their hash, at a look in a table that a core keeps at hand.
     may = np.zeros(2**16, dtype=np.bool_)
     may[shared.astype(np.uint16)] = True
     places = np.flatnonzero(may[hashes.astype(np.uint16)])
-    return places[np.isin(hashes[places], shared)]
+    found = hashes[places]
+    return places[np.searchsorted(shared, found, side="left") < np.searchsorted(shared, found, side="right")]
 
 
 def often(rows: int, count: int) -> bool:

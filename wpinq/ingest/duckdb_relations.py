@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 from wpinq.columns.arrow_rows import ArrowStream
@@ -29,11 +31,12 @@ def offered_relation(data: Any, layout: Layout) -> OfferedTable:
         f"CAST({column} AS BIGINT)" if type_ == INT and str(data.types[place].id) in _NARROW else column
         for column, type_, place in zip(columns, layout.types, places, strict=True)
     ]
-    _check_free(data)
     picked = data.project(", ".join(columns))
     try:
         import pyarrow
     except ImportError:  # then there is a stream, which is computed again for each look at its schema
+        with contextlib.suppress(duckdb.Error):  # of the relation itself: its rows are asked for next
+            _unless_busy(lambda: data.limit(0).fetchall())
         return OfferedTable(what, ArrowStream(picked), small=False)
 
     reading: list[Any] = []
@@ -44,7 +47,7 @@ def offered_relation(data: Any, layout: Layout) -> OfferedTable:
         first.clear()
         while reading:
             reading.pop().close()  # a connection has one result at a time
-        reading.append(picked.to_arrow_reader(PIECE))
+        reading.append(_unless_busy(lambda: picked.to_arrow_reader(PIECE)))
         try:
             for batch in reading[0]:
                 first.append(batch)
@@ -74,20 +77,14 @@ def offered_relation(data: Any, layout: Layout) -> OfferedTable:
     return OfferedTable(what, rows, once=True, again=rows, small=False, first=looked_at, gathered=gathered)
 
 
-def _check_free(relation: Any) -> None:
-    """Refuse a relation that its own connection cannot compute now: found without any of its rows."""
+def _unless_busy(ask: Callable[[], Any]) -> Any:
+    """What is asked of a relation; a refusal where its own connection cannot compute it now."""
     import duckdb
 
-    free = True
-    try:
-        relation.limit(0).fetchall()
-    except duckdb.ResourceInUseException:
-        free = False
-    except duckdb.Error:
-        pass  # of the relation itself: its rows are asked for next
-    if not free:
-        raise SourceRejected(
-            "the relation cannot be read while its connection has an unfinished result: fetch that to its end "
-            "(connection.complete()) or close its reader; or make the relation on another connection, as "
-            "connection.cursor() gives one"
-        )
+    with contextlib.suppress(duckdb.ResourceInUseException):
+        return ask()
+    raise SourceRejected(
+        "the relation cannot be read while its connection has an unfinished result: fetch that to its end "
+        "(connection.complete()) or close its reader; or make the relation on another connection, as "
+        "connection.cursor() gives one"
+    )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +47,9 @@ class Coin:
             raise ValueError("the exponent of a coin lies above 0, and at 2 or below")
         self._exponent = exponent
         self._logistic = logistic
+        self.leading = lru_cache(maxsize=8)(self._leading)  # its own: what it is asked goes with it
 
-    def leading(self, bits: int) -> int:
+    def _leading(self, bits: int) -> int:
         """The first binary digits of the chance of heads, as an integer: `floor(2**bits * p)`.
 
         Notes

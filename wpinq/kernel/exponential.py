@@ -48,9 +48,10 @@ class Exponential:
         self.exponent = exponent - 1 if mantissa == 0.5 else exponent  # of c
         self._relative = Fraction(2) ** self.exponent / Fraction(scale)  # c/b, in [1, 2)
         self._onward = Coins([Coin(self._relative, logistic=False)] * AHEAD)
+        self.digit = lru_cache(maxsize=2**10)(self._digit)  # what is flipped again keeps the words that it found
         self._digits = Coins([self.digit(place) for place in range(1, DIGITS + 1)])
 
-    def digit(self, place: int) -> Coin:
+    def _digit(self, place: int) -> Coin:
         """The coin that is the digit of E/c at this place after the point."""
         return Coin(self._relative / 2**place, logistic=True)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +65,7 @@ def add_laplace(values: Floats, scale: float, random: RandomBytes = os.urandom, 
         sums, sure = _rounded(chunk, law.exponent, signs, whole, digits)
         for i in (~sure).nonzero()[0]:
             known = (int(whole[i]) << DIGITS) | int(digits[i])
-            sums[i] = _refined(Fraction(chunk[i]), law, int(signs[i]), known, random)
+            sums[i] = _refined(float(chunk[i]), law, int(signs[i]), known, random)
         noisy[start : start + AT_ONCE] = sums
     return noisy
 
@@ -105,22 +104,25 @@ def _rounded(
     return s + down, within & (s + down == s + up)
 
 
-def _refined(value: Fraction, law: Exponential, sign: int, known: int, random: RandomBytes) -> float:
+def _refined(value: float, law: Exponential, sign: int, known: int, random: RandomBytes) -> float:
     """The nearest float to `value + sign · E` where `known`, 64 of its digits after the point, is how E/c starts."""
+    top, bottom = value.as_integer_ratio()
     place = DIGITS
     while True:
-        step = Fraction(2) ** (law.exponent - place)
-        near, far = (_nearest(value + sign * step * end) for end in (known, known + 1))
+        shift = place - law.exponent  # a digit at this place is worth 2**-shift
+        below, above = bottom << max(shift, 0), bottom << max(-shift, 0)
+        start = top << max(shift, 0)
+        near, far = (_nearest(start + sign * end * above, below) for end in (known, known + 1))
         if near == far:
             return near
         place += 1
         known = 2 * known + law.digit(place).flip(random)
 
 
-def _nearest(number: Fraction) -> float:
+def _nearest(top: int, bottom: int) -> float:
     """The nearest float, and the largest in place of infinity: Python's division of integers rounds correctly."""
     try:
         # + 0.0 turns -0.0 into 0.0: the sign of a zero would depend on the value, not on the noisy sum alone.
-        return number.numerator / number.denominator + 0.0
+        return top / bottom + 0.0
     except OverflowError:
-        return _MAX_FLOAT if number > 0 else -_MAX_FLOAT
+        return _MAX_FLOAT if top > 0 else -_MAX_FLOAT

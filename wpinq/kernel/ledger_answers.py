@@ -96,8 +96,8 @@ class LedgerAnswers(LedgerBook):
         LedgerError
             When the measurement was never debited, or a value is not a finite float. Nothing is stored.
         """
-        given = sorted(answers.items()) if all(type(key) is bytes for key in answers) else None
-        if given is None or not all(isinstance(value, float) and math.isfinite(value) for _, value in given):
+        floats = all(issubclass(kind, float) for kind in set(map(type, answers.values())))
+        if not floats or set(map(type, answers)) - {bytes} or not all(map(math.isfinite, answers.values())):
             raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
 
         def standing(connection: sqlite3.Connection) -> dict[bytes, float] | None:
@@ -108,10 +108,11 @@ class LedgerAnswers(LedgerBook):
             if tables.count(connection, "listings", identity) != listings:
                 return None
             entry = self._next_entry(connection)
-            offered = [(key, tables.to_bytes(value)) for key, value in given]
-            stored, ours = {key: float(value) for key, value in answers.items()}, offered
+            keys = sorted(answers)
+            offered = list(zip(keys, map(tables.to_bytes, map(answers.__getitem__, keys)), strict=True))
+            stored, ours = dict(zip(answers, map(float, answers.values()), strict=True)), offered
             if tables.insert_answers(connection, identity, entry, offered) < len(offered):
-                found = tables.stored_answers(connection, identity, [key for key, _ in offered])
+                found = tables.stored_answers(connection, identity, keys)
                 stored = {key: tables.from_bytes(found[key][0]) for key in answers}
                 ours = [(key, value) for key, (value, by) in sorted(found.items()) if by == entry]
             if ours:

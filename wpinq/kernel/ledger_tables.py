@@ -21,6 +21,7 @@ _SELECT_ACCOUNT = "SELECT name, unit, unit_weight, schema, budget, spent FROM ac
 _DOUBLE = struct.Struct(">d")
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 _CHUNK = 1000  # keys a query: far below SQLite's limit of 32,766 parameters
+_INSERTED = 100  # answers a statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,21 +156,19 @@ def insert_answers(
 ) -> int:
     """Store the value of each key that has none, and return how many those were. Sorted keys are stored faster."""
     before = connection.total_changes
-    for start in range(0, len(answers), _CHUNK):
-        chunk = answers[start : start + _CHUNK]
-        connection.execute(_insertion(len(chunk)), [measurement, entry, *itertools.chain.from_iterable(chunk)])
+    for start in range(0, len(answers), _INSERTED):
+        chunk = answers[start : start + _INSERTED]
+        # of parameters by number SQLite keeps a list, which it goes through for each
+        rows = ", ".join(["(?1, ?2, ?, ?)"] * len(chunk))
+        connection.execute(
+            f"INSERT INTO answers (measurement, entry, key, value) VALUES {rows} ON CONFLICT DO NOTHING",
+            [measurement, entry, *itertools.chain.from_iterable(chunk)],
+        )
     return connection.total_changes - before
 
 
-@lru_cache(maxsize=64)
-def _insertion(answers: int) -> str:
-    rows = ", ".join([f"(?1, ?{place}, ?{place + 1}, ?2)" for place in range(3, 2 * answers + 3, 2)])
-    return f"INSERT INTO answers (measurement, key, value, entry) VALUES {rows} ON CONFLICT DO NOTHING"
-
-
-def to_bytes(value: float) -> bytes:
-    """A double, to the last bit."""
-    return _DOUBLE.pack(value)
+to_bytes: Callable[[float], bytes] = _DOUBLE.pack
+"""A double, to the last bit."""
 
 
 def from_bytes(stored: bytes) -> float:

@@ -27,8 +27,9 @@ def load(connection: Any, table: str, source: Source, weights: Mapping[Value, An
     numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
     check_weights(source, numbers)
     create(connection, table, source.record)
-    insert(connection, table, source.record, weights, numbers)
-    connection.execute(f"DELETE FROM {table} WHERE w = 0")
+    if weights:  # there are none where a plan is tried
+        insert(connection, table, source.record, weights, numbers)
+        connection.execute(f"DELETE FROM {table} WHERE w = 0")
 
 
 def unload(connection: Any, table: str, weights: object) -> None:
