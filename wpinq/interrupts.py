@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -64,20 +65,26 @@ class _Noting:
 def hold_signals() -> None:
     """Let signals wait that Python's own handlers hear, until `let_signals_go`, in the same thread or a forked child.
 
-    A mask would not do: what one thread masks, the system gives to another, such as one of numpy's, and Python runs the
+    Where they wait already, until it was called as often. A mask would not do: what one thread masks, the system gives to another, such as one of numpy's, and Python runs the
     handler in the main thread all the same. Only there are handlers run, and can be set.
     """
+    global _holds
     if threading.current_thread() is threading.main_thread():
         for number in signal.valid_signals():
             handler = signal.getsignal(number)
             if callable(handler) and handler is not _wait:
                 _handlers[number] = handler
                 signal.signal(number, _wait)
+        _holds += 1  # last: until then a handler may raise
 
 
 def let_signals_go() -> None:
     """Hear signals again, those that waited included, of which a child has none of its parent's."""
+    global _holds
     if threading.current_thread() is not threading.main_thread():
+        return
+    _holds = max(0, _holds - 1)
+    if _holds:
         return
     try:
         for number, handler in list(_handlers.items()):
@@ -97,5 +104,16 @@ def _wait(number: int, frame: FrameType | None) -> None:
     _waiting.append((os.getpid(), number))
 
 
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Signals that come in this context are heard at its end."""
+    try:
+        hold_signals()
+        yield
+    finally:
+        let_signals_go()
+
+
+_holds = 0
 _handlers: dict[int, Any] = {}
 _waiting: list[tuple[int, int]] = []

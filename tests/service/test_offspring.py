@@ -6,7 +6,23 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.service import ROOT
+
+BESIDE = {
+    "alone": "",
+    "beside a thread, to which the system gives what this one masks": """
+import threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+""",
+    "beside a ledger, which holds signals as it forks": """
+import tempfile
+from wpinq.kernel.ledger import Ledger
+ledger = Ledger(tempfile.mkdtemp() + "/ledger")
+""",
+}
+beside = pytest.mark.parametrize("before", BESIDE.values(), ids=BESIDE)
 
 FORKED = """
 import os, signal, time
@@ -40,13 +56,15 @@ def printed(program: str) -> str:
     return found.stdout.strip()
 
 
-def test_a_child_that_is_asked_to_end_as_it_begins_ends() -> None:
+@beside
+def test_a_child_that_is_asked_to_end_as_it_begins_ends(before: str) -> None:
     """It took it with its parent's handler, which raised inside the fork, where nobody hears, and lived on."""
-    assert printed(FORKED.format(when="after_in_child")) == "-15"
+    assert printed(before + FORKED.format(when="after_in_child")) == "-15"
 
 
-def test_a_parent_that_is_asked_to_end_as_it_forks_knows_its_child() -> None:
-    assert printed(FORKED.format(when="after_in_parent")) == "-15"
+@beside
+def test_a_parent_that_is_asked_to_end_as_it_forks_knows_its_child(before: str) -> None:
+    assert printed(before + FORKED.format(when="after_in_parent")) == "-15"
 
 
 REAPED = """
@@ -72,6 +90,7 @@ except StopAsked:
 """
 
 
-def test_a_parent_that_is_asked_to_end_as_it_finds_a_child_ended_asks_no_more_of_that() -> None:
+@beside
+def test_a_parent_that_is_asked_to_end_as_it_finds_a_child_ended_asks_no_more_of_that(before: str) -> None:
     """It sent a signal to a process that was gone, whose number may be another's by then."""
-    assert printed(REAPED) == "0"
+    assert printed(before + REAPED) == "0"

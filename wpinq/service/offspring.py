@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
 
+from wpinq.interrupts import let_signals_go, signals_held
 from wpinq.service.logs import log
 
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
@@ -104,12 +105,17 @@ class Offspring:
 
 @contextmanager
 def _stops_wait() -> Iterator[None]:
-    """Hear of stops that come in this context at its end."""
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+    """Hear of stops that come in this context at its end.
+
+    They are held, for what this thread masks another takes; and masked, for Python forgets in a child what came to it
+    before it had seen that it was forked.
+    """
+    with signals_held():
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
 
 def stop_on_signals() -> None:
@@ -131,6 +137,7 @@ def _live(role: Role, parent: int) -> NoReturn:
         logging.disable(logging.CRITICAL)  # of libraries: what is logged is ours to say, in one form
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of a terminal: the parent decides
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        let_signals_go()
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         system = ctypes.CDLL(None)
         system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
