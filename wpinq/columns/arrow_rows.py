@@ -14,6 +14,7 @@ from wpinq.columns.row_order import in_order
 from wpinq.expr.types import Type
 
 _PIECE = 100_000
+_BLOCK = 2**13
 _ROWS = "rows_in_memory"
 _TAKEN = "rows_in_memory_taken"
 
@@ -83,10 +84,11 @@ def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
         hashed = hashed_first(connection, f"SELECT * FROM {_ROWS}", type_)
         shown = rows.show(connection, _ROWS)
         if hashed is not None:
-            shared = shared_hashes(_hashes(connection, hashed, len(table)))
+            hashes = _hashes(connection, hashed, len(table))
+            shared = shared_hashes(hashes.copy())
             if not len(shared):
                 return rows
-            places = places_of(_hashes(connection, hashed, len(table)), shared)
+            places = places_of(hashes, shared)
             if not often(len(places), len(table)):
                 return _weighed(connection, table, names, weight, places)
         grouped = gathered(connection, f"SELECT {names}, {weight} AS w FROM {shown} GROUP BY {names}")
@@ -141,13 +143,18 @@ def _numbers(column: Any, kind: Any) -> Any:
 
 
 def _hashes(connection: Any, hashed: str, count: int) -> Any:
-    """The hashes of all rows, in order. Memory that was not used before takes longer to get than hashes to compute."""
+    """Half of the bits of the hashes of all rows, in order.
+
+    The few rows that have a hash in common by chance are compared as those that are equal are, and of half the bits it
+    takes less time to sort them, and less memory.
+    """
     import numpy as np
 
-    hashes, place = np.empty(count, dtype=np.uint64), 0
+    hashes, place = np.empty(count, dtype=np.uint32), 0
     with in_order(connection):
-        for piece in connection.sql(f"SELECT {hashed} AS h FROM {_ROWS}").to_arrow_reader(_PIECE):
-            hashes[place : place + len(piece)] = _numbers(piece.column(0), np.uint64)
+        query = f"SELECT CAST({hashed} >> 32 AS UINTEGER) AS h FROM {_ROWS}"
+        for piece in connection.sql(query).to_arrow_reader(_PIECE):
+            hashes[place : place + len(piece)] = _numbers(piece.column(0), np.uint32)
             place += len(piece)
     if place != count:
         raise OSError("there are not as many hashes as rows")
@@ -158,7 +165,6 @@ def _weighed(connection: Any, table: Any, names: str, weight: str, places: Any) 
     """The same table with weights, where only the rows in some places may be equal to others."""
     import numpy as np
 
-    weights = np.ones(len(table))
     taken = _plain(_at(table, places).append_column("place", _column(places)))
     try:
         taken.show(connection, _TAKEN)
@@ -166,10 +172,33 @@ def _weighed(connection: Any, table: Any, names: str, weight: str, places: Any) 
         found = connection.execute(query).fetchnumpy()
     finally:
         taken.hide(connection, _TAKEN)
-    weights[places] = 0
-    weights[found["place"]] = found["w"]
-    count = len(table) - len(places) + len(found["w"])
-    return ArrowRows(table.append_column("w", _column(weights)), count, int(weights.sum()))
+    weights = np.zeros(len(places))
+    weights[np.searchsorted(places, found["place"])] = found["w"]
+    count, total = len(table) - len(places) + len(found["w"]), len(table) - len(places) + int(weights.sum())
+    repeated = weights != 1
+    column = _ones_but_for(len(table), places[repeated], weights[repeated])
+    return ArrowRows(table.append_column("w", column), count, total)
+
+
+def _ones_but_for(size: int, places: Any, weights: Any) -> Any:
+    """A column of ones, but for the weights in some places, in order. Blocks of nothing but ones share their memory."""
+    import numpy as np
+    import pyarrow as pa
+
+    pieces, end, ones = [], 0, _column(np.ones(min(size, _PIECE)))
+
+    def fill(begin: int) -> None:
+        pieces.extend(ones.slice(0, begin - at) for at in range(end, begin, len(ones)))
+
+    blocks, first = np.unique(places // _BLOCK, return_index=True)
+    for block, inside in zip(blocks.tolist(), np.split(np.arange(len(places)), first)[1:], strict=True):
+        fill(block * _BLOCK)
+        own = np.ones(min(_BLOCK, size - block * _BLOCK))
+        own[places[inside] - block * _BLOCK] = weights[inside]
+        pieces.append(_column(own))
+        end = block * _BLOCK + len(own)
+    fill(size)
+    return pa.chunked_array(pieces, pa.float64())
 
 
 def _column(numbers: Any) -> Any:
@@ -181,16 +210,22 @@ def _column(numbers: Any) -> Any:
 
 
 def _at(table: Any, places: Any) -> Any:
-    """The rows in some places, in order; Arrow's own way puts all pieces of a table together first."""
+    """The rows in some places, in order; Arrow's own way puts all pieces of a table together first.
+
+    The function is asked for where `pyarrow.compute` has it from: to import that takes longer than to protect a
+    hundred thousand rows, for it writes a Python function for each of Arrow's.
+    """
     import numpy as np
     import pyarrow as pa
+    from pyarrow._compute import call_function
 
     pieces = table.to_batches()
     ends = np.cumsum([len(piece) for piece in pieces])
     inside = np.split(places, np.searchsorted(places, ends[:-1]))
-    taken = [
-        piece.take(_column(of_piece - (end - len(piece))))
-        for piece, end, of_piece in zip(pieces, ends, inside, strict=True)
-        if len(of_piece)
-    ]
+    taken = []
+    for piece, end, of_piece in zip(pieces, ends, inside, strict=True):
+        if len(of_piece):
+            at = _column(of_piece - (end - len(piece)))
+            columns = [call_function("array_take", [column, at]) for column in piece.columns]
+            taken.append(pa.RecordBatch.from_arrays(columns, schema=table.schema))
     return pa.Table.from_batches(taken, table.schema)

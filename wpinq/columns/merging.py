@@ -87,9 +87,10 @@ def places_of(hashes: Any, shared: Any) -> Any:
     import numpy as np
 
     # Most rows are left out by a few bits of their hash, at a look in a table that a core keeps at hand.
-    may = np.zeros(2**16, dtype=np.bool_)
-    may[shared.astype(np.uint16)] = True
-    places = np.flatnonzero(may[hashes.astype(np.uint16)])
+    few = hashes.dtype.type(2**18 - 1)
+    may = np.zeros(2**18, dtype=np.bool_)
+    may[shared & few] = True
+    places = np.flatnonzero(may[hashes & few])
     found = hashes[places]
     return places[np.searchsorted(shared, found, side="left") < np.searchsorted(shared, found, side="right")]
 
