@@ -5,16 +5,18 @@ The memory is the process's own: a database that failed does not take it along, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from wpinq.columns.flat import column_names
-from wpinq.columns.merging import LOOKED_AT, hashed_first, often, places_of, shared_hashes
+from wpinq.columns.merging import LOOKED_AT, hash_sql, hashed_first, often, places_of, shared_hashes
 from wpinq.columns.row_order import in_order
 from wpinq.expr.types import Type
 
 _PIECE = 100_000
 _BLOCK = 2**13
+_FACTOR = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: odd, with bits all over
 _ROWS = "rows_in_memory"
 _TAKEN = "rows_in_memory_taken"
 
@@ -84,7 +86,7 @@ def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
         hashed = hashed_first(connection, f"SELECT * FROM {_ROWS}", type_)
         shown = rows.show(connection, _ROWS)
         if hashed is not None:
-            hashes = _hashes(connection, hashed, len(table))
+            hashes = _hashes(connection, table, hashed)
             shared = shared_hashes(hashes.copy())
             if not len(shared):
                 return rows
@@ -111,7 +113,7 @@ def _increases(table: Any) -> bool:
     """Whether each row is greater than the one before it, by its integers that are never null."""
     import numpy as np
 
-    places = [i for i, column in enumerate(table.columns) if str(column.type) == "int64" and not column.null_count]
+    places = [i for i, column in enumerate(table.columns) if _is_plain_integer(column)]
     before: list[Any] = []
     for piece in table.to_batches():
         columns = [_numbers(piece.column(i), np.int64) for i in places]
@@ -121,6 +123,10 @@ def _increases(table: Any) -> bool:
                 return False
             before = [column[-1:] for column in columns]
     return bool(places)
+
+
+def _is_plain_integer(column: Any) -> bool:
+    return str(column.type) == "int64" and not column.null_count
 
 
 def _greater(columns: list[Any]) -> bool:
@@ -142,21 +148,30 @@ def _numbers(column: Any, kind: Any) -> Any:
     return np.frombuffer(column.buffers()[1], dtype=kind)[column.offset : column.offset + len(column)]
 
 
-def _hashes(connection: Any, hashed: str, count: int) -> Any:
-    """Half of the bits of the hashes of all rows, in order.
+def _hashes(connection: Any, table: Any, names: Sequence[str]) -> Any:
+    """Hashes of all rows, in order, of 32 bits.
 
-    The few rows that have a hash in common by chance are compared as those that are equal are, and of half the bits it
-    takes less time to sort them, and less memory.
+    The few rows that have one in common by chance are compared as those that are equal are, and it takes less time to
+    sort them than hashes of 64 bits, and less memory. Those of integers that are never null are the upper bits of a
+    polynomial, which take half the time of the database's.
     """
     import numpy as np
 
-    hashes, place = np.empty(count, dtype=np.uint32), 0
+    hashes, place = np.empty(len(table), dtype=np.uint32), 0
+    if all(map(_is_plain_integer, table.select(names).columns)):
+        for piece in table.select(names).to_batches():
+            mixed = np.zeros(len(piece), dtype=np.uint64)
+            for power, column in enumerate(piece.columns, 1):
+                mixed += _numbers(column, np.uint64) * np.uint64(pow(_FACTOR, power, 2**64))
+            hashes[place : place + len(piece)] = mixed >> np.uint64(32)
+            place += len(piece)
+        return hashes
     with in_order(connection):
-        query = f"SELECT CAST({hashed} >> 32 AS UINTEGER) AS h FROM {_ROWS}"
+        query = f"SELECT CAST({hash_sql(names)} >> 32 AS UINTEGER) AS h FROM {_ROWS}"
         for piece in connection.sql(query).to_arrow_reader(_PIECE):
             hashes[place : place + len(piece)] = _numbers(piece.column(0), np.uint32)
             place += len(piece)
-    if place != count:
+    if place != len(table):
         raise OSError("there are not as many hashes as rows")
     return hashes
 
@@ -185,7 +200,8 @@ def _ones_but_for(size: int, places: Any, weights: Any) -> Any:
     import numpy as np
     import pyarrow as pa
 
-    pieces, end, ones = [], 0, _column(np.ones(min(size, _PIECE)))
+    pieces: list[Any] = []
+    end, ones = 0, _column(np.ones(min(size, _PIECE)))
 
     def fill(begin: int) -> None:
         pieces.extend(ones.slice(0, begin - at) for at in range(end, begin, len(ones)))
