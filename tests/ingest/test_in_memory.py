@@ -169,7 +169,7 @@ def test_rows_that_may_repeat_are_taken_without_an_object_for_each() -> None:
 
 @pytest.mark.parametrize("factor", [arrow_rows._FACTOR, 2**32, 1])
 def test_equal_hashes_make_no_rows_equal(factor: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The upper bits of a product with 2**32 are the lower ones of a number, and with 1 of a small one there are none."""
+    """The upper bits of a product with 2**32 are the lower ones of a number, and with 1 they are mostly 0."""
     monkeypatch.setattr(arrow_rows, "_FACTOR", factor)
     number = "CASE i % 5000 WHEN 7 THEN i - 7 WHEN 4999 THEN i - 4999 + (1::BIGINT << 32) ELSE i END"
     with duckdb.connect() as connection:

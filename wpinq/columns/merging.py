@@ -89,7 +89,7 @@ def places_of(hashes: Any, shared: Any) -> Any:
     """The places of some sorted hashes in an array of the hashes of all rows in order."""
     import numpy as np
 
-    # Most rows are left out by a few bits of their hash, at a look in a table that a core keeps at hand, with some rows.
+    # Most rows are left out by a few bits of their hash, some at a time, in a table that a core keeps at hand.
     few, some = hashes.dtype.type(2**18 - 1), 2**16
     may = np.zeros(2**18, dtype=np.bool_)
     may[shared & few] = True
