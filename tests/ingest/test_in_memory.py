@@ -179,6 +179,19 @@ def test_equal_hashes_make_no_rows_equal(factor: int, monkeypatch: pytest.Monkey
     assert len(found) == 250_000 - 50
 
 
+@pytest.mark.parametrize("kind", ["float", "str"])
+def test_integers_that_repeat_behind_the_first_rows_are_looked_at_with_other_columns(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No row is grouped where the other columns tell all of them apart."""
+    monkeypatch.setattr(arrow_rows, "gathered", lambda *given: pytest.fail("the rows are grouped"))
+    sql = {"float": "-i / 2", "str": "'b' || i"}[kind]
+    with duckdb.connect() as connection:
+        relation = connection.sql(f"SELECT 50000 - i % 50000 AS a, {sql} AS b FROM {ROWS}")
+        found = held(relation, {"a": int, "b": {"float": float, "str": str}[kind]})
+        assert dict(found.items()) == dict.fromkeys(relation.fetchall(), 1.0)
+
+
 @pytest.mark.parametrize("size", [1, 8191, 8192, 8193, 250_000])
 @pytest.mark.parametrize("step", [1, 2, 4096, 8192, 99_999])
 def test_weights_stand_in_their_places(size: int, step: int) -> None:

@@ -83,9 +83,9 @@ def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
         return rows
     try:
         _plain(table.slice(0, LOOKED_AT)).show(connection, _ROWS)
-        hashed = hashed_first(connection, f"SELECT * FROM {_ROWS}", type_)
+        hashed_by = hashed_first(connection, f"SELECT * FROM {_ROWS}", type_)
         shown = rows.show(connection, _ROWS)
-        if hashed is not None:
+        for hashed in hashed_by:
             hashes = _hashes(connection, table, hashed)
             shared = shared_hashes(hashes.copy())
             if not len(shared):

@@ -56,24 +56,22 @@ def varied_texts(connection: Any, rows: str, type_: Type) -> frozenset[str]:
     )
 
 
-def hashed_first(connection: Any, rows: str, type_: Type) -> Sequence[str] | None:
-    """The columns whose hash is that by which to look for the few rows that repeat; None where it is not worth while.
+def hashed_first(connection: Any, rows: str, type_: Type) -> list[tuple[str, ...]]:
+    """The columns by whose hash to look for the few rows that repeat, the quickest first; none where there are many.
 
-    They are the integers or the numbers alone where those tell the first rows apart as well as all columns do: to hash
-    texts takes several times as long. Equal rows have equal hashes either way.
+    They are the integers, the numbers, and all columns, as far as they tell the first rows apart as well as all do: to
+    hash texts takes several times as long. Equal rows have equal hashes in any case.
     """
     columns = list(zip(column_names(type_), column_types(type_), strict=True))
-    names = [name for name, _ in columns]
-    offered = [
-        [name for name, kind in columns if kind in kinds] or names
-        for kinds in (("BIGINT",), ("BIGINT", "DOUBLE", "BOOLEAN"), {kind for _, kind in columns})
-    ]
+    names = tuple(name for name, _ in columns)
+    kinds = (("BIGINT",), ("BIGINT", "DOUBLE", "BOOLEAN"))
+    offered = [tuple(name for name, kind in columns if kind in some) or names for some in kinds] + [names]
     hashes = ", ".join(f"{hash_sql(some)} AS h{i}" for i, some in enumerate(offered))
     found = connection.execute(f"SELECT {hashes} FROM ({rows}) LIMIT {LOOKED_AT}").fetchnumpy()
     count, repeated = len(found["h0"]), [len(shared_hashes(found[f"h{i}"])) for i, _ in enumerate(offered)]
     if count < LOOKED_AT or often(repeated[-1], count):
-        return None
-    return offered[repeated.index(repeated[-1])]
+        return []
+    return list(dict.fromkeys(some for some, times in zip(offered, repeated, strict=True) if times == repeated[-1]))
 
 
 def shared_hashes(hashes: Any) -> Any:
