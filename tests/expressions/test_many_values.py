@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -11,6 +12,7 @@ import wpinq as wp
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import canonical_bytes, canonical_bytes_of, check_canonical, normalize, normalize_all
+from wpinq.measure import public_keys
 from wpinq.measure.measurement import check_domain
 
 PARTS: dict[Any, list[Any]] = {
@@ -65,3 +67,19 @@ def test_what_is_of_several_kinds_or_unfit_is_looked_at_one_by_one(values: list[
     assert normalize_all(values, type_, normalize) is None
     with pytest.raises(PlanError, match="cannot be released"):
         check_domain([(1, 2), *(value for value in values if value != [1, 2]), "no"], type_)
+
+
+def test_keys_are_looked_at_once_for_the_type_that_they_are_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was looked at stays so until it is put by hand beside another plan."""
+    looked: list[object] = []
+    monkeypatch.setattr(public_keys, "normalize_all", lambda *given: looked.append(given) or normalize_all(*given))
+    asked = wp.source("numbers", int).noisy_count(1, over=[3, 1, 3])
+    assert len(looked) == 1
+    assert asked.checked.domain == (3, 1)
+    assert len(looked) == 1
+    assert replace(asked, domain=(3, 1)).checked.domain == (3, 1)
+    assert len(looked) == 2
+    with pytest.raises(PlanError, match="cannot be released"):
+        assert not replace(asked, plan=wp.source("texts", str).plan).checked.domain
+    with pytest.raises(PlanError, match="cannot be released"):
+        assert not replace(asked, domain=(3, "1")).checked.domain

@@ -167,6 +167,40 @@ def test_rows_that_may_repeat_are_taken_without_an_object_for_each() -> None:
     assert most < 40 * len(places)
 
 
+@pytest.mark.parametrize("factor", [arrow_rows._FACTOR, 2**32, 1])
+def test_equal_hashes_make_no_rows_equal(factor: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The upper bits of a product with 2**32 are the lower ones of a number, and with 1 they are mostly 0."""
+    monkeypatch.setattr(arrow_rows, "_FACTOR", factor)
+    number = "CASE i % 5000 WHEN 7 THEN i - 7 WHEN 4999 THEN i - 4999 + (1::BIGINT << 32) ELSE i END"
+    with duckdb.connect() as connection:
+        relation = connection.sql(f"SELECT {number} AS a FROM {ROWS}")
+        found = held(relation, {"a": int})
+        assert dict(found.items()) == Counter(relation.fetchall())
+    assert len(found) == 250_000 - 50
+
+
+@pytest.mark.parametrize("kind", ["float", "str"])
+def test_integers_that_repeat_behind_the_first_rows_are_looked_at_with_other_columns(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No row is grouped where the other columns tell all of them apart."""
+    monkeypatch.setattr(arrow_rows, "gathered", lambda *given: pytest.fail("the rows are grouped"))
+    sql = {"float": "-i / 2", "str": "'b' || i"}[kind]
+    with duckdb.connect() as connection:
+        relation = connection.sql(f"SELECT 50000 - i % 50000 AS a, {sql} AS b FROM {ROWS}")
+        found = held(relation, {"a": int, "b": {"float": float, "str": str}[kind]})
+        assert dict(found.items()) == dict.fromkeys(relation.fetchall(), 1.0)
+
+
+@pytest.mark.parametrize("size", [1, 8191, 8192, 8193, 250_000])
+@pytest.mark.parametrize("step", [1, 2, 4096, 8192, 99_999])
+def test_weights_stand_in_their_places(size: int, step: int) -> None:
+    for places in (np.arange(0, size, step), np.arange(size - 1, -1, -step)[::-1], np.arange(0)):
+        expected = np.ones(size)
+        expected[places] = weights = np.arange(len(places)) % 3 * 2.0
+        assert (arrow_rows._ones_but_for(size, places, weights).to_numpy() == expected).all()
+
+
 @pytest.mark.parametrize("order", ["", " ORDER BY a DESC"])
 def test_a_relation_that_fails_is_named_whenever_it_does(order: str) -> None:
     """A relation that is computed whole before its first row fails before anything is read."""

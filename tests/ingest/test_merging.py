@@ -80,7 +80,7 @@ def test_equal_hashes_make_no_rows_equal(monkeypatch: pytest.MonkeyPatch) -> Non
     """Rows that share a hash by chance are told apart by what they are, whether few do or all."""
     type_ = type_of({"a": int})
     for of in ("c0 % 977", "c0 // 40", "0"):
-        monkeypatch.setattr(merging, "_hash", lambda _, of=of: f"CAST({of} AS UBIGINT)")
+        monkeypatch.setattr(merging, "hash_sql", lambda _, of=of: f"CAST({of} AS UBIGINT)")
         for rows in (range(3000), [*range(2990), *range(10)], [5] * 100):
             with duckdb.connect() as connection:
                 relation = connection.sql(f"SELECT unnest({list(rows)}) AS a")

@@ -5,15 +5,18 @@ The memory is the process's own: a database that failed does not take it along, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from wpinq.columns.flat import column_names
-from wpinq.columns.merging import LOOKED_AT, hashed_first, often, places_of, shared_hashes
+from wpinq.columns.merging import LOOKED_AT, hash_sql, hashed_first, often, places_of, shared_hashes
 from wpinq.columns.row_order import in_order
 from wpinq.expr.types import Type
 
 _PIECE = 100_000
+_BLOCK = 2**13
+_FACTOR = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: odd, with bits all over
 _ROWS = "rows_in_memory"
 _TAKEN = "rows_in_memory_taken"
 
@@ -80,13 +83,14 @@ def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
         return rows
     try:
         _plain(table.slice(0, LOOKED_AT)).show(connection, _ROWS)
-        hashed = hashed_first(connection, f"SELECT * FROM {_ROWS}", type_)
+        hashed_by = hashed_first(connection, f"SELECT * FROM {_ROWS}", type_)
         shown = rows.show(connection, _ROWS)
-        if hashed is not None:
-            shared = shared_hashes(_hashes(connection, hashed, len(table)))
+        for hashed in hashed_by:
+            hashes = _hashes(connection, table, hashed)
+            shared = shared_hashes(hashes.copy())
             if not len(shared):
                 return rows
-            places = places_of(_hashes(connection, hashed, len(table)), shared)
+            places = places_of(hashes, shared)
             if not often(len(places), len(table)):
                 return _weighed(connection, table, names, weight, places)
         grouped = gathered(connection, f"SELECT {names}, {weight} AS w FROM {shown} GROUP BY {names}")
@@ -109,7 +113,7 @@ def _increases(table: Any) -> bool:
     """Whether each row is greater than the one before it, by its integers that are never null."""
     import numpy as np
 
-    places = [i for i, column in enumerate(table.columns) if str(column.type) == "int64" and not column.null_count]
+    places = [i for i, column in enumerate(table.columns) if _is_plain_integer(column)]
     before: list[Any] = []
     for piece in table.to_batches():
         columns = [_numbers(piece.column(i), np.int64) for i in places]
@@ -119,6 +123,10 @@ def _increases(table: Any) -> bool:
                 return False
             before = [column[-1:] for column in columns]
     return bool(places)
+
+
+def _is_plain_integer(column: Any) -> bool:
+    return str(column.type) == "int64" and not column.null_count
 
 
 def _greater(columns: list[Any]) -> bool:
@@ -140,16 +148,30 @@ def _numbers(column: Any, kind: Any) -> Any:
     return np.frombuffer(column.buffers()[1], dtype=kind)[column.offset : column.offset + len(column)]
 
 
-def _hashes(connection: Any, hashed: str, count: int) -> Any:
-    """The hashes of all rows, in order. Memory that was not used before takes longer to get than hashes to compute."""
+def _hashes(connection: Any, table: Any, names: Sequence[str]) -> Any:
+    """Hashes of all rows, in order, of 32 bits.
+
+    The few rows that have one in common by chance are compared as those that are equal are, and it takes less time to
+    sort them than hashes of 64 bits, and less memory. Those of integers that are never null are the upper bits of a
+    polynomial, which take half the time of the database's.
+    """
     import numpy as np
 
-    hashes, place = np.empty(count, dtype=np.uint64), 0
-    with in_order(connection):
-        for piece in connection.sql(f"SELECT {hashed} AS h FROM {_ROWS}").to_arrow_reader(_PIECE):
-            hashes[place : place + len(piece)] = _numbers(piece.column(0), np.uint64)
+    hashes, place = np.empty(len(table), dtype=np.uint32), 0
+    if all(map(_is_plain_integer, table.select(names).columns)):
+        for piece in table.select(names).to_batches():
+            mixed = np.zeros(len(piece), dtype=np.uint64)
+            for power, column in enumerate(piece.columns, 1):
+                mixed += _numbers(column, np.uint64) * np.uint64(pow(_FACTOR, power, 2**64))
+            hashes[place : place + len(piece)] = mixed >> np.uint64(32)
             place += len(piece)
-    if place != count:
+        return hashes
+    with in_order(connection):
+        query = f"SELECT CAST({hash_sql(names)} >> 32 AS UINTEGER) AS h FROM {_ROWS}"
+        for piece in connection.sql(query).to_arrow_reader(_PIECE):
+            hashes[place : place + len(piece)] = _numbers(piece.column(0), np.uint32)
+            place += len(piece)
+    if place != len(table):
         raise OSError("there are not as many hashes as rows")
     return hashes
 
@@ -158,7 +180,6 @@ def _weighed(connection: Any, table: Any, names: str, weight: str, places: Any) 
     """The same table with weights, where only the rows in some places may be equal to others."""
     import numpy as np
 
-    weights = np.ones(len(table))
     taken = _plain(_at(table, places).append_column("place", _column(places)))
     try:
         taken.show(connection, _TAKEN)
@@ -166,10 +187,34 @@ def _weighed(connection: Any, table: Any, names: str, weight: str, places: Any) 
         found = connection.execute(query).fetchnumpy()
     finally:
         taken.hide(connection, _TAKEN)
-    weights[places] = 0
-    weights[found["place"]] = found["w"]
-    count = len(table) - len(places) + len(found["w"])
-    return ArrowRows(table.append_column("w", _column(weights)), count, int(weights.sum()))
+    weights = np.zeros(len(places))
+    weights[np.searchsorted(places, found["place"])] = found["w"]
+    count, total = len(table) - len(places) + len(found["w"]), len(table) - len(places) + int(weights.sum())
+    repeated = weights != 1
+    column = _ones_but_for(len(table), places[repeated], weights[repeated])
+    return ArrowRows(table.append_column("w", column), count, total)
+
+
+def _ones_but_for(size: int, places: Any, weights: Any) -> Any:
+    """A column of ones, but for the weights in some places, in order. Blocks of nothing but ones share their memory."""
+    import numpy as np
+    import pyarrow as pa
+
+    pieces: list[Any] = []
+    end, ones = 0, _column(np.ones(min(size, _PIECE)))
+
+    def fill(begin: int) -> None:
+        pieces.extend(ones.slice(0, begin - at) for at in range(end, begin, len(ones)))
+
+    blocks, first = np.unique(places // _BLOCK, return_index=True)
+    for block, inside in zip(blocks.tolist(), np.split(np.arange(len(places)), first)[1:], strict=True):
+        fill(block * _BLOCK)
+        own = np.ones(min(_BLOCK, size - block * _BLOCK))
+        own[places[inside] - block * _BLOCK] = weights[inside]
+        pieces.append(_column(own))
+        end = block * _BLOCK + len(own)
+    fill(size)
+    return pa.chunked_array(pieces, pa.float64())
 
 
 def _column(numbers: Any) -> Any:
@@ -181,16 +226,22 @@ def _column(numbers: Any) -> Any:
 
 
 def _at(table: Any, places: Any) -> Any:
-    """The rows in some places, in order; Arrow's own way puts all pieces of a table together first."""
+    """The rows in some places, in order; Arrow's own way puts all pieces of a table together first.
+
+    The function is asked for where `pyarrow.compute` has it from: to import that takes longer than to protect a
+    hundred thousand rows, for it writes a Python function for each of Arrow's.
+    """
     import numpy as np
     import pyarrow as pa
+    from pyarrow._compute import call_function
 
     pieces = table.to_batches()
     ends = np.cumsum([len(piece) for piece in pieces])
     inside = np.split(places, np.searchsorted(places, ends[:-1]))
-    taken = [
-        piece.take(_column(of_piece - (end - len(piece))))
-        for piece, end, of_piece in zip(pieces, ends, inside, strict=True)
-        if len(of_piece)
-    ]
+    taken = []
+    for piece, end, of_piece in zip(pieces, ends, inside, strict=True):
+        if len(of_piece):
+            at = _column(of_piece - (end - len(piece)))
+            columns = [call_function("array_take", [column, at]) for column in piece.columns]
+            taken.append(pa.RecordBatch.from_arrays(columns, schema=table.schema))
     return pa.Table.from_batches(taken, table.schema)

@@ -34,7 +34,7 @@ _TAKEN = "taken"
 
 def repeats_often(connection: Any, rows: str, names: Sequence[str]) -> bool:
     """Whether the first rows of a query are few, or repeat often, so that grouping all of them takes less time."""
-    first = f"SELECT {_hash(names)} AS h FROM (SELECT * FROM ({rows}) LIMIT {LOOKED_AT})"
+    first = f"SELECT {hash_sql(names)} AS h FROM (SELECT * FROM ({rows}) LIMIT {LOOKED_AT})"
     ((count, distinct),) = connection.execute(f"SELECT count(*), count(DISTINCT h) FROM ({first})").fetchall()
     return bool(count < LOOKED_AT or often(count - distinct, count))
 
@@ -56,21 +56,22 @@ def varied_texts(connection: Any, rows: str, type_: Type) -> frozenset[str]:
     )
 
 
-def hashed_first(connection: Any, rows: str, type_: Type) -> str | None:
-    """The hash, as SQL, by which to look for the few rows that repeat; None where it is not worth while.
+def hashed_first(connection: Any, rows: str, type_: Type) -> list[tuple[str, ...]]:
+    """The columns by whose hash to look for the few rows that repeat, the quickest first; none where there are many.
 
-    It is that of the numbers alone where those tell the first rows apart as well as all columns do: to hash texts takes
-    several times as long. Equal rows have equal hashes either way.
+    They are the integers, the numbers, and all columns, as far as they tell the first rows apart as well as all do: to
+    hash texts takes several times as long. Equal rows have equal hashes in any case.
     """
     columns = list(zip(column_names(type_), column_types(type_), strict=True))
-    names = [name for name, _ in columns]
-    numbers = [name for name, kind in columns if kind in ("BIGINT", "DOUBLE", "BOOLEAN")]
-    of_all, of_numbers = _hash(names), _hash(numbers or names)
-    found = connection.execute(f"SELECT {of_all} AS h, {of_numbers} AS n FROM ({rows}) LIMIT {LOOKED_AT}").fetchnumpy()
-    count, repeated = len(found["h"]), len(shared_hashes(found["h"]))
-    if count < LOOKED_AT or often(repeated, count):
-        return None
-    return of_numbers if len(shared_hashes(found["n"])) == repeated else of_all
+    names = tuple(name for name, _ in columns)
+    kinds = (("BIGINT",), ("BIGINT", "DOUBLE", "BOOLEAN"))
+    offered = [tuple(name for name, kind in columns if kind in some) or names for some in kinds] + [names]
+    hashes = ", ".join(f"{hash_sql(some)} AS h{i}" for i, some in enumerate(offered))
+    found = connection.execute(f"SELECT {hashes} FROM ({rows}) LIMIT {LOOKED_AT}").fetchnumpy()
+    count, repeated = len(found["h0"]), [len(shared_hashes(found[f"h{i}"])) for i, _ in enumerate(offered)]
+    if count < LOOKED_AT or often(repeated[-1], count):
+        return []
+    return list(dict.fromkeys(some for some, times in zip(offered, repeated, strict=True) if times == repeated[-1]))
 
 
 def shared_hashes(hashes: Any) -> Any:
@@ -86,10 +87,12 @@ def places_of(hashes: Any, shared: Any) -> Any:
     """The places of some sorted hashes in an array of the hashes of all rows in order."""
     import numpy as np
 
-    # Most rows are left out by a few bits of their hash, at a look in a table that a core keeps at hand.
-    may = np.zeros(2**16, dtype=np.bool_)
-    may[shared.astype(np.uint16)] = True
-    places = np.flatnonzero(may[hashes.astype(np.uint16)])
+    # Most rows are left out by a few bits of their hash, some at a time, in a table that a core keeps at hand.
+    few, some = hashes.dtype.type(2**18 - 1), 2**16
+    may = np.zeros(2**18, dtype=np.bool_)
+    may[shared & few] = True
+    looked_at = [np.flatnonzero(may[hashes[at : at + some] & few]) + at for at in range(0, len(hashes), some)]
+    places = np.concatenate(looked_at)
     found = hashes[places]
     return places[np.searchsorted(shared, found, side="left") < np.searchsorted(shared, found, side="right")]
 
@@ -128,14 +131,14 @@ def merge(connection: Any, table: str, names: Sequence[str], weight: str) -> Non
         connection.register(LOADING, {"h": np.concatenate(shared)})
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {_SUSPECTS} AS SELECT h FROM {LOADING}")
         connection.unregister(LOADING)
-        _group(connection, table, names, weight, f"{_hash(names)} IN (SELECT h FROM {_SUSPECTS})")
+        _group(connection, table, names, weight, f"{hash_sql(names)} IN (SELECT h FROM {_SUSPECTS})")
         connection.execute(f"DROP TABLE {_SUSPECTS}")
 
 
 def _hashes(connection: Any, table: str, names: Sequence[str], count: int) -> Iterator[Any]:
     """The hashes of all rows, in parts such that equal ones are in one part."""
     bits = max(0, (count // AT_ONCE).bit_length())
-    hashes = f"SELECT {_hash(names)} AS h FROM {table}"
+    hashes = f"SELECT {hash_sql(names)} AS h FROM {table}"
     for part in range(2**bits):
         where = f" WHERE h >> {64 - bits} = {part}" if bits else ""
         found = connection.execute(f"SELECT h FROM ({hashes}){where}").fetchnumpy()["h"]
@@ -152,5 +155,6 @@ def _group(connection: Any, table: str, names: Sequence[str], weight: str, condi
     connection.execute(f"DROP TABLE {_TAKEN}")
 
 
-def _hash(names: Sequence[str]) -> str:
+def hash_sql(names: Sequence[str]) -> str:
+    """The hash of some columns."""
     return f"hash({', '.join(names)})"

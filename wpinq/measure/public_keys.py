@@ -10,6 +10,12 @@ from wpinq.expr.values import UnfitValue, Value, check_canonical, normalize, nor
 from wpinq.ingest.typed_columns import plain
 
 
+class _Checked(tuple[Value, ...]):
+    """Keys that were looked at, of one type: they are not looked at again."""
+
+    type: Type
+
+
 def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False) -> tuple[Value, ...]:
     """Public keys in canonical form, each once, in the order given.
 
@@ -20,6 +26,8 @@ def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False
     PlanError
         When a key is not of the type of the plan's records.
     """
+    if canonical and isinstance(keys, _Checked) and keys.type is type_:
+        return keys
     if isinstance(keys, str):
         raise PlanError(f"the keys {keys!r} are one text: give a list of keys, [{keys!r}]")
     if not isinstance(keys, Iterable):
@@ -30,7 +38,9 @@ def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False
     keys = list(keys)
     alike = normalize_all(keys, nullable, check)
     if alike is not None:
-        return tuple(dict.fromkeys(alike))
+        found = _Checked(dict.fromkeys(alike))
+        found.type = type_
+        return found
     for key in keys:
         try:
             checked[check(plain(key, type_), nullable)] = None

@@ -91,7 +91,6 @@ RULES |= {
     "to_str": _conversion(STR, {INT: ("to_text",), BOOL: ("to_text",)}),
     "min_list": _plain("list_min"),
     "max_list": _plain("list_max"),
-    "divide": lambda node, shapes: call("fit_float", call("divide_float", *_as(node, shapes, FLOAT))),
     "concatenate": lambda node, shapes: call("concatenate", *_as(node, shapes, STR), literal(str(TEXT_LIMIT))),
     "flatten": lambda node, shapes: call("flatten", as_term(shapes[0]), literal(str(LIST_LIMIT))),
     "length": lambda node, shapes: call(
@@ -101,6 +100,15 @@ RULES |= {
     "is_null": lambda node, shapes: is_null(shapes[0]),
     "record": lambda node, shapes: RecordShape(None, shapes),
 }
+
+
+@_rule("divide")
+def _divide(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+    left, right = _as(node, shapes, FLOAT)
+    by = node.arguments[1]
+    if left.text == "int_to_float" and isinstance(by, Constant) and is_number(by.type) and by.value >= 1:
+        return call("quotient", left, right)  # finite, and no -0.0
+    return call("fit_float", call("divide_float", left, right))
 
 
 @_rule("floor_divide")

@@ -25,6 +25,7 @@ STANDARD: dict[str, str] = {
     "float_add": "({0} + {1})",
     "float_subtract": "({0} - {1})",
     "float_multiply": "({0} * {1})",
+    "quotient": "({0} / {1})",
     "divide_float": "({0} / nullif({1}, CAST(0 AS DOUBLE)))",
     "modulo_by": "CASE WHEN {0} >= 0 THEN {0} % {1} ELSE {1} - 1 - ((-1 - {0}) % {1}) END",
     "bool_to_int": "CAST({0} AS BIGINT)",
