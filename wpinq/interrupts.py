@@ -65,8 +65,9 @@ class _Noting:
 def hold_signals() -> None:
     """Let signals wait that Python's own handlers hear, until `let_signals_go`, in the same thread or a forked child.
 
-    Where they wait already, until it was called as often. A mask would not do: what one thread masks, the system gives to another, such as one of numpy's, and Python runs the
-    handler in the main thread all the same. Only there are handlers run, and can be set.
+    Where they wait already, until that was called as often. A mask would not do: what one thread masks, the system
+    gives to another, such as one of numpy's, and Python runs the handler in the main thread all the same. Only there
+    are handlers run, and can be set.
     """
     global _holds
     if threading.current_thread() is threading.main_thread():

@@ -229,11 +229,15 @@ def _at(table: Any, places: Any) -> Any:
     """The rows in some places, in order; Arrow's own way puts all pieces of a table together first.
 
     The function is asked for where `pyarrow.compute` has it from: to import that takes longer than to protect a
-    hundred thousand rows, for it writes a Python function for each of Arrow's.
+    hundred thousand rows, for it writes a Python function for each of Arrow's. Where it is no longer there, that does.
     """
     import numpy as np
     import pyarrow as pa
-    from pyarrow._compute import call_function
+
+    try:
+        from pyarrow._compute import call_function
+    except ImportError:
+        from pyarrow.compute import call_function
 
     pieces = table.to_batches()
     ends = np.cumsum([len(piece) for piece in pieces])
