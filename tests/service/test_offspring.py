@@ -30,7 +30,7 @@ from wpinq.service.offspring import Offspring, Role, StopAsked, stop_on_signals
 
 stop_on_signals()
 here = os.getpid()
-os.register_at_fork({when}=lambda: os.kill(os.getpid(), signal.SIGTERM))
+os.register_at_fork({when}=lambda: (os.kill(os.getpid(), signal.SIGTERM), time.sleep(0.2)))
 children = Offspring()
 try:
     pid = children.fork(Role("idle", lambda: time.sleep(600), again=False))
@@ -68,7 +68,7 @@ def test_a_parent_that_is_asked_to_end_as_it_forks_knows_its_child(before: str) 
 
 
 REAPED = """
-import os, signal
+import os, signal, time
 from wpinq.service.offspring import Offspring, Role, StopAsked, stop_on_signals
 
 stop_on_signals()
@@ -79,6 +79,7 @@ wait = os.wait
 def asked_to_stop():
     found = wait()
     os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.2)  # another thread has it by then
     return found
 
 os.wait = asked_to_stop
