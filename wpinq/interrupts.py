@@ -79,12 +79,15 @@ def hold_signals() -> None:
         _holds += 1  # last: until then a handler may raise
 
 
-def let_signals_go() -> None:
-    """Hear signals again, those that waited included, of which a child has none of its parent's."""
+def let_signals_go(wholly: bool = False) -> None:
+    """Hear signals again, those that waited included, of which a child has none of its parent's.
+
+    Wholly, however often they were held: by a child that never comes back to where its parent was to let them go.
+    """
     global _holds
     if threading.current_thread() is not threading.main_thread():
         return
-    _holds = max(0, _holds - 1)
+    _holds = 0 if wholly else max(0, _holds - 1)
     if _holds:
         return
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -42,9 +43,9 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
 
 
-def printed(program: str) -> str:
+def printed(program: str, *arguments: str) -> str:
     found = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-c", program, *arguments],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -95,3 +96,36 @@ except StopAsked:
 def test_a_parent_that_is_asked_to_end_as_it_finds_a_child_ended_asks_no_more_of_that(before: str) -> None:
     """It sent a signal to a process that was gone, whose number may be another's by then."""
     assert printed(before + REAPED) == "0"
+
+
+RENEWED = """
+import os, signal, sys
+from pathlib import Path
+from wpinq.interrupts import signals_held
+from wpinq.service.offspring import Offspring, Role, stop_on_signals
+
+def work():
+    lived = Path(sys.argv[1])
+    if not lived.exists():
+        lived.touch()
+        return
+    heard = []
+    signal.signal(signal.SIGUSR1, lambda *given: heard.append(given))
+    with signals_held():
+        pass
+    os.kill(os.getpid(), signal.SIGUSR1)
+    os.write(1, b"heard" if heard else b"lost")
+    raise RuntimeError  # unfit, so that the parent comes to an end
+
+stop_on_signals()
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where it says that a child was unfit
+children = Offspring()
+children.fork(Role("brief", work, again=True))
+children.tend()
+"""
+
+
+@beside
+def test_a_child_in_place_of_another_hears_signals(before: str, tmp_path: Path) -> None:
+    """Its parent held them twice: as it saw to the one that had ended, and as it forked."""
+    assert printed(before + RENEWED, str(tmp_path / "lived")) == "heard"

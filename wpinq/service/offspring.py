@@ -137,7 +137,7 @@ def _live(role: Role, parent: int) -> NoReturn:
         logging.disable(logging.CRITICAL)  # of libraries: what is logged is ours to say, in one form
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of a terminal: the parent decides
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        let_signals_go()
+        let_signals_go(wholly=True)  # this one may have been forked in place of another, within what sees to that
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         system = ctypes.CDLL(None)
         system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
