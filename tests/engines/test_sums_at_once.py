@@ -6,6 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import duckdb
 import pytest
 
 import wpinq as wp
@@ -14,6 +15,7 @@ from wpinq.engines.relational.batch import AT_ONCE, Batch
 from wpinq.engines.relational.duckdb.database import Database
 from wpinq.engines.relational.duckdb.warm_tables import WarmTables
 from wpinq.engines.relational.sql.script import SqlStatement
+from wpinq.engines.relational.sql.sums_at_once import share
 from wpinq.query import Query
 
 LINES = wp.source("lines", group=int | None, kind=str, amount=float | None, count=int)
@@ -95,3 +97,24 @@ def test_no_statement_takes_more_sums_than_a_limit() -> None:
     found = batch.alike(plans[-1])
     assert len(found) == AT_ONCE
     assert found[0].root == plans[-1]
+
+
+def test_a_share_has_the_bits_of_the_quotient_that_it_stands_for() -> None:
+    least, most = 5e-324, 1.7976931348623157e308
+    own = [0.0, -0.0, least, 1e-300, 0.1, 1 - 2**-53, 1.0, 1 + 2**-52, 3.0, 2.0**60, most]
+    with duckdb.connect() as connection:
+        for value in (*own, *(-one for one in own)):
+            ((found,),) = connection.execute(f"SELECT {share('x')} FROM (SELECT ?::DOUBLE AS x)", [value]).fetchall()
+            assert found.hex() == (value / max(abs(value), 1.0)).hex()
+
+
+@pytest.mark.parametrize("by", [1, 1.0, 3, 100, 2.5, 2**63 - 1, 1.7976931348623157e308, 0.1, 5e-324, -1, -7.0, 0, -0.0])
+def test_an_integer_over_a_constant_is_what_it_is_on_the_reference(by: float) -> None:
+    """Also where it stays an infinity or a zero with a sign, which are no numbers of the language."""
+    numbers = wp.source("numbers", int)
+    quotients = numbers.select(lambda n: (n, n / by)).plan
+    given = {"numbers": dict.fromkeys([0, 1, -1, 7, 2**53 + 1, 2**63 - 1, -(2**63)], 1.0)}
+    with Database() as database:
+        found = database.evaluate(quotients, given)
+    expected = reference.evaluate(quotients, given)
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))  # which tell -0.0 from 0.0
