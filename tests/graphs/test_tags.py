@@ -37,6 +37,7 @@ RECIPES: dict[str, tuple[Callable[[wp.Query], wp.Query], int]] = {
     "closed twice": (lambda e: closed_wedges_by_tag(e, LIMITS, copies=2), 5),
     "closed with room": (lambda e: closed_wedges_by_tag(e, LIMITS, 2, [6, 3, 2]), 5),
     "joint": (lambda e: joint_degrees_by_tag(e, LIMITS), 3),
+    "joint, few tags": (lambda e: joint_degrees_by_tag(e, [0, 1, 2]), 3),
 }
 
 
@@ -52,7 +53,8 @@ def evaluated(query: wp.Query, edges: list[Edge]) -> dict[object, Fraction]:
 
 
 def tag_shares(degree: int, limits: Sequence[int] = LIMITS) -> list[Fraction]:
-    return [Fraction(min(max(degree - a, 0), b - a), 2) for a, b in pairwise(limits)]
+    ends = [*limits[:-1], max(degree, limits[-1])]
+    return [Fraction(min(max(degree - a, 0), b - a), 2) for a, b in pairwise(ends)]
 
 
 def neighbours(edges: list[Edge]) -> dict[int, set[int]]:

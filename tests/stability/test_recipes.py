@@ -24,7 +24,7 @@ UNDIRECTED = {
     "squares by degree": (24, "8", "12"),
     "closed wedges by tag": (4, "8/3", "8/3"),
     "closed wedges by tag, 2 copies": (5, "11/3", "11/3"),
-    "joint degrees by tag": (3, "5/2", "5/2"),
+    "joint degrees by tag": (3, "5/3", "5/3"),
     "edges in paths": (5, "4", "4"),
     "edges in paths, one number": (5, "3", "3"),
     "paths over half-edges": (2, "3/2", "3/2"),

@@ -19,6 +19,7 @@ from tests.support.neighbours import Neighbours
 from wpinq.errors import PlanError
 from wpinq.expr.trace import trace
 from wpinq.expr.types import INT, TupleOf
+from wpinq.graphs import tags
 from wpinq.plan.moves.terms import UNKNOWN, applied, leaf, record
 
 
@@ -307,6 +308,27 @@ def wide_keys() -> Trap:
     )
 
 
+def beside_a_ratio() -> Trap:
+    """The leaves of two stars have heavy tags from elsewhere too: all that the centres move there counts."""
+    rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])
+    asked = wp.source("asked", record=int, index=int, facts=["nonnegative"])
+    tagged = tags.degree_tags(rows, [0, 30, 100])
+    first = tags.half_edges(rows).join(
+        tagged, lambda e: e.src, lambda t: t.record, lambda e, t: (e.src, e.dst, t.index)
+    )
+    joined = first.join(
+        tagged.concat(asked), lambda x: x[1], lambda t: t.record, lambda x, t: (x[0], x[1], x[2], t.index)
+    )
+    leaves = {(n, 100 * n + i): 1 for n in (1, 2) for i in range(30)}
+    return Trap(
+        mutants.BESIDE_A_RATIO,
+        Neighbours(joined, leaves, {(1, 2): 1}, {"asked": {(leaf, 9): HUGE for _, leaf in leaves}}),
+        Fraction(5, 3),
+        Fraction(5, 2),
+        Fraction("1.8"),
+    )
+
+
 TRAPS: tuple[Callable[[], Trap], ...] = (
     sorted_keys,
     nullable_fields,
@@ -318,6 +340,7 @@ TRAPS: tuple[Callable[[], Trap], ...] = (
     both_directions,
     part_of_a_key,
     below_zero,
+    beside_a_ratio,
     wide_keys,
 )
 

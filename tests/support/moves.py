@@ -22,7 +22,7 @@ from wpinq.plan.moves.change import Change, Move
 from wpinq.plan.moves.terms import Path, Term
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operator import Moved
-from wpinq.plan.operators import Source
+from wpinq.plan.operators import Join, Source
 
 Weights = Mapping[Any, Fraction]
 
@@ -148,12 +148,13 @@ def followed(root: Node) -> list[Followed]:
     found = []
     for cut, claimed in stability.stability.__wrapped__(root).items():
         ways = []
-        for change, weight in steps_of(cut):
+        for number, (change, weight) in enumerate(steps_of(cut)):
+            way = stability._Way(cut, number, change, ratios=True)
             moved: dict[bytes, Moved] = {}
             with overheard() as said:
                 for node in steps:
                     below = () if stability._is_cut(node) else tuple(moved[child.digest] for child in node.inputs)
-                    moved[node.digest] = stability._at(node, below, signs[node.digest], cut, change)
+                    moved[node.digest] = stability._at(node, below, signs[node.digest], way)
             ways.append(Way(weight, moved, said))
         found.append(Followed(cut, steps, ways, claimed.bound))
     return found
@@ -205,6 +206,10 @@ def broken(
         changed = difference(before[node.digest], after[node.digest])
         if changed and (gone := exceeded(changed, moved.change.atoms, size, values)):
             yield gone, node
+        if isinstance(node.operator, Join):
+            sides = [way.moved[child.digest] for child in node.inputs]
+            if any(out_of_ratio(node, sides, data) for data in (before, after)):
+                yield "ratio", node
         for data in (before[node.digest], after[node.digest]):
             if moved.nonnegative and any(weight < 0 for weight in data.values()):
                 yield "sign", node
@@ -239,6 +244,22 @@ def exceeded(changed: Mapping[Any, Fraction], atoms: Mapping[Term, Move], size: 
         if gained + lost > size * sum(move.total for move in allowed):
             return "total"
     return None
+
+
+def out_of_ratio(node: Node, sides: Sequence[Moved], data: Mapping[bytes, Weights]) -> bool:
+    """Whether the sides of a Join are not in the ratio at some key that is said of them at all."""
+    operator = node.operator
+    assert isinstance(operator, Join)
+    ratio = operator._ratio(*sides)
+    if ratio is None:
+        return False
+    balance: dict[Any, Fraction] = {}
+    shares = ratio.left, -ratio.right
+    for child, key, share in zip(node.inputs, operator.keys(), shares, strict=True):
+        for record, weight in data[child.digest].items():
+            at = key(record)
+            balance[at] = balance.get(at, Fraction(0)) + share * weight
+    return any(balance.values())
 
 
 def heavier(data: Weights, ceiling: Ceiling) -> bool:

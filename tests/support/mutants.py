@@ -17,7 +17,7 @@ import pytest
 
 from wpinq.plan import stability
 from wpinq.plan.certify import certify
-from wpinq.plan.moves import ceiling, change, joining, terms
+from wpinq.plan.moves import ceiling, change, descent, joining, terms
 from wpinq.plan.operator import Combination
 from wpinq.plan.operators import Concat, GroupBy, Intersect, Join, Select, Shave, Source, Union, select_many
 from wpinq.plan.operators.extreme import Extreme
@@ -87,6 +87,12 @@ PART_OF_A_KEY = Mutant(
 )
 BOUND_OF_ANY_SIGN = Mutant(
     "bounds on weights that may be negative", Join, "change", (("limit = None if signed else self", "limit = self"),)
+)
+BESIDE_A_RATIO = Mutant(
+    "what is beside a ratio is part of it",
+    descent,
+    "_multiple",
+    (("one.keys() != other.keys()", "not one.keys() <= other.keys()"),),
 )
 WIDE_KEY = Mutant("a key's first fields are the key", Join, "ceiling", (FIRST_FIELDS,))
 
@@ -263,6 +269,50 @@ MUTANTS = (
     Mutant("a constant is its type", terms, "constant", (("return leaf(value.digest)", "return leaf(str(type_))"),)),
     Mutant("both pieces of a pair hold its first", terms, "any_record", (("path=(*path, place))", "path=path)"),)),
     Mutant("a null key is a record", terms, "any_record", (("and not type_.nullable]", "]"),)),
+    Mutant("weight that is cut off is in the ratio", Shave, "descents", ((" or self.bound is not None", ""),)),
+    Mutant(
+        "every element descends with all of the weight",
+        select_many.SelectMany,
+        "descents",
+        ((".times(share) for of", ".times(Fraction(1)) for of"),),
+    ),
+    Mutant("one key in a ratio: all keys", descent, "_multiple", (("if len(found) == 1 else None", ""),)),
+    BESIDE_A_RATIO,
+    Mutant(
+        "keys that are not known are the same",
+        descent,
+        "_multiple",
+        ((" or not all(term.known for _, term in one)", ""),),
+    ),
+    Mutant(
+        "each side takes its own share", descent, "ratio_of", (("(of_left, 1 - of_left,", "(1 - of_left, of_left,"),)
+    ),
+    Mutant(
+        "the scale of a ratio moves half as far",
+        descent,
+        "ratio_of",
+        (("one.times(of_left)", "one.times(of_left / 2)"),),
+    ),
+    Mutant("a scale that grows adds", descent, "ratio_of", ((".change.each(lambda move: move.reversed)", ".change"),)),
+    Mutant(
+        "pairs descend with the weight of one side",
+        Join,
+        "descents",
+        (("of.mapped(self._of_left).times(ratio.left)", "of.mapped(self._of_left)"),),
+    ),
+    Mutant(
+        "a ratio of weights that may be negative",
+        stability,
+        "_at",
+        (("if not (way.ratios and nonnegative):", "if not way.ratios:"),),
+        Mutant("", Join, "change", (("None if signed else self._in_ratio", "self._in_ratio"),)),
+    ),
+    Mutant(
+        "what is put together descends as the first does",
+        Concat,
+        "descents",
+        (("return summed(left.descents(), right.descents())", "return left.descents()"),),
+    ),
     Mutant("paths alone, counted once", stability, "_paths", (("counts.get(child.digest, 0) + counts", "counts"),)),
     Mutant("half a way", stability, "_from_cut", (("moved.total / weight)", "moved.total / (2 * weight))"),)),
     Mutant(

@@ -152,9 +152,14 @@ class Weaver:
         steps = self.rng.choice([2, 3, 3, 4, 4, 5, 6, 7])
         if self.rng.random() < 0.25:
             self._doubled(self.rng.choice(self.bare))
+        if self.rng.random() < 0.25:
+            self._related(self.pick())
         for _ in range(6 * steps):
             if len(self.live) - len(self.bare) >= steps:
                 break
+            if self.rng.random() < 0.1:
+                self._related(self.pick())
+                continue
             (name,) = self.rng.choices(list(OPERATORS), list(OPERATORS.values()))
             self.step(name, self.pick())
         return self.live[-1]
@@ -190,6 +195,54 @@ class Weaver:
             self.add(name, inputs)
         except WpinqError:
             return
+
+    def _related(self, below: Node) -> None:
+        """A join of what a dataset becomes in two ways: as a rule in one ratio at every key, or nearly."""
+        sides = [self._kept_whole(below) for _ in range(2)]
+        fields_ = [[recipe for recipe, type_ in self.fields(side.type) if type_ == INT] for side in sides]
+        if not all(fields_):
+            return
+        keys = [self.rng.choice(found) for found in fields_]
+        types = sides[0].type, sides[1].type
+        try:
+            self.add(
+                "Join",
+                (sides[0], sides[1]),
+                left_key=traced(keys[0], types[:1]),
+                right_key=traced(keys[1], types[1:]),
+                result=traced(self._result(types, *keys), types),
+            )
+        except WpinqError:
+            return
+
+    def _kept_whole(self, node: Node) -> Node:
+        """What a few steps make of a dataset that mostly keep its weight, some of which do not."""
+        rng = self.rng
+        for _ in range(rng.choice([0, 1, 1, 2])):
+            pair = isinstance(node.type, TupleOf) and len(node.type.elements) > 1
+            types = (node.type,)
+            try:
+                match rng.choice(["shave", "shave", "halves", "halves", "reverse", "field", "limited", "where"]):
+                    case "shave":
+                        node = self.add("Shave", (node,), widths=rng.choice([0.5, 4.0, 256.0]))
+                    case "limited":
+                        node = self.add("Shave", (node,), widths=rng.choice([0.5, 1.0]), limit=rng.choice([1, 2]))
+                    case "halves":
+                        both = ("list", IDENTITY, ("reverse", IDENTITY)) if pair else ("list", IDENTITY, IDENTITY)
+                        node = self.add(
+                            "SelectMany", (node,), function=traced(both, types), limit=rng.choice([1, 2, 2])
+                        )
+                    case "reverse" if pair:
+                        node = self.add("Select", (node,), function=traced(("reverse", IDENTITY), types))
+                    case "where":
+                        node = self.add("Where", (node,), predicate=traced(expressions.predicate(rng, types), types))
+                    case "field":
+                        found = [recipe for recipe, _ in self.fields(node.type)]
+                        if found:
+                            node = self.add("Select", (node,), function=traced(rng.choice(found), types))
+            except WpinqError:  # types that do not fit
+                continue
+        return node
 
     def _mapped(self, below: Node, recipe: Recipe) -> Node | None:
         try:

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import wpinq as wp
 from tests.support.neighbours import Neighbours
+from wpinq.graphs import tags
 
 signed = wp.source("rows", x=int, y=int)
 rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])
@@ -148,6 +149,12 @@ def difference() -> Neighbours:
     return Neighbours(asked.difference(rows), {}, {(0, 0): 1}, {"asked": {}}, part="decrease")
 
 
+def sides_in_one_ratio() -> Neighbours:
+    """Two stars, each with as many leaves as fit in a tag: the edges of a centre pass on to the next what they take."""
+    query = tags.joint_degrees_by_tag(rows, [0, 1, 60, 100])
+    return Neighbours(query, {(n, 100 * n + i): 1 for n in (1, 2) for i in range(60)}, {(1, 2): 1})
+
+
 def symmetric_pair() -> Neighbours:
     query = both.group_by(lambda e: e.src, lambda group: wp.count(group))
     return Neighbours(query, {(0, 2): 1, (2, 0): 1, (1, 2): 1, (2, 1): 1}, {(0, 1): 1, (1, 0): 1})
@@ -193,6 +200,7 @@ REACHED: tuple[Callable[[], Neighbours], ...] = (
     union_of_unknown_records,
     shave,
     difference,
+    sides_in_one_ratio,
     symmetric_pair,
     symmetric_loop,
     symmetric_paths,

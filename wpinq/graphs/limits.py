@@ -27,8 +27,8 @@ def tag_weights(limits: Sequence[int], largest: int) -> Floats:
     >>> tag_weights([0, 2, 8], 3).tolist()
     [[0.0, 0.0], [0.5, 0.0], [1.0, 0.0], [1.0, 0.5]]
     """
-    given = np.asarray(checked_limits(limits), dtype=np.float64)
-    return np.clip(np.arange(largest + 1)[:, None] - given[:-1], 0, np.diff(given)) / 2
+    given = np.asarray([*checked_limits(limits)[:-1], np.inf])
+    return np.asarray(np.clip(np.arange(largest + 1)[:, None] - given[:-1], 0, np.diff(given)) / 2)
 
 
 def wedge_weights(limits: Sequence[int], largest: int) -> Floats:
@@ -41,5 +41,5 @@ def wedge_weights(limits: Sequence[int], largest: int) -> Floats:
     """
     tags = tag_weights(limits, largest)
     degree = np.arange(largest + 1)[:, None]
-    norm = degree * ((degree - 1) / 2 + 2 * tags.sum(axis=1, keepdims=True))
+    norm = degree * (3 * degree - 1) / 2
     return np.asarray(np.divide(tags, norm, out=np.zeros_like(tags), where=norm > 0))

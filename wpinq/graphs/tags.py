@@ -14,8 +14,7 @@ between limits C_i and C_{i+1}, at a node of degree d.
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
+from typing import Any
 
 from wpinq.errors import PlanError
 from wpinq.expr import library as wp
@@ -87,11 +86,11 @@ def degree_tags(edges: Query, limits: Sequence[int]) -> Query:
     Returns
     -------
     Query
-        Records `(record: node, index: tag)`; those of a node weigh `min(d_a, C_last) / 2` together. Uses: 1.
+        Records `(record: node, index: tag)`; those of a node weigh `d_a / 2` together. Uses: 1.
 
     Notes
     -----
-    A Shave with widths `(C_{i+1} − C_i) / 2`.
+    A Shave into half-edges, whose numbers a Select puts between the limits.
 
     Examples
     --------
@@ -101,8 +100,15 @@ def degree_tags(edges: Query, limits: Sequence[int]) -> Query:
     >>> wp.evaluate(tags.where(lambda t: t.record == 0), {"edges": [(0, 1), (0, 2), (0, 3)]})
     WeightedDataset({(0, 0): 1.0, (0, 1): 0.5})
     """
-    nodes, widths = ends(edges), (np.diff(checked_limits(limits)) / 2).tolist()
-    return nodes.shave(lambda node: widths)
+    inner = checked_limits(limits)[1:-1]
+
+    def tag(number: Any) -> Any:
+        found: Any = 0
+        for below, limit in enumerate(inner):
+            found = wp.where(number >= limit, below + 1, found)
+        return found
+
+    return ends(edges).shave(0.5).select(lambda piece: wp.record(record=piece.record, index=tag(piece.index)))
 
 
 def degree_mass_by_tag(edges: Query, limits: Sequence[int]) -> Query:
@@ -138,9 +144,7 @@ def closed_wedges_by_tag(
     A wedge a–b–c gives its ends `w_i(d_b) = 2·t_i(d_b) / (d_b·(3·d_b − 1))` under tag i. With `P_i(a, c)` the sum over
     the common neighbours b of an edge {a, c},
 
-    `out(i) = Σ_{edges {a, c}} min(P_i(a, c), r_i)`, `r_i = copies · room_i / Σ_j room_j`,
-
-    where the last limit is no less than any degree; else `w_i(d) = t_i(d) / (d·((d − 1)/2 + 2·Σ_j t_j(d)))`.
+    `out(i) = Σ_{edges {a, c}} min(P_i(a, c), r_i)`, `r_i = copies · room_i / Σ_j room_j`.
 
     Parameters
     ----------
@@ -203,17 +207,19 @@ def closed_wedges_by_tag(
 def joint_degrees_by_tag(edges: Query, limits: Sequence[int]) -> Query:
     """Edges, by the degree tags of both their ends.
 
-    Each direction of an edge adds `(2/3)·t_i(d_a)·t_j(d_b) / (d_a·d_b)` to the sorted pair (i, j), where the last limit
-    is no less than any degree: 1/3 an edge in all, whatever the degrees.
+    Each direction of an edge adds `(2/3)·t_i(d_a)·t_j(d_b) / (d_a·d_b)` to the sorted pair (i, j): 1/3 an edge in all,
+    whatever the degrees.
 
     Returns
     -------
     Query
-        Records `(i, j)`, i ≤ j. Uses: 3.
+        Records `(i, j)`, i ≤ j. Uses: 3. One edge moves it by 5/3 at most: 1/3 for itself, and 2/3 at either end,
+        whose other edges pass on to the new tag what they take from the rest.
 
     Notes
     -----
-    Half-edges (1 use) are joined with the tags of one end (1 use), then with those of the other (1 use).
+    Half-edges (1 use) are joined with the tags of one end (1 use), then with those of the other (1 use). Whatever the
+    graph, the sides of the first Join weigh the same at every node, those of the second 1 : 2.
 
     Examples
     --------

@@ -26,6 +26,7 @@ from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice, common_divisor
 from wpinq.plan.moves.ceiling import NO_CEILING, Ceiling
 from wpinq.plan.moves.change import Change, anything, together
+from wpinq.plan.moves.descent import Descents
 from wpinq.plan.row_bounds import RowBounds, Sized, both
 
 
@@ -41,11 +42,14 @@ class Moved:
         Whether none of its weights is negative, before and after.
     ceiling : Ceiling
         What its weights do not exceed, before and after.
+    descents : callable
+        What its weights descend from, worked out where a Join asks; nothing where one may be negative.
     """
 
     change: Change
     nonnegative: bool
     ceiling: Ceiling
+    descents: Callable[[], Descents]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +182,10 @@ class Operator(ABC):
     def ceiling(self, *inputs: Ceiling) -> Ceiling:
         """What the output's weights do not exceed, given that of the inputs, where none is negative."""
         return NO_CEILING
+
+    def descents(self, *inputs: Moved) -> Descents:
+        """What the output's weights descend from, given what those of the inputs do; empty where nothing is known."""
+        return ()
 
     @abstractmethod
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:

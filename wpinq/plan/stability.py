@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from wpinq.expr.nodes import below_first
 from wpinq.plan.moves.ceiling import NO_CEILING
 from wpinq.plan.moves.change import ONE, Change, added
+from wpinq.plan.moves.descent import Descents, of_itself
 from wpinq.plan.moves.terms import any_record
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operator import Moved
 from wpinq.plan.operators import Partition, Source
+from wpinq.plan.operators.join import RATIO
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,22 @@ def _paths(root: Node, steps: list[Node]) -> Mapping[bytes, int]:
 
 
 def _from_cut(cut: Node, paths: int, steps: list[Node], signs: Mapping[bytes, bool]) -> Stability:
+    """The least of what the rules prove, with ratios of joins and without, and of the paths."""
+    bound, rules = _bound(cut, steps, signs, ratios=True)
+    if RATIO in rules:  # a step that is sharper may leave a later one less sharp
+        plain, known = _bound(cut, steps, signs, ratios=False)
+        # Not below 1, where noise is widened for rounding by more the less a plan moves: it was released without.
+        bound = max(bound, min(plain, Fraction(1)))
+        if plain <= bound:
+            bound, rules = plain, known
+    if not 0 < bound < paths:
+        return Stability(paths, Fraction(paths))
+    return Stability(paths, bound, tuple(sorted(rules)))
+
+
+def _bound(
+    cut: Node, steps: list[Node], signs: Mapping[bytes, bool], *, ratios: bool
+) -> tuple[Fraction, frozenset[str]]:
     """The largest over the ways in which the cut changes by one step, a unit of its weight."""
     if isinstance(cut.operator, Source):
         ways = cut.operator.steps()
@@ -106,40 +124,57 @@ def _from_cut(cut: Node, paths: int, steps: list[Node], signs: Mapping[bytes, bo
         ways = ((added([(any_record("unit", cut.type), ONE)]), Fraction(1)),)
     bound, rules = Fraction(0), frozenset[str]()
     for way, (change, weight) in enumerate(ways):
-        moved = _moved(cut, way, change, steps, signs)
+        moved = _moved(_Way(cut, way, change, ratios), steps, signs)
         bound, rules = max(bound, moved.total / weight), rules | moved.rules
-    if not 0 < bound < paths:
-        return Stability(paths, Fraction(paths))
-    return Stability(paths, bound, tuple(sorted(rules)))
+    return bound, rules
 
 
-_KNOWN: dict[tuple[bytes, int, bytes], Moved] = {}
-"""Digest of a cut, way of its change, digest of a step -> what is known there: plans of a batch share most steps."""
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A step at a cut, by its number, all other cuts standing still; `ratios` is whether rule R is used."""
+
+    cut: Node
+    number: int
+    change: Change
+    ratios: bool
+
+
+_KNOWN: dict[tuple[bytes, int, bool, bytes], Moved] = {}
+"""Digest of a cut, way of its change, use of ratios, digest of a step -> what is known there: plans of a batch share
+most steps."""
 
 _KNOWN_LIMIT = 8192
 
 
-def _moved(cut: Node, way: int, change: Change, steps: list[Node], signs: Mapping[bytes, bool]) -> Change:
-    """How the root changes by one step at a cut, all other cuts standing still."""
+def _moved(way: _Way, steps: list[Node], signs: Mapping[bytes, bool]) -> Change:
+    """How the root changes by one step at a cut."""
     if len(_KNOWN) > _KNOWN_LIMIT:
         _KNOWN.clear()
     found: dict[bytes, Moved] = {}
     for node in steps:
-        key = cut.digest, way, node.digest
+        key = way.cut.digest, way.number, way.ratios, node.digest
         moved = _KNOWN.get(key)
         if moved is None:
             below = () if _is_cut(node) else tuple(found[child.digest] for child in node.inputs)
-            moved = _KNOWN[key] = _at(node, below, signs[node.digest], cut, change)
+            moved = _KNOWN[key] = _at(node, below, signs[node.digest], way)
         found[node.digest] = moved
     return found[steps[-1].digest].change
 
 
-def _at(node: Node, below: tuple[Moved, ...], nonnegative: bool, cut: Node, change: Change) -> Moved:
+def _at(node: Node, below: tuple[Moved, ...], nonnegative: bool, way: _Way) -> Moved:
     """What is known of one step. Bounds on weights are of use only where steps are of whole records of weight 1."""
-    of_cut = change if node == cut else NOTHING_MOVES
+    of_cut = way.change if node == way.cut else NOTHING_MOVES
     of_node = of_cut if _is_cut(node) else node.operator.change(*below)
-    exact = isinstance(cut.operator, Source) and cut.operator.exact
+    exact = isinstance(way.cut.operator, Source) and way.cut.operator.exact
     ceiling = NO_CEILING
     if exact and nonnegative and not isinstance(node.operator, Partition):
         ceiling = node.operator.ceiling(*(moved.ceiling for moved in below))
-    return Moved(of_node, nonnegative, ceiling)
+
+    @cache
+    def descents() -> Descents:
+        if not (way.ratios and nonnegative):
+            return ()
+        known = () if _is_cut(node) else node.operator.descents(*below)
+        return known or (of_itself(node.digest, node.type, of_node),)
+
+    return Moved(of_node, nonnegative, ceiling, descents)

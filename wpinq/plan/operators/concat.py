@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from wpinq.plan.counting import Counted, NoCount, both
 from wpinq.plan.moves.ceiling import Ceiling, Fields
-from wpinq.plan.operator import Combination, register
+from wpinq.plan.moves.descent import Descents, summed
+from wpinq.plan.operator import Combination, Moved, register
 
 
 @register
@@ -35,6 +36,10 @@ class Concat(Combination):
         left, right = inputs
         of = f"{left.of}, on both sides" if left.of == right.of else f"{left.of} and {right.of}"
         return both(self.name, left, right, of)
+
+    def descents(self, *inputs: Moved) -> Descents:
+        left, right = inputs
+        return summed(left.descents(), right.descents())
 
     def ceiling(self, *inputs: Ceiling) -> Ceiling:
         left, right = inputs

@@ -19,6 +19,7 @@ from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice
 from wpinq.plan.moves.ceiling import Ceiling, Fields
 from wpinq.plan.moves.change import NOTHING, Change, Move, added
+from wpinq.plan.moves.descent import Descents, Ratio, ratio_of
 from wpinq.plan.moves.joining import at_one_key, at_one_key_of_any_sign, at_unknown_keys
 from wpinq.plan.moves.terms import Term, any_record, applied, matching, overlaid
 from wpinq.plan.operator import Keyed, Moved, Parameter, PartsRead, function_type, register
@@ -101,10 +102,7 @@ class Join(Keyed):
         signed = not (left.nonnegative and right.nonnegative)
         limit = None if signed else self._at_key(left.ceiling, right.ceiling)
         rules = set(left.change.rules | right.change.rules)
-        sides = [
-            dict(moved.change.by(partial(_key_of, key)))
-            for moved, key in zip(inputs, (self.left_key, self.right_key), strict=True)
-        ]
+        sides = [dict(moved.change.by(partial(_key_of, key))) for moved, key in zip(inputs, self._keys, strict=True)]
         atoms: list[tuple[Term, Move]] = []
         for key in dict.fromkeys(term for side in sides for term in side):
             one, other = (side.get(key, NOTHING) for side in sides)
@@ -119,7 +117,48 @@ class Join(Keyed):
                 rules.add(HALF_A_KEY)
                 move = Move.of(min(move.increase, limit), min(move.decrease, limit), move.total)
             atoms.append((self._record(key), move))
-        return added(atoms, rules)
+        found, sharper = added(atoms, rules), None if signed else self._in_ratio(left, right)
+        if sharper is None or sharper.total >= found.total:
+            return found
+        return sharper
+
+    def _in_ratio(self, left: Moved, right: Moved) -> Change | None:
+        """How the output changes where the ratio of the sides is the same at every key (rule R).
+
+        A record that changes on one side has the partners that it has; the scale moves all pairs of a key.
+        """
+        ratio = self._ratio(left, right)
+        if ratio is None:
+            return None
+        atoms = [
+            *((self._of_left(term), move * ratio.left) for term, move in left.change.atoms.items()),
+            *((self._of_right(term), move * ratio.right) for term, move in right.change.atoms.items()),
+            *((self._record(key), move) for key, move in ratio.scale.atoms.items()),
+        ]
+        return added(atoms, left.change.rules | right.change.rules | ratio.scale.rules | {RATIO})
+
+    def _ratio(self, left: Moved, right: Moved) -> Ratio | None:
+        return ratio_of(left.descents(), right.descents(), [partial(_key_of, key) for key in self._keys])
+
+    def descents(self, *inputs: Moved) -> Descents:
+        left, right = inputs
+        ratio = self._ratio(left, right)
+        if ratio is None:
+            return ()
+        by_left = (of.mapped(self._of_left).times(ratio.left) for of in left.descents())
+        by_right = (of.mapped(self._of_right).times(ratio.right) for of in right.descents())
+        return (*by_left, *by_right)
+
+    @property
+    def _keys(self) -> tuple[Lambda, Lambda]:
+        return self.left_key, self.right_key
+
+    def _of_left(self, term: Term) -> Term:
+        """The pairs of a record of the left side: its partners share its key."""
+        return applied(self.result, [term, matching(self.right_key, _key_of(self.left_key, term))])
+
+    def _of_right(self, term: Term) -> Term:
+        return applied(self.result, [matching(self.left_key, _key_of(self.right_key, term)), term])
 
     def _unknown(self, move: Move, signed: bool) -> Move:
         return Move.any_sign(move.total) if signed else at_unknown_keys(move)
@@ -193,6 +232,7 @@ class Join(Keyed):
 
 
 ONE_KEY = "both sides of a join at one key (J)"
+RATIO = "sides of a join in one ratio at every key (R)"
 
 
 def _key_of(key: Lambda, term: Term) -> Term:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 from typing import ClassVar
 
@@ -19,7 +20,8 @@ from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice, listed, of_shares
 from wpinq.plan.moves.change import ATOMS_LIMIT, Change, Move, added
-from wpinq.plan.moves.terms import UNKNOWN, evaluated
+from wpinq.plan.moves.descent import Descents, sum_of
+from wpinq.plan.moves.terms import UNKNOWN, Term, evaluated
 from wpinq.plan.operator import Moved, Parameter, PerRecord, register, required_bound
 from wpinq.plan.row_bounds import RowBounds, Sized, both, times
 
@@ -112,13 +114,11 @@ class SelectMany(PerRecord):
 
     def change(self, *inputs: Moved) -> Change:
         (below,) = inputs
-        core = self.function.core
-        written = isinstance(core.body, Call) and core.body.name == "list"
-        shares = self._shares(core.body.children) if written else None
+        shares = self._written_shares()
         if shares is not None and len(shares) * len(below.change.atoms) <= ATOMS_LIMIT:
             return added(
                 (
-                    (evaluated(element, {core.level: term}), move * share)
+                    (self._element_of(element, term), move * share)
                     for term, move in below.change.atoms.items()
                     for element, share in shares
                 ),
@@ -129,6 +129,25 @@ class SelectMany(PerRecord):
         signed = self.weighted and shares is None
         moves = (Move.any_sign(move.total) if signed else move for move in below.change.atoms.values())
         return added(((UNKNOWN, move) for move in moves), below.change.rules)
+
+    def descents(self, *inputs: Moved) -> Descents:
+        shares = self._written_shares()
+        if not shares or len(shares) > ATOMS_LIMIT:
+            return ()
+        parts = [
+            tuple(of.mapped(partial(self._element_of, element)).times(share) for of in inputs[0].descents())
+            for element, share in shares
+            if share
+        ]
+        return tuple(sum_of(chosen) for chosen in zip(*parts, strict=True))
+
+    def _element_of(self, element: Expr, term: Term) -> Term:
+        return evaluated(element, {self.function.core.level: term})
+
+    def _written_shares(self) -> list[tuple[Expr, Fraction]] | None:
+        """The elements of a list that is written in place, with their shares, where the plan tells them."""
+        body = self.function.core.body
+        return self._shares(body.children) if isinstance(body, Call) and body.name == "list" else None
 
     def _shares(self, elements: tuple[Expr, ...]) -> list[tuple[Expr, Fraction]] | None:
         """The elements of a list written in place, cut to the limit, and the share of a record that each takes.
