@@ -16,8 +16,8 @@ from wpinq.kernel.release import Release
 from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
+from wpinq.measure.ladder_sink import LadderSink
 from wpinq.measure.measurement import Measurement, NoisyChoice
-from wpinq.measure.subgraph_counts import SubgraphCount
 
 
 def measure_graph(
@@ -125,8 +125,8 @@ def measure_graph(
 
 
 def _takes_keys(measurement: Measurement) -> bool:
-    """Whether it can be asked for keys one by one: neither a choice nor a count of subgraphs, which come whole."""
-    return not isinstance(measurement.sink, (NoisyChoice, SubgraphCount))
+    """Whether it can be asked for keys one by one: neither a choice nor an integer of the whole graph."""
+    return not isinstance(measurement.sink, (NoisyChoice, LadderSink))
 
 
 def _records(graph: object, method: Method, node: type) -> list[tuple[Any, Any]]:

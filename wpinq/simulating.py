@@ -25,10 +25,10 @@ from wpinq.measure.answers import Answers
 from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.compound import Compound, waits_for_keys
 from wpinq.measure.edge_plans import edges_of
+from wpinq.measure.ladder_sink import LadderSink
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import GeometricCount, Measurement, NoisyChoice, NoisyCount, check_domain
-from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
-from wpinq.measure.subgraph_counts import SubgraphCount
+from wpinq.measure.scales import laplace_scale, lattice_scale, on_lattice
 from wpinq.plan.arithmetic import FLOAT
 from wpinq.plan.certify import certify
 from wpinq.public import weights_by_record, weights_of
@@ -124,7 +124,7 @@ def _simulate(measurement: Measurement, weights: WeightedDataset, seed: int) -> 
         index = simulate_select(list(map(float, sink.scores(weights, measurement.domain))), scale, seed)
         values = [float(i == index) for i in range(len(measurement.domain))]
         return Answers(measurement, 0.0, np.array(values), simulated=True)
-    if isinstance(sink, SubgraphCount):
+    if isinstance(sink, LadderSink):
         return _simulate_count(measurement, sink, weights, seed)
     if isinstance(sink, Buckets):
         return _simulate_buckets(measurement, sink, weights, seed)
@@ -159,15 +159,13 @@ def _simulate_listing(measurement: Measurement, weights: Mapping[Value, float], 
     return Answers(shown, scale * factor, factor * np.array([rows[key] for key in keys]), simulated=True)
 
 
-def _simulate_count(measurement: Measurement, sink: SubgraphCount, weights: Mapping[Value, Any], seed: int) -> Answers:
+def _simulate_count(measurement: Measurement, sink: LadderSink, weights: Mapping[Value, Any], seed: int) -> Answers:
     """The same draws as a session's, from bytes of numpy."""
     random = np.random.default_rng(seed).bytes
     ladder = sink.ladder(simple_graph(edges_of(weights)))
-    of_count, of_width = sink.epsilons(measurement.epsilon)
-    scale = ladder_scale(certify(measurement.plan), of_count)
+    scale, *of_width = sink.scales(certify(measurement.plan), measurement.epsilon)
     values = [as_float(draw_count(ladder, scale, random))]
-    if of_width:
-        values.append(as_float(*add_geometric([ladder.width], width_scale(of_width), random)))
+    values += (as_float(*add_geometric([ladder.width], one, random)) for one in of_width)
     return Answers(measurement, scale, np.array(values), simulated=True)
 
 

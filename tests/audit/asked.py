@@ -11,7 +11,7 @@ import wpinq as wp
 from tests.audit import listed_numbers, noisy_choices, noisy_numbers
 from tests.audit.pairs import Measuring, Pair
 from tests.support.graph_queries import RECIPES, Measured, block_graph, source
-from wpinq.graphs.counts import four_clique_count, star_count, triangle_count
+from wpinq.graphs.counts import four_clique_count, largest_degree, star_count, triangle_count
 from wpinq.measure.compared_marginals import ComparedMarginal
 from wpinq.measure.compound import flattened
 
@@ -161,6 +161,7 @@ def of_buckets_and_ladders(epsilon: Fraction) -> list[Pair]:
         Pair("a count of triangles", (triangle_count(SIMPLE, epsilon),), *pair, False),
         Pair("a count of 2-stars", (star_count(SIMPLE, 2, epsilon),), *pair, False),
         Pair("a count of 4-cliques", (four_clique_count(SIMPLE, epsilon),), *cliques, False),
+        Pair("a largest degree", (largest_degree(SIMPLE, epsilon),), *pair, True),
     ]
 
 

@@ -24,8 +24,8 @@ from wpinq.kernel.orders import bucketed, chosen
 from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.edge_plans import edges_of
+from wpinq.measure.ladder_sink import LadderSink
 from wpinq.measure.measurement import NoisyChoice
-from wpinq.measure.subgraph_counts import SubgraphCount
 
 AT_ONCE = 2_000
 LEAST = 0.01
@@ -41,7 +41,7 @@ def chances(ready: Ready) -> Law:
         weights = [ready.outputs.get(place, 0.0) for place in sink.keys]
         law = gibbs(weights, Fraction(ready.order.scale), sink.penalty, sink.split)
         return {starts: float(chance) for starts, chance in law.items()}
-    if isinstance(sink, SubgraphCount):
+    if isinstance(sink, LadderSink):
         ladder = sink.ladder(simple_graph(edges_of(ready.outputs)))
         of_rungs, ends = rung_law(ladder, ready.order.scale)
         found = {float(ladder.count): float(of_rungs[0])}
@@ -68,7 +68,7 @@ def drawing(ready: Ready) -> Callable[[], Any]:
             return tuple(place for place, begins in zip(keys, found, strict=True) if begins)
 
         return starts
-    if isinstance(sink, SubgraphCount):
+    if isinstance(sink, LadderSink):
         ladder, scale = sink.ladder(simple_graph(edges_of(ready.outputs))), ready.order.scale
         return lambda: as_float(draw_count(ladder, scale))  # as `orders.counted`, which makes the ladder for each draw
     assert isinstance(sink, NoisyChoice)

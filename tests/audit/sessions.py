@@ -19,8 +19,8 @@ from tests.audit.pairs import Pair, Ready
 from wpinq.kernel.charge import from_nano, to_nano
 from wpinq.measure.bill import Bill
 from wpinq.measure.bucket_choice import Buckets
+from wpinq.measure.ladder_sink import LadderSink
 from wpinq.measure.measurement import GeometricCount, NoisyChoice
-from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.node import sources, topological
 from wpinq.plan.operators.source import Source
 from wpinq.query import Query
@@ -93,7 +93,7 @@ def _p_values(ready: Ready, answers: np.ndarray[Any, Any]) -> Iterator[float]:
         yield p_value(seen, chances(ready))
     elif isinstance(sink, NoisyChoice):
         yield p_value(Counter(int(np.argmax(row)) for row in answers), chances(ready))
-    elif isinstance(sink, SubgraphCount):
+    elif isinstance(sink, LadderSink):
         yield p_value(Counter(float(row[0]) for row in answers), chances(ready))
     else:
         noise = answers / float(sink.factor) - centres(ready)

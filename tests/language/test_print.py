@@ -165,12 +165,13 @@ SINK_TEXTS = {
     "TriangleCount": "TriangleCount(0.1)",
     "StarCount": "StarCount(0.1, 3, interval_share: 1/3)",
     "FourCliqueCount": "FourCliqueCount(0.1, interval_share: 0.1)",
+    "LargestDegree": "LargestDegree(0.1)",
 }
 
 
 @pytest.mark.parametrize("name", SINKS)
 def test_every_release_can_be_written_and_is_printed_as_written(name: str) -> None:
-    records = "(int, int)" if name in ("TriangleCount", "StarCount", "FourCliqueCount") else "int"
+    records = "(int, int)" if name in ("TriangleCount", "StarCount", "FourCliqueCount", "LargestDegree") else "int"
     text = f"source numbers: {records} with facts = [unit_weights];\nvar m = numbers.{SINK_TEXTS[name]};\n"
     assert str(parse(text)) == text
 

@@ -131,6 +131,7 @@ def test_statistics_and_counts_of_subgraphs() -> None:
     assert str(statistics[0].kind) == "statistic: sum of values from 0 to 10"
     assert str(graphs.triangle_count(EDGES, 1, interval_share="0.1").kind) == "count: of triangles"
     assert str(graphs.star_count(EDGES, 3, 1, interval_share="0.1").kind) == "count: of stars of 3 edges"
+    assert str(graphs.largest_degree(EDGES, 1).kind) == "statistic: largest degree"
     assert ages.geometric_count(1, over=[1]).kind == ages.noisy_count(1).kind
 
 

@@ -16,7 +16,7 @@ from scipy import stats
 
 from tests.support.ladder_laws import rung_law
 from wpinq.kernel.ladder import as_float, below, choose_power, draw_count, odds
-from wpinq.ladders.finding import clique_ladder, star_ladder, triangle_ladder
+from wpinq.ladders.finding import clique_ladder, degree_ladder, star_ladder, triangle_ladder
 from wpinq.ladders.rungs import Ladder
 from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.scales import LEAST_LADDER_SCALE
@@ -27,6 +27,7 @@ LADDERS = {
     "two entries": triangle_ladder(simple_graph([(0, 1), (0, 2), (1, 2), *((3, leaf) for leaf in range(4, 20))])),
     "stars": star_ladder(simple_graph([(0, leaf) for leaf in range(1, 5)]), 3),
     "cliques": clique_ladder(simple_graph(combinations(range(7), 2))),
+    "largest degree": degree_ladder(simple_graph([(0, leaf) for leaf in range(1, 9)])),
 }
 FALSE_ALARM = 1e-9
 

@@ -133,6 +133,17 @@ def test_a_choice_is_as_far_off_as_told_about_as_often(asked: str) -> None:
     assert wp.accuracy(ages.most_common(1, [1]))[0].half_width == 0
 
 
+def test_a_largest_degree_needs_no_width() -> None:
+    asked = graphs.largest_degree(EDGES, "0.25")
+    (row,) = wp.accuracy(asked, half_width=5)
+    low, high = wp.simulate(asked, {"edges": [(0, leaf) for leaf in range(1, 1000)]}, seed=1).value_interval()
+    assert (row.missing, row.half_width) == ("", (high - low) / 2)
+    assert row.epsilon_for is not None
+    for epsilon, suffices in ((row.epsilon_for, True), (row.epsilon_for - NANO, False)):
+        (found,) = wp.accuracy(graphs.largest_degree(EDGES, epsilon))
+        assert (found.half_width <= 5) == suffices
+
+
 def test_a_count_of_subgraphs_needs_a_width() -> None:
     asked = graphs.triangle_count(EDGES, 2, interval_share="0.1")
     stars = graphs.star_count(EDGES, 2, 2)

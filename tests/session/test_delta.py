@@ -14,7 +14,7 @@ import wpinq as wp
 from wpinq import graphs
 from wpinq.kernel.ledger import Ledger
 from wpinq.measure.delta_reading import Charged, spent_at
-from wpinq.measure.renyi import BOUNDED_RANGE, LAPLACE
+from wpinq.measure.renyi import BOUNDED_RANGE, DOUBLE_GEOMETRIC, LAPLACE
 
 DELTA = Fraction(1, 10**6)
 TENTH = Fraction(1, 10)
@@ -114,6 +114,18 @@ def test_counts_on_ladders_are_cheaper_without_an_interval(
             session.release(graphs.triangle_count(edges, "0.1", interval_share=share), fresh=True)
         assert session.spent("edges", delta=DELTA) == read([Charged(noise, TENTH)] * 20, 2) < 2
     assert {release["noise"] for release in recorded(ledger, "edges")} == {noise}
+
+
+@pytest.mark.parametrize("facts", [["unit_weights"], ["unit_weights", "symmetric"]])
+def test_a_largest_degree_is_the_worst_case_of_its_epsilon(ledger: pathlib.Path, facts: list[str]) -> None:
+    edges = wp.source("edges", src=int, dst=int, unit_weight=len(facts), facts=facts)
+    with wp.Session(ledger) as session:
+        session.protect(edges, [(1, 2), (2, 1)], budget=100)
+        often(session, graphs.largest_degree(edges, "0.1"))
+        found = session.spent("edges", delta=DELTA)
+    assert found == read([Charged(DOUBLE_GEOMETRIC, TENTH)] * 50, 5) == read([Charged("", TENTH)] * 50, 5) < 5
+    assert found > read([Charged(LAPLACE, TENTH)] * 50, 5)
+    assert {release["noise"] for release in recorded(ledger, "edges")} == {DOUBLE_GEOMETRIC}
 
 
 def test_what_counts_is_the_epsilon_that_is_billed(ledger: pathlib.Path) -> None:

@@ -13,12 +13,12 @@ from wpinq.expr.printing import show, write_public
 from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.epsilon import format_epsilon, format_factor
 from wpinq.measure.kinds import WEIGHT, Kind, kind_of_weights
+from wpinq.measure.ladder_sink import LadderSink
 from wpinq.measure.laws import half_width
 from wpinq.measure.listing import Listing
 from wpinq.measure.measurement import Clamped, GeometricCount, NoisyAverage, NoisyChoice, NoisyCount
 from wpinq.measure.scales import lattice_scale
 from wpinq.measure.sink import Sink
-from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.certify import Certificate, certify
 from wpinq.plan.demand import charges
 from wpinq.plan.node import Node, topological
@@ -57,7 +57,7 @@ def explain_plan(
     left = min(COLUMN_LIMIT, max(len(row[0]) for row in rows))
     middle = min(COLUMN_LIMIT, max(len(row[1]) for row in rows))
     lines = [f"{tree:<{left}}  {type_:<{middle}}  {rest}".rstrip() for tree, type_, rest in rows]
-    if isinstance(sink, SubgraphCount) and epsilon is not None:
+    if isinstance(sink, LadderSink) and epsilon is not None:
         told = list(explain_count(plan, epsilon, sink))
     else:
         told = [*_costs(plan, epsilon), *_accuracy(plan, epsilon, sink, listing), ""]

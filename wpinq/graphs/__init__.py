@@ -3,6 +3,7 @@
 from wpinq.graphs.baselines import JointDegrees as JointDegrees
 from wpinq.graphs.baselines import sala_joint_degrees as sala_joint_degrees
 from wpinq.graphs.counts import four_clique_count as four_clique_count
+from wpinq.graphs.counts import largest_degree as largest_degree
 from wpinq.graphs.counts import star_count as star_count
 from wpinq.graphs.counts import triangle_count as triangle_count
 from wpinq.graphs.edges import read_edges as read_edges

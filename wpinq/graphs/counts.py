@@ -1,7 +1,8 @@
-"""Counts of triangles, stars and 4-cliques as they are: one whole number each, by the ladder mechanism.
+"""Counts of triangles, stars and 4-cliques as they are, and the largest degree: one whole number each.
 
 Queries release weights, and no weight is a count of triangles. These are no queries: they take the edges themselves,
-and give an integer whose noise goes with how far one edge can move the count in the graph at hand.
+and give an integer whose noise goes with how far one edge can move it: a count in the graph at hand, by the ladder
+mechanism, and the largest degree in any graph.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from fractions import Fraction
 
 from wpinq.graphs.recipes import check_edges
 from wpinq.measure.epsilon import parse_epsilon
+from wpinq.measure.ladder_sink import LadderSink
+from wpinq.measure.largest_degree import LargestDegree
 from wpinq.measure.measurement import ListedMeasurement
-from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, SubgraphCount, TriangleCount
+from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, TriangleCount
 from wpinq.query import Query
 
 
@@ -120,7 +123,49 @@ def four_clique_count(edges: Query, epsilon: object, interval_share: object | No
     return _counted(edges, FourCliqueCount(_share(interval_share)), epsilon)
 
 
-def _counted(edges: Query, sink: SubgraphCount, epsilon: object) -> ListedMeasurement:
+def largest_degree(edges: Query, epsilon: object) -> ListedMeasurement:
+    """The largest degree of the graph: how many neighbours the vertex has that has most.
+
+    One edge moves it by at most 1, whatever the graph: double-geometric noise, `Pr[x] ∝ exp(−ε·|x − degree|)` for every
+    integer x.
+
+    Parameters
+    ----------
+    edges, epsilon
+        As for `triangle_count`.
+
+    Returns
+    -------
+    Measurement
+        Key "largest degree"; `value` is the answer, at least 0, and its interval comes at no further cost, for the
+        noise is public. Privacy cost: as for `triangle_count`.
+
+    Raises
+    ------
+    PlanError
+        When a record of the source is not one edge of the graph; it says what to do.
+
+    Notes
+    -----
+    Source: Ghosh, Roughgarden, Sundararajan, STOC 2009, for the noise; `docs/proofs/ladder.md`.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> friends = wp.source("friends", one=int, other=int, facts=["unit_weights"])
+    >>> asked = largest_degree(friends, epsilon=1)
+    >>> print(wp.accuracy(asked, half_width=5))
+    measurement       kind       epsilon  ± at 95 %  costs      epsilon for ± 5
+    LargestDegree(1)  statistic  1        3          friends 1  0.538174004
+    >>> star = {"friends": [(0, leaf) for leaf in range(1, 101)]}
+    >>> answers = wp.simulate(asked, star, seed=1)    # 100, and noise
+    >>> answers.value, answers.value_interval(0.95)
+    (101.0, (98.0, 104.0))
+    """
+    return _counted(edges, LargestDegree(), epsilon)
+
+
+def _counted(edges: Query, sink: LadderSink, epsilon: object) -> ListedMeasurement:
     check_edges(edges)
     return ListedMeasurement(edges.plan, sink, parse_epsilon(epsilon), sink.keys, edges.reading)
 

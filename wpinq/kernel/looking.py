@@ -13,9 +13,9 @@ from wpinq.kernel.listed_keys import Past
 from wpinq.kernel.orders import Data, Order, Protected, bucketed, chosen, counted, listed, noisy
 from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.key_domains import ranges
+from wpinq.measure.ladder_sink import LadderSink
 from wpinq.measure.listing import Listing
 from wpinq.measure.measurement import Choose, NoisyChoice
-from wpinq.measure.subgraph_counts import SubgraphCount
 from wpinq.plan.arithmetic import FLOAT, Weights
 from wpinq.progress import StepDisplay
 
@@ -71,7 +71,7 @@ class Looking:
     # --- what sees protected data: called through _guarded only -------------------------------------------------------
 
     def _draw(self, order: Order, held: Sequence[Protected], keys: Sequence[Value], past: Past) -> list[float]:
-        if isinstance(order.measurement.sink, SubgraphCount):  # all edges count, and no keys of theirs are asked for
+        if isinstance(order.measurement.sink, LadderSink):  # all edges count, and no keys of theirs are asked for
             return counted(order, self._weights(order, held, None), keys)
         if isinstance(order.measurement.sink, Buckets):
             return bucketed(order, self._weights(order, held, keys), keys)

@@ -24,10 +24,10 @@ from wpinq.kernel.selection import select, selection_scale
 from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.edge_plans import edges_of
+from wpinq.measure.ladder_sink import LadderSink
 from wpinq.measure.listing import Listable, Listing, listing_from_json
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, MostDistant, NoisyChoice
-from wpinq.measure.scales import ladder_scale, laplace_scale, lattice_scale, on_lattice, width_scale
-from wpinq.measure.subgraph_counts import COUNT, SubgraphCount
+from wpinq.measure.scales import laplace_scale, lattice_scale, on_lattice
 from wpinq.plan.arithmetic import Weights
 from wpinq.plan.certify import Certificate, certify
 from wpinq.plan.demand import chain_of_parts, demand
@@ -149,7 +149,7 @@ def prepare(measurement: Measurement, protected: Mapping[str, DeclaredSource], f
     if isinstance(measurement.sink, GeometricCount) and certificate.require_lattice() != measurement.sink.step:
         # a Measurement can be made by hand, or read
         raise SessionError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
-    if isinstance(measurement.sink, (SubgraphCount, MostDistant)) and measurement.domain != measurement.sink.keys:
+    if isinstance(measurement.sink, (LadderSink, MostDistant)) and measurement.domain != measurement.sink.keys:
         raise SessionError(f"{measurement.sink.name} has keys of its own: use wpinq.graphs or query.most_distant(...)")
     if isinstance(measurement.sink, Buckets) and measurement.domain != measurement.sink.keys:
         raise SessionError("buckets are drawn for all bins together: use query.buckets(...) to ask for them")
@@ -209,11 +209,8 @@ def _scale(measurement: Measurement, certificate: Certificate, *, former: bool =
     """
     if isinstance(measurement.sink, GeometricCount):
         return lattice_scale(certificate, measurement.epsilon)
-    if isinstance(measurement.sink, SubgraphCount):
-        of_count, of_width = measurement.sink.epsilons(measurement.epsilon)
-        if of_width:
-            width_scale(of_width)
-        return ladder_scale(certificate, of_count)
+    if isinstance(measurement.sink, LadderSink):
+        return measurement.sink.scales(certificate, measurement.epsilon)[0]
     if isinstance(measurement.sink, Buckets):  # the cost of one partition may rise, and of another fall, by a unit
         return selection_scale(measurement.epsilon, certificate.slack(by_uses=former), Fraction(2))
     if not isinstance(measurement.sink, NoisyChoice):
@@ -254,14 +251,13 @@ def _in_units(order: Order, weights: Sequence[float]) -> Sequence[float]:
 
 
 def counted(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float]:
-    """The number of subgraphs, on a rung of its ladder, and the noisy width of the ladder: whichever are asked for."""
+    """The integer of a graph, on a rung of its ladder, and the noisy width of the ladder: whichever are asked for."""
     sink = order.measurement.sink
-    assert isinstance(sink, SubgraphCount)
+    assert isinstance(sink, LadderSink)
     ladder = sink.ladder(simple_graph(edges_of(outputs)))
-    drawn = {COUNT: lambda: draw_count(ladder, order.scale)}
-    if sink.interval_share is not None:
-        scale = width_scale(sink.epsilons(order.measurement.epsilon)[1])
-        drawn[sink.width_key] = lambda: with_geometric_noise([ladder.width], scale)[0]
+    scales = sink.scales(certify(order.measurement.plan), order.measurement.epsilon)
+    draws = (lambda: draw_count(ladder, order.scale), lambda: with_geometric_noise([ladder.width], scales[1])[0])
+    drawn = dict(zip(sink.keys, draws, strict=False))
     return [as_float(drawn[str(key)]()) for key in keys]
 
 

@@ -1,1 +1,1 @@
-"""Ladders: how far the number of triangles, stars or cliques of a graph can move, at every distance from it."""
+"""Ladders: how far triangles, stars, cliques or the largest degree of a graph can move, at every distance from it."""

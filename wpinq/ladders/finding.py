@@ -1,4 +1,4 @@
-"""The ladder of a graph: its triangles, stars or 4-cliques are counted, and the front of their ladder is found.
+"""The ladder of a graph: triangles, stars, 4-cliques or the largest degree, and the front of the ladder is found.
 
 A front needs the pairs of vertices that no other pair surpasses. Pairs without common neighbours enter by their sum of
 degrees alone, which is counted; the others are looked for from the vertex of highest degree on, and no further than to
@@ -12,7 +12,7 @@ from math import comb
 import numpy as np
 
 from wpinq.arrays import Integers
-from wpinq.ladders.rungs import CliqueLadder, FrontEntry, StarLadder, TriangleLadder
+from wpinq.ladders.rungs import CliqueLadder, DegreeLadder, FrontEntry, StarLadder, TriangleLadder
 from wpinq.ladders.simple_graph import SimpleGraph
 
 _AT_ONCE = 2**22
@@ -65,6 +65,11 @@ def star_ladder(graph: SimpleGraph, edges: int) -> StarLadder:
     if any(_highest_apart(graph, int(v)) >= second for v in np.flatnonzero(graph.degrees == second)):
         front.append((second, second))
     return StarLadder(count, tuple(unsurpassed(front)), edges, first)
+
+
+def degree_ladder(graph: SimpleGraph) -> DegreeLadder:
+    """The largest degree of a graph."""
+    return DegreeLadder(int(graph.degrees[0]) if len(graph) else 0, ((0, 0),))
 
 
 def _highest_apart(graph: SimpleGraph, vertex: int) -> int:

@@ -115,6 +115,26 @@ class CliqueLadder(Ladder):
         return max(a for _, a in self.front)
 
 
+class DegreeLadder(Ladder):
+    """The largest degree, as a count: an edge moves it by at most 1 in every graph, so there is nothing to find."""
+
+    __slots__ = ()
+
+    def height(self, entry: FrontEntry, t: int) -> int:
+        return 1
+
+    def below(self, entry: FrontEntry, t: int) -> int:
+        return t
+
+    @property
+    def bound(self) -> tuple[int, ...]:
+        return (1,)
+
+    @property
+    def width(self) -> int:
+        return 1
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class StarLadder(Ladder):
     """Stars of k edges. An entry (y, x), y ≤ x, is of two vertices: their degrees without the edge of both.

@@ -17,6 +17,8 @@ from wpinq.expr.values import Value
 from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.key_domains import DigitKeys, GivenKeys, IntegerKeys, KeyDomain, ProductKeys
+from wpinq.measure.ladder_sink import LadderSink
+from wpinq.measure.largest_degree import LargestDegree
 from wpinq.measure.measurement import (
     Choose,
     GeometricCount,
@@ -215,10 +217,13 @@ def _counting(sink: Callable[..., SubgraphCount]) -> Callable[..., Measurement]:
     """A count of subgraphs over the edges of a query."""
 
     def build(query: Query, epsilon: Fraction, interval_share: Fraction | None = None, **given: int) -> Measurement:
-        made = sink(None if interval_share is None else Fraction(interval_share), **given)
-        return Measurement(query.plan, made, epsilon, made.keys, query.reading)
+        return _of_edges(query, sink(None if interval_share is None else Fraction(interval_share), **given), epsilon)
 
     return build
+
+
+def _of_edges(query: Query, sink: LadderSink, epsilon: Fraction) -> Measurement:
+    return Measurement(query.plan, sink, epsilon, sink.keys, query.reading)
 
 
 SINKS: dict[str, SinkSyntax] = {
@@ -253,5 +258,10 @@ SINKS: dict[str, SinkSyntax] = {
         (_EPSILON, SinkParameter("edges", "integer"), _SHARE), _counting(StarCount), _write_subgraphs(StarCount)
     ),
     "FourCliqueCount": SinkSyntax((_EPSILON, _SHARE), _counting(FourCliqueCount), _write_subgraphs(FourCliqueCount)),
+    "LargestDegree": SinkSyntax(
+        (_EPSILON,),
+        lambda query, epsilon: _of_edges(query, LargestDegree(), epsilon),
+        lambda m: (m.plan, []) if isinstance(m.sink, LargestDegree) else None,
+    ),
 }
 """Every release by its name in text, in the order in which the printer tries them."""

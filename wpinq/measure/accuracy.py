@@ -16,6 +16,7 @@ from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.compound import Compound
 from wpinq.measure.epsilon import NANO, format_epsilon
 from wpinq.measure.kinds import WEIGHT, Kind
+from wpinq.measure.largest_degree import LargestDegree
 from wpinq.measure.laws import half_width as laplace_half_width
 from wpinq.measure.measurement import Clamped, GeometricCount, Measurement, NoisyAverage, NoisyChoice, NoisyCount
 from wpinq.measure.scales import laplace_scale, lattice_scale
@@ -318,3 +319,8 @@ def _(sink: SubgraphCount, asked: Measurement, epsilon: Fraction, confidence: fl
     if stated.width is None:
         raise _NotStated(f"state width=…, the {sink.width_key}")
     return sink.reach(epsilon, stated.width, confidence)
+
+
+@off_by.register
+def _(sink: LargestDegree, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
+    return sink.half_width(sink.scales(certify(asked.plan), epsilon)[0], confidence)

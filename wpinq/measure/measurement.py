@@ -2,8 +2,8 @@
 
 NoisyCount releases weights with Laplace noise, GeometricCount weights that lie on a lattice with double-geometric
 noise; NoisySum and NoisyAverage release weights of a query made for them, with Laplace noise. Noisy choices by scores
-that the weights determine are in `choices` and `most_distant`, counts of subgraphs in `subgraph_counts`, choices
-of buckets in `bucket_choice`.
+that the weights determine are in `choices` and `most_distant`, counts of subgraphs in `subgraph_counts`, the
+largest degree in `largest_degree`, choices of buckets in `bucket_choice`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from wpinq.measure.choices import Choose as Choose
 from wpinq.measure.choices import NoisyChoice as NoisyChoice
 from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.kinds import STATISTIC, Kind
+from wpinq.measure.largest_degree import LargestDegree
 from wpinq.measure.laws import DoubleGeometric, half_width, listed_reach
 from wpinq.measure.listing import Listable, Listing
 from wpinq.measure.most_distant import MostDistant as MostDistant
 from wpinq.measure.public_keys import check_domain as check_domain
-from wpinq.measure.renyi import LAPLACE
+from wpinq.measure.renyi import DOUBLE_GEOMETRIC, LAPLACE
 from wpinq.measure.sink import Sink as Sink
 from wpinq.measure.sink import check_text as check_text
 from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, TriangleCount
@@ -92,7 +93,7 @@ class GeometricCount(Sink, Listable):
 
     @property
     def noise(self) -> str:
-        return "double-geometric"
+        return DOUBLE_GEOMETRIC
 
     @property
     def factor(self) -> Fraction:
@@ -189,7 +190,7 @@ SINKS: dict[str, type[Sink]] = {
     sink.name: sink
     for sink in (
         *(NoisyCount, GeometricCount, NoisySum, NoisyAverage, Choose, MostDistant),
-        *(TriangleCount, StarCount, FourCliqueCount),
+        *(TriangleCount, StarCount, FourCliqueCount, LargestDegree),
         Buckets,
     )
 }

@@ -20,6 +20,8 @@ Orders = npt.NDArray[np.float64]
 
 LAPLACE = "Laplace"
 BOUNDED_RANGE = "ladder"
+DOUBLE_GEOMETRIC = "double-geometric"
+"""It has no curve of its own, for it is the worst case."""
 BUCKETS = "buckets"
 
 _MARGIN = 2.0**-30

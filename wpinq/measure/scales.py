@@ -194,11 +194,20 @@ def lattice_scale(certificate: Certificate, epsilon: Fraction) -> float:
     return geometric_scale(epsilon, step, certificate.slack(exact=True))
 
 
-def ladder_scale(certificate: Certificate, epsilon: Fraction) -> float:
+def ladder_scale(certificate: Certificate, epsilon: Fraction, *, same_sum: bool = False) -> float:
     """The scale of the rungs of a ladder, where floats hold the weights of its edges exactly.
 
     The least float from 2/ε on, and no less than 1/32: an edge moves an integer by one rung, and the sum of all their
     weights as much again. At 1/32 the count itself is as good as certain, and the draw works with short numbers.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of the plan that gives the edges.
+    epsilon : Fraction
+        More than 0.
+    same_sum : bool
+        Whether the sum is the same for all graphs, as for rungs that are: then from 1/ε on.
 
     Raises
     ------
@@ -214,7 +223,8 @@ def ladder_scale(certificate: Certificate, epsilon: Fraction) -> float:
     4.0
     """
     check_exact(Fraction(1), certificate.rounding_error, certificate.output.mass)
-    return max(LEAST_LADDER_SCALE, geometric_scale(exact_number(epsilon, "epsilon"), Fraction(1, 2), Fraction(0)))
+    step = Fraction(1) if same_sum else Fraction(1, 2)
+    return max(LEAST_LADDER_SCALE, geometric_scale(exact_number(epsilon, "epsilon"), step, Fraction(0)))
 
 
 def width_scale(epsilon: Fraction) -> float:

@@ -1,7 +1,7 @@
 """Counts of triangles, stars and 4-cliques by the ladder mechanism, as sinks: whole numbers, and no weights.
 
-The plan gives the edges, and is billed by edges: each pays epsilon. Noise goes with the local sensitivity of the graph
-at hand, which is private; so is how exact a count is, unless a share of epsilon is given up to tell.
+Noise goes with the local sensitivity of the graph at hand, which is private; so is how exact a count is, unless a share
+of epsilon is given up to tell.
 """
 
 from __future__ import annotations
@@ -14,21 +14,19 @@ from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.errors import AnswersError, PlanError
-from wpinq.expr.types import STR, Type
 from wpinq.expr.values import Value
 from wpinq.ladders.finding import clique_ladder, star_ladder, triangle_ladder
 from wpinq.ladders.rungs import Ladder
 from wpinq.ladders.simple_graph import SimpleGraph
-from wpinq.measure.edge_plans import edge_source, uses_of_an_edge
 from wpinq.measure.kinds import COUNT as COUNTED
 from wpinq.measure.kinds import Kind
 from wpinq.measure.ladder_interval import WIDTH_SHARE, distance
+from wpinq.measure.ladder_sink import LadderSink
 from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.renyi import BOUNDED_RANGE
-from wpinq.measure.scales import LEAST_LADDER_SCALE
-from wpinq.measure.sink import Sink
+from wpinq.measure.scales import LEAST_LADDER_SCALE, ladder_scale, width_scale
+from wpinq.plan.certify import Certificate
 from wpinq.plan.node import Node
-from wpinq.plan.operators import Source
 
 COUNT = "count"
 """The key of the count itself."""
@@ -38,7 +36,7 @@ LARGEST_STAR = 20
 
 
 @dataclass(frozen=True, slots=True)
-class SubgraphCount(Sink):
+class SubgraphCount(LadderSink):
     """An integer near the count, by the ladder mechanism.
 
     Attributes
@@ -47,8 +45,7 @@ class SubgraphCount(Sink):
         The share of epsilon that buys a noisy width of the ladder, and with it an interval.
     """
 
-    key_type: ClassVar[Type] = STR
-    single: ClassVar[bool] = True
+    key: ClassVar[str] = COUNT
     width_key: ClassVar[str]
     """What the width of the ladder is, in words."""
 
@@ -61,12 +58,7 @@ class SubgraphCount(Sink):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the answers."""
         return (COUNT,) if self.interval_share is None else (COUNT, self.width_key)
-
-    @abstractmethod
-    def ladder(self, graph: SimpleGraph) -> Ladder:
-        """The ladder of a protected graph."""
 
     @abstractmethod
     def lower(self, width: float) -> Sequence[float]:
@@ -77,7 +69,7 @@ class SubgraphCount(Sink):
         """A bound from above."""
 
     def identity(self) -> tuple[bytes | str, ...]:
-        return ("ladder", self.name, str(self.interval_share))
+        return (*super(SubgraphCount, self).identity(), str(self.interval_share))
 
     def kind(self, plan: Node) -> Kind:
         return Kind(COUNTED, self._of(self.noun))
@@ -96,30 +88,17 @@ class SubgraphCount(Sink):
 
     def check(self, plan: Node) -> None:
         self.__post_init__()  # unpickling leaves it out
-        edge_source(plan, self.name)
-
-    def stability(self, plan: Node) -> Mapping[str, Fraction]:
-        source = edge_source(plan, self.name).operator
-        assert isinstance(source, Source)
-        return {source.source: uses_of_an_edge(source)}
-
-    def usage(self, plan: Node, source: str, word: str) -> tuple[str, str]:
-        whole = self.stability(plan)[source] == 1
-        return "changes by one edge " + ("a record" if whole else "for the two records of one"), ""
-
-    def asked(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
-        ((_, share),) = self.stability(plan).items()
-        return edge_source(plan, self.name), epsilon * share
+        super(SubgraphCount, self).check(plan)
 
     def epsilons(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
         """What the count and the width cost, together epsilon."""
         share = self.interval_share or Fraction(0)
         return epsilon * (1 - share), epsilon * share
 
-    def value(self, numbers: Mapping[Value, float]) -> Value:
-        if tuple(numbers) != self.keys:
-            raise AnswersError(f"the answers of {self.name} have the keys {', '.join(self.keys)}")
-        return max(0.0, numbers[COUNT])
+    def scales(self, certificate: Certificate, epsilon: Fraction) -> tuple[float, ...]:
+        of_count, of_width = self.epsilons(epsilon)
+        rungs = ladder_scale(certificate, of_count)
+        return (rungs, width_scale(of_width)) if of_width else (rungs,)
 
     def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
         if self.interval_share is None:

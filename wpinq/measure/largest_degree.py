@@ -1,0 +1,53 @@
+"""The largest degree of a graph, as a sink: an edge moves it by at most 1 in every graph, so its noise is public."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from wpinq.expr.values import Value
+from wpinq.ladders.finding import degree_ladder
+from wpinq.ladders.rungs import DegreeLadder
+from wpinq.ladders.simple_graph import SimpleGraph
+from wpinq.measure.kinds import STATISTIC, Kind
+from wpinq.measure.ladder_sink import LadderSink
+from wpinq.measure.laws import DoubleGeometric
+from wpinq.measure.renyi import DOUBLE_GEOMETRIC
+from wpinq.measure.scales import ladder_scale
+from wpinq.plan.certify import Certificate
+from wpinq.plan.node import Node
+
+
+@dataclass(frozen=True, slots=True)
+class LargestDegree(LadderSink):
+    """The largest degree plus double-geometric noise of scale 1/ε: a ladder whose rungs are one integer on either side.
+
+    All graphs have the same sum over the rungs, so only the rung of an integer tells two of them apart, and the noise
+    is half of what a count of subgraphs would need (`docs/proofs/ladder.md`).
+    """
+
+    name: ClassVar[str] = "LargestDegree"
+    noun: ClassVar[str] = "largest degree"
+    key: ClassVar[str] = "largest degree"
+
+    def ladder(self, graph: SimpleGraph) -> DegreeLadder:
+        return degree_ladder(graph)
+
+    def scales(self, certificate: Certificate, epsilon: Fraction) -> tuple[float, ...]:
+        return (ladder_scale(certificate, epsilon, same_sum=True),)
+
+    def kind(self, plan: Node) -> Kind:
+        return Kind(STATISTIC, self.noun)
+
+    @property
+    def noise(self) -> str:
+        return DOUBLE_GEOMETRIC
+
+    def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
+        number, half = numbers[self.key], self.half_width(scale, confidence)
+        return max(0.0, number - half), max(0.0, number + half)
+
+    def half_width(self, scale: float, confidence: float) -> float:
+        return float(DoubleGeometric(scale).interval(confidence))
