@@ -73,6 +73,17 @@ def test_a_rounded_bound_is_never_below_the_exact_one() -> None:
 def test_more_atoms_than_are_told_apart_become_one_that_is_anywhere() -> None:
     spread = edges.select_many(lambda e: [wp.record(src=e.src + i, dst=e.dst) for i in range(20)])
     twice = spread.select_many(lambda e: [wp.record(src=e.src, dst=e.dst + i) for i in range(20)])
-    kept, lost = (query.join(query, lambda x: x, lambda y: y, lambda x, y: x) for query in (spread, twice))
+    kept, lost = (
+        query.join(query.where(lambda x: x.src > 0), lambda x: x, lambda y: y, lambda x, y: x)
+        for query in (spread, twice)
+    )
     assert kept.stability()["edges"] == 1  # 20 known records, each a twentieth
     assert lost.stability()["edges"] == 2  # 400 are too many: keys that nobody knows
+
+
+def test_both_sides_of_a_join_with_itself_weigh_the_same_at_keys_that_nobody_knows() -> None:
+    pieces = others.shave(1.0)
+    met = pieces.join(pieces, lambda x: x.index, lambda y: y.index, lambda x, y: (x.record, y.record))
+    assert met.stability()["others"] == Fraction(3, 2)
+    kept = pieces.join(pieces.where(lambda p: p.index > 0), lambda x: x.index, lambda y: y.index)
+    assert kept.stability()["others"] == 2

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from wpinq.expr.nodes import below_first
 from wpinq.plan.moves.ceiling import NO_CEILING
 from wpinq.plan.moves.change import ONE, Change, added
-from wpinq.plan.moves.descent import Descents, of_itself
+from wpinq.plan.moves.descent import Descents, with_itself
 from wpinq.plan.moves.terms import any_record
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operator import Moved
@@ -175,6 +175,6 @@ def _at(node: Node, below: tuple[Moved, ...], nonnegative: bool, way: _Way) -> M
         if not (way.ratios and nonnegative):
             return ()
         known = () if _is_cut(node) else node.operator.descents(*below)
-        return known or (of_itself(node.digest, node.type, of_node),)
+        return with_itself(known, node.digest, node.type, of_node)
 
     return Moved(of_node, nonnegative, ceiling, descents)

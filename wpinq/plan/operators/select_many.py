@@ -20,7 +20,7 @@ from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice, listed, of_shares
 from wpinq.plan.moves.change import ATOMS_LIMIT, Change, Move, added
-from wpinq.plan.moves.descent import Descents, sum_of
+from wpinq.plan.moves.descent import Descents, some, sum_of
 from wpinq.plan.moves.terms import UNKNOWN, Term, evaluated
 from wpinq.plan.operator import Moved, Parameter, PerRecord, register, required_bound
 from wpinq.plan.row_bounds import RowBounds, Sized, both, times
@@ -132,14 +132,14 @@ class SelectMany(PerRecord):
 
     def descents(self, *inputs: Moved) -> Descents:
         shares = self._written_shares()
-        if not shares or len(shares) > ATOMS_LIMIT:
+        if not shares:
             return ()
         parts = [
             tuple(of.mapped(partial(self._element_of, element)).times(share) for of in inputs[0].descents())
             for element, share in shares
             if share
         ]
-        return tuple(sum_of(chosen) for chosen in zip(*parts, strict=True))
+        return some(sum_of(chosen) for chosen in zip(*parts, strict=True))
 
     def _element_of(self, element: Expr, term: Term) -> Term:
         return evaluated(element, {self.function.core.level: term})
