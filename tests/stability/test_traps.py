@@ -329,6 +329,21 @@ def beside_a_ratio() -> Trap:
     )
 
 
+def two_ratios() -> Trap:
+    """Edges count once at their sources and twice at their targets; half-edges do not tell the ends apart."""
+    rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])
+    turned = rows.select(lambda e: wp.record(src=e.y, dst=e.x))
+    uneven = rows.select(lambda e: wp.record(src=e.x, dst=e.y)).concat(turned).concat(turned)
+    joined = tags.half_edges(rows).join(uneven, lambda h: h.src, lambda u: u.src, lambda h, u: (h.src, h.dst, u.dst))
+    return Trap(
+        mutants.TWO_RATIOS,
+        Neighbours(joined, {(n, 100 * n + i): 1 for n in (1, 2) for i in range(30)}, {(1, 2): 1}),
+        Fraction(7, 3),
+        Fraction(49, 15),
+        Fraction("2.47"),
+    )
+
+
 TRAPS: tuple[Callable[[], Trap], ...] = (
     sorted_keys,
     nullable_fields,
@@ -341,6 +356,7 @@ TRAPS: tuple[Callable[[], Trap], ...] = (
     part_of_a_key,
     below_zero,
     beside_a_ratio,
+    two_ratios,
     wide_keys,
 )
 

@@ -94,6 +94,7 @@ BESIDE_A_RATIO = Mutant(
     "_multiple",
     (("one.keys() != other.keys()", "not one.keys() <= other.keys()"),),
 )
+TWO_RATIOS = Mutant("one key in a ratio: all keys", descent, "_multiple", (("if len(found) == 1 else None", ""),))
 WIDE_KEY = Mutant("a key's first fields are the key", Join, "ceiling", (FIRST_FIELDS,))
 
 DEMAND = sys.modules["wpinq.plan.demand"]
@@ -274,9 +275,9 @@ MUTANTS = (
         "every element descends with all of the weight",
         select_many.SelectMany,
         "descents",
-        ((".times(share) for of", ".times(Fraction(1)) for of"),),
+        ((".times(share) for element", ".times(Fraction(1)) for element"),),
     ),
-    Mutant("one key in a ratio: all keys", descent, "_multiple", (("if len(found) == 1 else None", ""),)),
+    TWO_RATIOS,
     BESIDE_A_RATIO,
     Mutant(
         "keys that are not known are the same",
@@ -304,17 +305,17 @@ MUTANTS = (
         "a ratio of weights that may be negative",
         stability,
         "_at",
-        (("if not (way.ratios and nonnegative):", "if not way.ratios:"),),
+        (("if way.ratios and nonnegative:", "if way.ratios:"),),
         Mutant("", Join, "change", (("None if signed else self._in_ratio", "self._in_ratio"),)),
     ),
     Mutant(
         "what is put together descends as the first does",
         Concat,
         "descents",
-        (("return summed(left.descents(), right.descents())", "return left.descents()"),),
+        (("return summed(product(left.descents, right.descents))", "return left.descents"),),
     ),
     Mutant("paths alone, counted once", stability, "_paths", (("counts.get(child.digest, 0) + counts", "counts"),)),
-    Mutant("half a way", stability, "_from_cut", (("moved.total / weight)", "moved.total / (2 * weight))"),)),
+    Mutant("half a way", stability, "_bound", (("moved.total / weight)", "moved.total / (2 * weight))"),)),
     Mutant(
         "of two bounds the larger would do",
         Intersect,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from wpinq.expr.nodes import below_first
 from wpinq.plan.moves.ceiling import NO_CEILING
@@ -19,7 +19,7 @@ from wpinq.plan.moves.descent import Descents, with_itself
 from wpinq.plan.moves.terms import any_record
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operator import Moved
-from wpinq.plan.operators import Partition, Source
+from wpinq.plan.operators import Join, Partition, Source
 from wpinq.plan.operators.join import RATIO
 
 
@@ -102,7 +102,8 @@ def _paths(root: Node, steps: list[Node]) -> Mapping[bytes, int]:
 
 def _from_cut(cut: Node, paths: int, steps: list[Node], signs: Mapping[bytes, bool]) -> Stability:
     """The least of what the rules prove, with ratios of joins and without, and of the paths."""
-    bound, rules = _bound(cut, steps, signs, ratios=True)
+    joins = any(isinstance(node.operator, Join) for node in steps)
+    bound, rules = _bound(cut, steps, signs, ratios=joins)
     if RATIO in rules:  # a step that is sharper may leave a later one less sharp
         plain, known = _bound(cut, steps, signs, ratios=False)
         # Not below 1, where noise is widened for rounding by more the less a plan moves: it was released without.
@@ -169,12 +170,8 @@ def _at(node: Node, below: tuple[Moved, ...], nonnegative: bool, way: _Way) -> M
     ceiling = NO_CEILING
     if exact and nonnegative and not isinstance(node.operator, Partition):
         ceiling = node.operator.ceiling(*(moved.ceiling for moved in below))
-
-    @cache
-    def descents() -> Descents:
-        if not (way.ratios and nonnegative):
-            return ()
+    descents: Descents = ()
+    if way.ratios and nonnegative:
         known = () if _is_cut(node) else node.operator.descents(*below)
-        return with_itself(known, node.digest, node.type, of_node)
-
+        descents = with_itself(known, node.digest, node.type, of_node)
     return Moved(of_node, nonnegative, ceiling, descents)

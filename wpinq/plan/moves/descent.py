@@ -62,9 +62,9 @@ def with_itself(known: Descents, digest: bytes, type_: Type, change: Change) -> 
     return (*known[: _DESCENTS - 1], itself)
 
 
-def summed(*sides: Descents) -> Descents:
-    """Of datasets that are put together, in any of the ways in which each descends."""
-    return some(sum_of(chosen) for chosen in product(*sides))
+def summed(ways: Iterable[Sequence[Descent]]) -> Descents:
+    """Of datasets that are put together, in each of the ways in which they descend."""
+    return some(map(_sum, ways))
 
 
 def some(found: Iterable[Descent]) -> Descents:
@@ -72,8 +72,7 @@ def some(found: Iterable[Descent]) -> Descents:
     return tuple(islice((descent for descent in found if len(descent.parts) <= _PARTS), _DESCENTS))
 
 
-def sum_of(chosen: Sequence[Descent]) -> Descent:
-    """Of datasets that are put together."""
+def _sum(chosen: Sequence[Descent]) -> Descent:
     parts = _added(item for descent in chosen for item in descent.parts.items())
     return Descent(parts, together(descent.change for descent in chosen))
 

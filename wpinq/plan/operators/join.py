@@ -139,15 +139,15 @@ class Join(Keyed):
         return added(atoms, left.change.rules | right.change.rules | ratio.scale.rules | {RATIO})
 
     def _ratio(self, left: Moved, right: Moved) -> Ratio | None:
-        return ratio_of(left.descents(), right.descents(), [partial(_key_of, key) for key in self._keys])
+        return ratio_of(left.descents, right.descents, [partial(_key_of, key) for key in self._keys])
 
     def descents(self, *inputs: Moved) -> Descents:
         left, right = inputs
         ratio = self._ratio(left, right)
         if ratio is None:
             return ()
-        by_left = (of.mapped(self._of_left).times(ratio.left) for of in left.descents())
-        by_right = (of.mapped(self._of_right).times(ratio.right) for of in right.descents())
+        by_left = (of.mapped(self._of_left).times(ratio.left) for of in left.descents)
+        by_right = (of.mapped(self._of_right).times(ratio.right) for of in right.descents)
         return some(chain(by_left, by_right))
 
     @property

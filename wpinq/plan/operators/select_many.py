@@ -20,7 +20,7 @@ from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice, listed, of_shares
 from wpinq.plan.moves.change import ATOMS_LIMIT, Change, Move, added
-from wpinq.plan.moves.descent import Descents, some, sum_of
+from wpinq.plan.moves.descent import Descents, summed
 from wpinq.plan.moves.terms import UNKNOWN, Term, evaluated
 from wpinq.plan.operator import Moved, Parameter, PerRecord, register, required_bound
 from wpinq.plan.row_bounds import RowBounds, Sized, both, times
@@ -131,15 +131,14 @@ class SelectMany(PerRecord):
         return added(((UNKNOWN, move) for move in moves), below.change.rules)
 
     def descents(self, *inputs: Moved) -> Descents:
-        shares = self._written_shares()
+        shares = [(element, share) for element, share in self._written_shares() or () if share]
         if not shares:
             return ()
-        parts = [
-            tuple(of.mapped(partial(self._element_of, element)).times(share) for of in inputs[0].descents())
-            for element, share in shares
-            if share
-        ]
-        return some(sum_of(chosen) for chosen in zip(*parts, strict=True))
+        return summed(
+            [of.mapped(partial(self._element_of, element)).times(share) for element, share in shares]
+            for of in inputs[0].descents
+            if len(shares) * len(of.parts) <= ATOMS_LIMIT
+        )
 
     def _element_of(self, element: Expr, term: Term) -> Term:
         return evaluated(element, {self.function.core.level: term})
