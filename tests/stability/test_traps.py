@@ -16,11 +16,13 @@ import wpinq as wp
 from tests.support import mutants
 from tests.support.mutants import Mutant, planted
 from tests.support.neighbours import Neighbours
+from tests.support.reached import closed_wedges_by_form
 from wpinq.errors import PlanError
 from wpinq.expr.trace import trace
 from wpinq.expr.types import INT, TupleOf
 from wpinq.graphs import tags
 from wpinq.plan.moves.terms import UNKNOWN, applied, leaf, record
+from wpinq.query import Query
 
 
 @dataclass(frozen=True)
@@ -344,6 +346,34 @@ def two_ratios() -> Trap:
     )
 
 
+def closed_for_nothing() -> Trap:
+    """Two nodes with common neighbours are joined: their edge closes as much as it has room for."""
+    rows = wp.source("rows", src=int, dst=int, facts=["unit_weights", "simple"])
+    common = {(end, node): 1 for end in (0, 1) for node in range(2, 14)}
+    return Trap(
+        mutants.FREE_CLOSING,
+        Neighbours(tags.closed_wedges_by_tag(rows, [0, 40]), common, {(0, 1): 1}),
+        Fraction(1),
+        Fraction(2),
+        Fraction("1.6"),
+    )
+
+
+def pairs_of_closed_wedges() -> Trap:
+    """Records that show the pair: what an end's new wedges bring is elsewhere than what its scale takes."""
+    reached = closed_wedges_by_form()
+    (met,) = reached.query.plan.inputs
+    kept = Query(met).select(lambda pair: (pair.ends, pair.tag))
+    closed = {(*pair, tag): 1 for *pair, _ in reached.others["asked"] for tag in (0, 1)}
+    return Trap(
+        mutants.PAIRS_BY_FORM,
+        Neighbours(kept, reached.rows, reached.change, {"asked": closed}),
+        Fraction(1),
+        Fraction(5, 3),
+        Fraction("1.5"),
+    )
+
+
 TRAPS: tuple[Callable[[], Trap], ...] = (
     sorted_keys,
     nullable_fields,
@@ -357,6 +387,8 @@ TRAPS: tuple[Callable[[], Trap], ...] = (
     below_zero,
     beside_a_ratio,
     two_ratios,
+    closed_for_nothing,
+    pairs_of_closed_wedges,
     wide_keys,
 )
 

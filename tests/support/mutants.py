@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from wpinq.plan import stability
+from wpinq.plan import closed_wedges, stability
 from wpinq.plan.certify import certify
 from wpinq.plan.moves import ceiling, change, descent, joining, terms
 from wpinq.plan.operator import Combination
@@ -95,6 +95,18 @@ BESIDE_A_RATIO = Mutant(
     (("one.keys() != other.keys()", "not one.keys() <= other.keys()"),),
 )
 TWO_RATIOS = Mutant("one key in a ratio: all keys", descent, "_multiple", (("if len(found) == 1 else None", ""),))
+FREE_CLOSING = Mutant(
+    "an edge closes wedges for nothing",
+    stability,
+    "_by_form",
+    (("OF_BOTH_ENDS + found[form.closing.digest].change.total", "OF_BOTH_ENDS"),),
+)
+PAIRS_BY_FORM = Mutant(
+    "closed wedges of pairs come and go in the same records",
+    closed_wedges,
+    "closed_wedges",
+    (("if applied(node.operator.function, [pair]) == pair.fields[tag]:", "if True:"),),
+)
 WIDE_KEY = Mutant("a key's first fields are the key", Join, "ceiling", (FIRST_FIELDS,))
 
 DEMAND = sys.modules["wpinq.plan.demand"]
@@ -279,6 +291,9 @@ MUTANTS = (
     ),
     TWO_RATIOS,
     BESIDE_A_RATIO,
+    FREE_CLOSING,
+    PAIRS_BY_FORM,
+    Mutant("the form of one end", stability, "_by_form", (("OF_BOTH_ENDS +", "OF_BOTH_ENDS / 2 +"),)),
     Mutant(
         "keys that are not known are the same",
         descent,
@@ -370,5 +385,6 @@ def forget() -> None:
         joining.at_one_key,
         joining.at_one_key_of_any_sign,
         joining.at_unknown_keys,
+        closed_wedges.closed_wedges,
     ):
         getattr(remembered, "cache_clear", lambda: None)()

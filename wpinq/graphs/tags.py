@@ -156,7 +156,8 @@ def closed_wedges_by_tag(
     Returns
     -------
     Query
-        Records 0, 1, …, one a tag. Uses: 3 + copies. One edge moves it by 5/3 + copies at most.
+        Records 0, 1, …, one a tag. Uses: 3 + copies. One edge moves it by 1 + copies at most where edges are `simple`
+        and each weighs 1, else by 5/3 + copies.
 
     Raises
     ------

@@ -114,7 +114,7 @@ class SelectMany(PerRecord):
 
     def change(self, *inputs: Moved) -> Change:
         (below,) = inputs
-        shares = self._written_shares()
+        shares = self.written_shares()
         if shares is not None and len(shares) * len(below.change.atoms) <= ATOMS_LIMIT:
             return added(
                 (
@@ -131,7 +131,7 @@ class SelectMany(PerRecord):
         return added(((UNKNOWN, move) for move in moves), below.change.rules)
 
     def descents(self, *inputs: Moved) -> Descents:
-        shares = [(element, share) for element, share in self._written_shares() or () if share]
+        shares = [(element, share) for element, share in self.written_shares() or () if share]
         if not shares:
             return ()
         return summed(
@@ -143,7 +143,7 @@ class SelectMany(PerRecord):
     def _element_of(self, element: Expr, term: Term) -> Term:
         return evaluated(element, {self.function.core.level: term})
 
-    def _written_shares(self) -> list[tuple[Expr, Fraction]] | None:
+    def written_shares(self) -> list[tuple[Expr, Fraction]] | None:
         """The elements of a list that is written in place, with their shares, where the plan tells them."""
         body = self.function.core.body
         return self._shares(body.children) if isinstance(body, Call) and body.name == "list" else None
