@@ -41,9 +41,8 @@ from wpinq.graphs.synthesis.method import Method
 from wpinq.kernel.ladder import draw_count
 from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.answers import Answers
+from wpinq.measure.ladder_sink import LadderSink
 from wpinq.measure.measurement import Measurement
-from wpinq.measure.scales import ladder_scale
-from wpinq.measure.subgraph_counts import COUNT, SubgraphCount
 from wpinq.plan.certify import certify
 from wpinq.query import Query
 from wpinq.synthesis import Settings
@@ -89,9 +88,9 @@ def generated(name: str) -> list[tuple[int, int]]:
 
 
 def weights(measurement: Measurement, edges: Edges, symmetric: bool) -> Weights:
-    """The output of a query on a public graph; of a count its ladder, under the key of the count."""
-    if isinstance(measurement.sink, SubgraphCount):
-        return {COUNT: measurement.sink.ladder(simple_graph([(a, b) for a, b in edges.tolist()]))}
+    """The output of a query on a public graph; of a number of the graph its ladder, under its key."""
+    if isinstance(measurement.sink, LadderSink):
+        return {measurement.sink.key: measurement.sink.ladder(simple_graph([(a, b) for a, b in edges.tolist()]))}
     query = Query(measurement.plan)
     try:
         walk = SwapWalk([Goal(measurement.plan, 1.0, {})], "edges", edges, symmetric=symmetric)
@@ -108,9 +107,9 @@ def simulated(
     """Answers with simulated noise, over the keys that the method asks for."""
     answers: dict[str, Answers] = {}
     for name, measurement in measurements.items():
-        if isinstance(measurement.sink, SubgraphCount):
-            scale = ladder_scale(certify(measurement.plan), measurement.epsilon)
-            drawn = draw_count(truth[name][COUNT], scale, rng.bytes)
+        if isinstance(measurement.sink, LadderSink):
+            (scale,) = measurement.sink.scales(certify(measurement.plan), measurement.epsilon)
+            drawn = draw_count(truth[name][measurement.sink.key], scale, rng.bytes)
             answers[name] = Answers(measurement, scale, np.array([float(drawn)]), simulated=True)
             continue
         scale = float((1 + certify(measurement.plan).slack()) / measurement.epsilon)

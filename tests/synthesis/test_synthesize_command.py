@@ -124,7 +124,7 @@ def test_the_graph_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(("fall", "looks", "ended"), [(1.0, 10, "at rest"), (-math.inf, 50, "all steps done")])
-def test_without_steps_there_are_200_for_each_edge(
+def test_without_steps_there_are_500_for_each_edge(
     fall: float,
     looks: int,
     ended: str,
@@ -138,11 +138,11 @@ def test_without_steps_there_are_200_for_each_edge(
     out = tmp_path / "g.txt"
     assert command("--epsilon", 8, "--query", "tbi", "--out", out, "--no-statistics") == 0
     printed, progress = capsys.readouterr()
-    steps = 200 * len(read_edges(out))
-    assert "Then one chain of 200 steps for each edge of the seed graph, at most 20,000,000, fewer at rest." in printed
+    steps = 500 * len(read_edges(out))
+    assert "Then one chain of 500 steps for each edge of the seed graph, at most 20,000,000, fewer at rest." in printed
     done = json.loads((tmp_path / "g.txt.json").read_text())["chains"][0]["trace"]["steps"][-1]
     assert done == min(looks * -(-steps // 50), steps)
-    assert f"steps of the chain: {done:,}, {done / steps * 200:.4g} an edge; {ended}" in printed
+    assert f"steps of the chain: {done:,}, {done / steps * 500:.4g} an edge; {ended}" in printed
     assert ended in progress
     assert json.loads((tmp_path / "g.txt.json").read_text())["settings"]["steps"] == steps
     first = out.read_bytes()
@@ -186,16 +186,17 @@ def test_a_run_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
         load_run(tmp_path / "answers")
 
 
-def test_a_run_of_before_triangles_were_counted_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", ["triangle_count", "largest_degree"])
+def test_a_run_of_before_a_number_of_the_graph_was_measured_goes_on(tmp_path: Path, number: str) -> None:
     folder, out = tmp_path / "g.txt.run", tmp_path / "g.txt"
     answers = measure_graph(GRAPH, find_method("tags"), 8)
-    del answers["triangle_count"]
+    del answers[number]
     settings = Settings(2000, seed=3)
     prepare_folder(folder)
     save_run(folder, FittingOptions("tags", 20, None, settings), answers)
     assert command("--resume", "--out", out, "--quiet", graph=None) == 0
     assert read_edges(out) == [tuple(edge) for edge in synthesize(answers, "tags", settings).edges.tolist()]
-    assert "triangle_count" not in json.loads((tmp_path / "g.txt.json").read_text())["measurements"]
+    assert number not in json.loads((tmp_path / "g.txt.json").read_text())["measurements"]
 
 
 @pytest.mark.parametrize(("query", "steps"), [("tags", 100_000), ("tbi", 2_000_000)])

@@ -22,6 +22,7 @@ from wpinq.graphs.synthesis.degrees import graphical, random_graph
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.clustering import fit_curve
 from wpinq.graphs.synthesis.estimates.laplace_misfit import laplace_misfit
+from wpinq.graphs.synthesis.estimates.largest_degree import NoisyLargest
 from wpinq.graphs.synthesis.estimates.mixing import Field, balanced, joint_weights
 from wpinq.graphs.synthesis.graph_plots import plot_trace
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD
@@ -85,6 +86,61 @@ def test_a_hub_far_above_all_other_degrees_is_found() -> None:
         assert found[-2] < 250
     assert np.abs(off).max() < 0.25
     assert np.median(np.abs(off)) < 0.1
+
+
+def test_a_noisy_largest_degree_knows_its_slope() -> None:
+    degree, top = np.arange(1, 61), NoisyLargest(37, 3.0)
+    for hub in (0, 30, 45):
+        nodes = 50 * np.exp(-degree / 8)
+        slopes = top.misfit(nodes, hub)[1]
+        for place in (0, 25, 30, 40, 59):
+            more, less = (nodes * np.exp(off * (degree == degree[place])) for off in (1e-5, -1e-5))
+            step = top.misfit(more, hub)[0] - top.misfit(less, hub)[0]
+            assert slopes[place] == pytest.approx(step / 2e-5, abs=1e-8)
+
+
+def test_a_hub_explains_a_largest_degree_that_the_curve_does_not() -> None:
+    """What it gains is the difference of misfits with and without it, wherever it is."""
+    nodes, top = 50 * np.exp(-np.arange(1, 61) / 4), NoisyLargest(50, 1.0)
+    for hub in (0, 20):
+        gains = top.gains(nodes, hub)
+        for degree in (21, 35, 50, 60):
+            gained = top.misfit(nodes, hub)[0] - top.misfit(nodes, degree)[0]
+            assert gains[degree - 1] == pytest.approx(gained, abs=1e-9)
+        assert int(np.argmax(gains)) + 1 == 50
+        assert not gains[:hub].any()
+
+
+def tail(scale: float, largest: NoisyLargest | None, hubs: list[int], seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """True and estimated degrees of 3,000 nodes with an exponential tail up to 70, and hubs."""
+    degree = np.arange(1, 200)
+    above = np.floor(400 * np.exp(-degree / 8)[::-1].cumsum()[::-1] + 0.5).astype(np.int64)
+    degrees = np.append(np.repeat(degree, above - np.append(above[1:], 0)), np.array(hubs, dtype=np.int64))
+    limits, rng = fine_limits(512), np.random.default_rng(seed)
+    ccdf = np.array([(degrees > y).sum() for y in range(512)]) + rng.laplace(scale=scale, size=512)
+    mass = tag_weights(limits, 512)[degrees].sum(axis=0) + rng.laplace(scale=scale, size=len(limits) - 1)
+    return degrees, estimate_degrees(ccdf, scale, mass, scale, limits, largest)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_degrees_follow_a_precise_largest_degree_and_keep_their_mass(seed: int) -> None:
+    """Whether it is in reach of the curve, below it, or that of a hub which noise of 20 hides otherwise."""
+    degrees, without = tail(20.0, None, [], seed)
+    for wanted in (int(degrees.max()) - 12, int(degrees.max()) + 30):
+        _, found = tail(20.0, NoisyLargest(wanted, 0.2), [], seed)
+        assert found[-1] == wanted
+        assert found.sum() == pytest.approx(without.sum(), rel=0.01)
+    with_hub, found = tail(20.0, NoisyLargest(240, 0.2), [240], seed)
+    assert found[-1] == 240
+    assert found[-2] < 120
+    assert found.sum() == pytest.approx(with_hub.sum(), rel=0.02)
+
+
+def test_a_largest_degree_that_is_noise_says_nothing() -> None:
+    _, without = tail(5.0, None, [], 1)
+    _, found = tail(5.0, NoisyLargest(400, 5000.0), [], 1)
+    assert found[-1] == pytest.approx(without[-1], rel=0.1)
+    assert ks(found, without) < 0.01
 
 
 @pytest.mark.parametrize("power", [1, 2])
@@ -312,27 +368,38 @@ def test_the_bill() -> None:
     measurements = method.measurements(method.source(), 1)
     assert {name: float(m.epsilon) for name, m in measurements.items()} == pytest.approx(
         {
-            "degree_mass": 0.07,
-            "degree_ccdf": 0.08,
+            "degree_mass": 0.04,
+            "largest_degree": 0.15,
+            "degree_ccdf": 0.12,
             "closed_wedges": 0.42 * 3 / 11,
-            "joint_degrees": 0.41 * 2 / 5,
+            "joint_degrees": 0.25 * 3 / 5,
             "triangle_count": 0.02,
         }
     )
     bill = wp.bill(measurements)
     assert 0 <= 1 - bill["edges"] < Fraction(1, 10**9)
-    assert "  triangle_count: TriangleCount(0.02) changes by one edge a record: 0.02 x 1 = 0.02" in str(bill).split(
-        "\n"
-    )
+    lines = str(bill).split("\n")
+    assert "  triangle_count: TriangleCount(0.02) changes by one edge a record: 0.02 x 1 = 0.02" in lines
+    assert "  largest_degree: LargestDegree(0.15) changes by one edge a record: 0.15 x 1 = 0.15" in lines
 
 
-def test_shares_without_one_for_the_count_leave_it_out() -> None:
+@pytest.mark.parametrize("left_out", [{"triangle_count"}, {"largest_degree"}, {"triangle_count", "largest_degree"}])
+def test_shares_without_one_for_a_number_of_the_graph_leave_it_out(left_out: set[str]) -> None:
     method = Tagged()
-    split = {name: share for name, share in method.shares.items() if name != "triangle_count"}
+    split = {name: share for name, share in method.shares.items() if name not in left_out}
     measurements = method.measurements(method.source(), 1, split)
-    assert set(measurements) == set(split)
-    assert float(measurements["degree_mass"].epsilon) == pytest.approx(0.07 / 0.98)
+    assert list(measurements) == list(split)
+    assert float(measurements["degree_mass"].epsilon) == pytest.approx(0.04 / float(sum(split.values())))
     assert 0 <= 1 - wp.bill(measurements)["edges"] < Fraction(1, 10**9)
+
+
+def test_bounds_leave_out_the_numbers_that_noise_would_hide() -> None:
+    """At ε = 1 the noise of the largest degree is ±15: more than a graph of 12 nodes can have, less than 4,000."""
+    method = Tagged()
+    few, many = (method.measurements(method.source(), 1, bounds=Bounds(nodes=nodes)) for nodes in (12, 4000))
+    assert set(many) - set(few) == {"largest_degree", "triangle_count"}
+    assert set(many) == set(method.shares)
+    assert 0 <= 1 - wp.bill(few)["edges"] < Fraction(1, 10**9)
 
 
 @pytest.mark.parametrize("degree", [1, 2, 8, 30, 100, 500, 8192, 40_000])
@@ -366,6 +433,30 @@ def test_the_count_has_a_say_where_it_is_near() -> None:
         assert least <= changed / none <= most
 
 
+def test_the_largest_degree_has_a_say_and_is_not_needed() -> None:
+    """Answers of before it was measured are estimated without; a precise one is the largest degree of the start."""
+    answers = simulated(4)
+    top = answers["largest_degree"]
+    precise = dataclasses.replace(top.measurement, epsilon=Fraction(50))
+    without = {name: table for name, table in answers.items() if name != "largest_degree"}
+    largest = {}
+    for degree in (30, 45):
+        given = {**answers, "largest_degree": Answers(precise, 1 / 50, np.array([float(degree)]))}
+        largest[degree] = started(given).max()
+        assert Tagged().estimate(given).intervals(np.random.default_rng(1))["largest_degree"].holds(degree)
+    assert largest == {30: 30, 45: 45}
+    assert started(without).sum() == pytest.approx(2 * len(EDGES), rel=0.3)
+    wide, narrow = (
+        Tagged().estimate(given).intervals(np.random.default_rng(1))["largest_degree"] for given in (without, answers)
+    )
+    assert narrow.high - narrow.low < wide.high - wide.low
+
+
+def started(answers: dict[str, Answers]) -> np.ndarray:
+    """The degrees of the graph that the walk begins from."""
+    return np.bincount(Tagged().estimate(answers).seed(np.random.default_rng(1)).ravel())
+
+
 def test_another_number_is_no_count_of_triangles() -> None:
     answers = simulated(4)
     with pytest.raises(AnswersError, match="triangle_count is to be a count of triangles"):
@@ -390,6 +481,8 @@ def test_keys_of_the_ccdf_reach_twice_beyond_the_tags_that_stand_out() -> None:
     star = [(0, leaf) for leaf in range(1, 301)]
     mass = wp.simulate(wanted["degree_mass"], {"edges": star}, seed=1)
     assert list(method.keys("degree_ccdf", {"degree_mass": mass})) == list(range(1024))
+    top = Answers(wanted["largest_degree"], 6.0, np.array([3000.0]))
+    assert list(method.keys("degree_ccdf", {"degree_mass": mass, "largest_degree": top})) == list(range(3030))
     with pytest.raises(PlanError, match="has its keys"):
         method.keys("closed_wedges", {})
 

@@ -210,16 +210,16 @@ def test_hopeless_questions_are_refused_before_anything_is_spent(tmp_path: Path)
     assert not hopeless(method.measurements(method.source(), 50), Bounds(nodes=20))
 
 
-def test_triangles_that_no_such_graph_has_enough_of_are_not_asked_for() -> None:
+def test_numbers_that_noise_hides_in_every_such_graph_are_not_asked_for() -> None:
     method, bounds = find_method("tags"), Bounds(nodes=40, degree=3)
     made = method.measurements(method.source(), 1, bounds=bounds)
-    assert set(method.shares) - set(made) == {"triangle_count"}
+    assert set(method.shares) - set(made) == {"largest_degree", "triangle_count"}
     assert wp.bill(made)["edges"] == pytest.approx(1, abs=1e-8)
     paper = find_method("tbi")
     assert "degree_sequence" not in paper.measurements(paper.source(), 1, bounds=Bounds(nodes=12, degree=8))
     asked = method.measurements(method.source(), 1, dict(method.shares), bounds)
     assert "triangle_count" in asked
-    with pytest.raises(PlanError, match="triangle_count of any graph"):
+    with pytest.raises(PlanError, match="largest_degree of any graph"):
         measure_graph([(0, 1), (1, 2)], method, 1, split=dict(method.shares), bounds=bounds)
 
 

@@ -56,7 +56,7 @@ def add_parser(commands: Any) -> None:
         "--share",
         action="append",
         metavar="NAME=SHARE",
-        help="of epsilon; give all or none (with tags, triangle_count may be left out)",
+        help="of epsilon; give all or none (with tags, triangle_count and largest_degree may be left out)",
     )
     measured("--max-nodes", type=int, metavar="N", help="a public bound, of use to all but tags")
     measured("--max-degree", type=int, metavar="D", help="a public bound; without, from released degrees")

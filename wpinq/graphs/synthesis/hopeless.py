@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from wpinq.errors import PlanError
 from wpinq.graphs.synthesis.method import Bounds, spend
 from wpinq.graphs.synthesis.trust import CONFIDENCE
 from wpinq.measure.ladder_sink import LadderSink
+from wpinq.measure.largest_degree import LargestDegree
 from wpinq.measure.laws import half_width
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.scales import laplace_scale
@@ -22,9 +23,9 @@ def hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[st
     """The measurements whose noise hides the most that a graph within the bounds could give, each with the reason.
 
     The most is the bound on the mass of the plan's output (`Operator.mass`), with as many edges at the source as the
-    bounds leave room for; of a count of triangles, as many as there is room for. A measurement is hopeless where the
-    noise of one number is more than that in a tenth of all draws or more: then an interval of 90 % never rules out
-    that there is nothing.
+    bounds leave room for; of a count of triangles, as many as there is room for; of the largest degree, the bound on
+    it. A measurement is hopeless where the noise of one number is more than that in a tenth of all draws or more: then
+    an interval of 90 % never rules out that there is nothing.
 
     Parameters
     ----------
@@ -47,16 +48,19 @@ def hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[st
     >>> from wpinq.graphs.synthesis import Bounds, find_method
     >>> method = find_method("tags")
     >>> hopeless(method.measurements(method.source(), "0.01"), Bounds(nodes=20))["joint_degrees"]
-    'joint_degrees of any graph of at most 20 nodes comes to less than 64, and the noise is ±1,404'
+    'joint_degrees of any graph of at most 20 nodes comes to less than 64, and the noise is ±1,535'
     """
-    edges, triangles = _most(bounds)
-    if edges is None or triangles is None:
+    if bounds.nodes is None:
         return {}
+    degree, edges, triangles = _most(bounds.nodes, bounds.degree)
     found = {}
     for name, measurement in measurements.items():
         if isinstance(measurement.sink, TriangleCount):
             # with LS_t = t for a graph without common neighbours; every graph has at least half of that
             most, noise = triangles, measurement.sink.reach(measurement.epsilon, 0.0, CONFIDENCE) / 2
+        elif isinstance(measurement.sink, LargestDegree):
+            (scale,) = measurement.sink.scales(certify(measurement.plan), measurement.epsilon)
+            most, noise = float(degree), measurement.sink.half_width(scale, CONFIDENCE)
         elif isinstance(measurement.sink, LadderSink):
             continue
         else:
@@ -70,17 +74,20 @@ def hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[st
 
 
 def spend_without(
-    spare: str, wanted: Mapping[str, Measurement], epsilon: object, shares: Mapping[str, object], bounds: Bounds
+    spare: Sequence[str],
+    wanted: Mapping[str, Measurement],
+    epsilon: object,
+    shares: Mapping[str, object],
+    bounds: Bounds,
 ) -> dict[str, Measurement]:
-    """As `spend`, without the one measurement that a method can do without, where that is hopeless.
+    """As `spend`, without those measurements that a method can do without and that are hopeless.
 
-    The others get what it would have cost.
+    The others get what they would have cost.
     """
     made = spend(wanted, epsilon, shares)
-    if hopeless({spare: made[spare]}, bounds):
-        left = {name: measurement for name, measurement in wanted.items() if name != spare}
-        made = spend(left, epsilon, {name: shares[name] for name in left})
-    return made
+    out = hopeless({name: made[name] for name in spare}, bounds)
+    left = {name: measurement for name, measurement in wanted.items() if name not in out}
+    return spend(left, epsilon, {name: shares[name] for name in left})
 
 
 def refuse_hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> None:
@@ -95,12 +102,10 @@ def refuse_hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> 
         raise PlanError(f"{reason}: nothing was spent; it takes more epsilon or a larger share, or another question")
 
 
-def _most(bounds: Bounds) -> tuple[Fraction | None, float | None]:
-    """The most edges and triangles that a graph within the bounds has; None where there is no bound."""
-    if bounds.nodes is None:
-        return None, None
-    degree = bounds.nodes - 1 if bounds.degree is None else min(bounds.degree, bounds.nodes - 1)
-    return Fraction(bounds.nodes * degree, 2), bounds.nodes * degree * (degree - 1) / 6
+def _most(nodes: int, degree: int | None) -> tuple[int, Fraction, float]:
+    """The largest degree, the most edges and the most triangles that a graph within the bounds has."""
+    largest = nodes - 1 if degree is None else min(degree, nodes - 1)
+    return largest, Fraction(nodes * largest, 2), nodes * largest * (largest - 1) / 6
 
 
 def _mass(plan: Node, edges: Fraction) -> Fraction:

@@ -98,7 +98,7 @@ class DegreesThen(Method):
         }
         wanted |= {name: fit.recipe(source).noisy_count(1) for name, fit in self.fits.items()}
         if split is None:  # the sequence only refines what the CCDF tells
-            made = spend_without(SEQUENCE, wanted, epsilon, self.shares, bounds)
+            made = spend_without([SEQUENCE], wanted, epsilon, self.shares, bounds)
         else:
             made = spend(wanted, epsilon, split)
         for name, fit in self.fits.items():

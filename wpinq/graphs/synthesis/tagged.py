@@ -3,8 +3,8 @@
 Everything that the figures of a graph need of it follows from three curves: how many nodes have a degree, how clustered
 they are, and how degrees mix along edges. Each has a measurement that carries a large signal for its uses (see
 `wpinq.graphs.tags`), an estimate under a smooth prior (see `estimates`), and a part in the graph that the walk begins
-from (see `cliques`). One number more, the count of triangles, has a say in the clustering where it is near. The walk
-then fits the closed wedges and the joint degrees that the estimates give.
+from (see `cliques`). Two numbers more have a say: the largest degree in where degrees end, and the count of triangles
+in the clustering where it is near. The walk then fits the closed wedges and the joint degrees that the estimates give.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from wpinq.arrays import Floats
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
 from wpinq.graphs import tags
-from wpinq.graphs.counts import triangle_count
+from wpinq.graphs.counts import largest_degree, triangle_count
 from wpinq.graphs.limits import tag_weights, wedge_weights
 from wpinq.graphs.synthesis.cliques import clique_graph
 from wpinq.graphs.synthesis.degree_trust import edges_interval, largest_degree_interval, nodes_interval
 from wpinq.graphs.synthesis.degrees import graphical
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.degree_curve import STANDS_OUT
+from wpinq.graphs.synthesis.estimates.largest_degree import NoisyLargest
 from wpinq.graphs.synthesis.estimates.mixing import joint_weights
 from wpinq.graphs.synthesis.estimates.threads import one_blas_thread
 from wpinq.graphs.synthesis.hopeless import spend_without
 from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Estimates, Method, answered, spend
 from wpinq.graphs.synthesis.tagged_trust import clustering_intervals, mixing_interval
-from wpinq.graphs.synthesis.trust import Interval
+from wpinq.graphs.synthesis.trust import CONFIDENCE, Interval
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.subgraph_counts import COUNT as COUNTED
@@ -45,11 +46,13 @@ from wpinq.synthesis.target import Target
 from wpinq.synthesis.walks import Swaps
 
 MASS, CCDF, CLOSED, JOINT = "degree_mass", "degree_ccdf", "closed_wedges", "joint_degrees"
-COUNT = "triangle_count"
+TOP, COUNT = "largest_degree", "triangle_count"
 LARGEST = 2**13
 """Degrees beyond this public number are cut off in tags, unless a bound is given."""
-_PERCENT = {MASS: 7, CCDF: 8, CLOSED: 42, JOINT: 41, COUNT: 2}
+_PERCENT = {MASS: 4, TOP: 15, CCDF: 12, CLOSED: 42, JOINT: 25, COUNT: 2}
 _LEAST_REACH = 20.0
+_REACH_BEYOND = 5.0
+"""Scales of its noise that the largest degree is taken to be above its answer, at the most."""
 _TAGS_A_COPY = 4
 """Because the limits of coarse tags grow four-fold (see `closed_wedges_by_tag`)."""
 _WITHIN = 0.68
@@ -112,13 +115,13 @@ class Tagged(Method):
 
     @property
     def shares(self) -> dict[str, Fraction]:  # type: ignore[override]
-        """Of the whole epsilon: .15 for degrees, .42 for closed wedges, .41 for joint degrees, .02 for triangles."""
+        """Of the whole epsilon: for degrees, their largest, closed wedges, joint degrees and triangles."""
         return {name: Fraction(percent, 100) for name, percent in _PERCENT.items()}
 
     def measurements(
         self, source: Query, epsilon: object, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
     ) -> dict[str, Measurement]:
-        """As `Method.measurements`. A split without a share for the count of triangles leaves it out.
+        """As `Method.measurements`. A split without a share for the largest degree or triangles leaves that out.
 
         So do bounds that show it to be hopeless, unless a split has a share for it: the others get what it would cost.
         """
@@ -131,30 +134,37 @@ class Tagged(Method):
         degrees = None if bounds.degree is None else range(bounds.degree)
         wanted = {
             MASS: tags.degree_mass_by_tag(source, fine).noisy_count(1, range(len(fine) - 1)),
+            TOP: largest_degree(source, 1),
             CCDF: tags.half_degree_ccdf(source).noisy_count(1, degrees),
             CLOSED: closed.noisy_count(1, range(places)),
             JOINT: tags.joint_degrees_by_tag(source, fine).noisy_count(1, pairs),
+            COUNT: triangle_count(source, 1),
         }
-        if split is None or COUNT in split:
-            wanted[COUNT] = triangle_count(source, 1)
-        if split is not None:
-            return spend(wanted, epsilon, split)
-        return spend_without(COUNT, wanted, epsilon, self.shares, bounds)
+        if split is None:
+            return spend_without((TOP, COUNT), wanted, epsilon, self.shares, bounds)
+        left_out = {TOP, COUNT} - set(split)
+        return spend({name: asked for name, asked in wanted.items() if name not in left_out}, epsilon, split)
 
     def keys(self, name: str, answers: Mapping[str, Answers], bounds: Bounds = UNBOUNDED) -> Iterable[Value]:
-        """As `Method.keys`: of the CCDF, up to twice the limit of the highest tag whose mass stands out of noise."""
+        """As `Method.keys`: of the CCDF, up to twice the limit of the highest tag whose mass stands out of noise.
+
+        Or up to the largest degree, as far as its noise may hide it, where that is more.
+        """
         if name != CCDF:
             raise PlanError(f"{name} has its keys from its measurement")
         mass = answers[MASS]
         limits = fine_limits(2 ** len(mass))
         seen = [limits[tag + 1] for tag, weight in mass.items() if weight > STANDS_OUT * mass.scale]
         reach = 2 * max([*seen, math.ceil(_LEAST_REACH * mass.scale)], default=1)
+        if TOP in answers:
+            top = answers[TOP]
+            reach = max(reach, math.ceil(top.value + _REACH_BEYOND * top.scale))
         return range(min(reach, limits[-1]))
 
     def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
         """As `Method.estimate`: degrees first, then how clustered nodes of a degree are and how degrees mix.
 
-        The count of triangles is not needed: answers of before there was one are estimated without.
+        The largest degree and the count of triangles are not needed: answers without are estimated without.
 
         The targets are what the last two make of the answers. The answers themselves are noise where there is little
         to count, and a walk that fits them undoes the start. Within the scale of the noise it is the square of a
@@ -166,8 +176,10 @@ class Tagged(Method):
 
     def _estimate(self, answers: Mapping[str, Answers]) -> Estimates:
         mass, ccdf = answered(answers, MASS), answered(answers, CCDF)
-        limits = fine_limits(2 ** len(mass))
-        degrees = graphical(estimate_degrees(2 * _values(ccdf), 2 * ccdf.scale, _values(mass), mass.scale, limits))
+        limits, top = fine_limits(2 ** len(mass)), answers.get(TOP)
+        highest = None if top is None else NoisyLargest(float(top.value), top.scale)
+        counts = 2 * _values(ccdf), 2 * ccdf.scale, _values(mass), mass.scale
+        degrees = graphical(estimate_degrees(*counts, limits, highest))
         if degrees.sum() < 4:
             raise AnswersError(LOST)
         classes = DegreeClasses.of(np.sort(degrees[degrees > 0]))
@@ -193,20 +205,27 @@ class Tagged(Method):
 
         def intervals(rng: np.random.Generator) -> dict[str, Interval]:
             with one_blas_thread():
-                found = degree_intervals(ccdf, mass, limits)
+                found = degree_intervals(ccdf, mass, limits, top)
                 found |= clustering_intervals(*clustered, rng)
                 return found | {"assortativity": mixing_interval(*mixed_by, rng)}
 
         return Estimates(targets, partial(clique_graph, classes, clustering, mixing), intervals)
 
 
-def degree_intervals(ccdf: Answers, mass: Answers, limits: Sequence[int]) -> dict[str, Interval]:
-    """What half counts of nodes and half masses of degree tell of nodes, edges and the largest degree."""
+def degree_intervals(ccdf: Answers, mass: Answers, limits: Sequence[int], top: Answers | None) -> dict[str, Interval]:
+    """What half counts of nodes and half masses of degree tell of nodes, edges and the largest degree.
+
+    The last has its own answer as a rule; what masses tell of it is far less.
+    """
     doubled, scale, terms = 2 * _values(mass), 2 * mass.scale, [1] * len(mass)
+    if top is None:
+        largest = largest_degree_interval(limits, doubled, scale, terms)
+    else:
+        largest = Interval.of_count(*top.value_interval(CONFIDENCE))
     return {
         "nodes": nodes_interval(2 * ccdf[0], 2 * ccdf.scale),
         "edges": edges_interval(doubled, scale, terms),
-        "largest_degree": largest_degree_interval(limits, doubled, scale, terms),
+        "largest_degree": largest,
     }
 
 

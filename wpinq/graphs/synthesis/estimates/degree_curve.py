@@ -10,6 +10,7 @@ from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
 from wpinq.graphs.limits import tag_weights
 from wpinq.graphs.synthesis.estimates.laplace_misfit import ROUNDED, laplace_misfit
+from wpinq.graphs.synthesis.estimates.largest_degree import NoisyLargest, above_each
 from wpinq.graphs.synthesis.estimates.splines import curve_basis, most_likely
 
 _BEND, _ROUGHNESS = 3.0, 0.3
@@ -27,7 +28,12 @@ _INSISTENCE = 3.0
 
 
 def estimate_degrees(
-    ccdf: Floats, ccdf_scale: float, mass: Floats, mass_scale: float, limits: Sequence[int]
+    ccdf: Floats,
+    ccdf_scale: float,
+    mass: Floats,
+    mass_scale: float,
+    limits: Sequence[int],
+    largest: NoisyLargest | None = None,
 ) -> Integers:
     """The degrees that a noisy CCDF and noisy masses of degree make most likely.
 
@@ -40,7 +46,8 @@ def estimate_degrees(
 
     The k-th degree from above is then the number of y with more than k − 1/2 nodes above y. The largest comes nearer to
     `Σ_y min(1, nodes above y)`, which keeps the mass of the tail, the more of that stands out of noise. Single nodes
-    far off the curve, hubs, are found first, one by one, as long as each makes the answers e³ times as likely.
+    far off the curve, hubs, are found first, one by one, as long as each makes the answers e³ times as likely. A noisy
+    largest degree has a say in both (see `NoisyLargest`), and then the largest is the median of what is left of it.
 
     Parameters
     ----------
@@ -54,6 +61,8 @@ def estimate_degrees(
         The scale of that noise.
     limits : sequence of int
         The limits of the tags.
+    largest : NoisyLargest, optional
+        The largest degree plus noise.
 
     Returns
     -------
@@ -77,27 +86,39 @@ def estimate_degrees(
     >>> estimate_degrees(ccdf, 0.1, np.array([6.0, 1.5]), 0.1, [0, 2, 8])
     array([1, 1, 1, 1, 2, 2, 3, 4])
     """
-    fitted = _Fitted(ccdf, ccdf_scale, mass, mass_scale, limits)
+    fitted = _Fitted(ccdf, ccdf_scale, mass, mass_scale, limits, largest)
     while fitted.take_out_a_node():
         pass
-    above = fitted.above_each()
+    above = above_each(fitted.nodes())
     counts = np.floor(above + 0.5).astype(np.int64)
     found = np.repeat(np.arange(1, len(ccdf) + 1), counts - np.append(counts[1:], 0))
-    if len(found):
+    if len(found) and largest is None:
         missing = float(np.minimum(above, 1).sum()) - found[-1]
         seen = (missing / 2) ** 2
         found[-1] += max(0, round(missing * seen / (seen + 2 * mass_scale**2)))
     found = np.sort(np.concatenate([found, np.array(fitted.taken_out, dtype=np.int64)]))
     if len(found) < 2:
         raise AnswersError("the released degrees are lost in their noise: measure with a larger epsilon or share")
+    if largest is not None:
+        found[-1] = largest.median(fitted.nodes(), max(fitted.taken_out, default=0))
+        found = np.sort(np.minimum(found, found[-1]))
     return found
 
 
 class _Fitted:
     """The most likely curve, and the nodes that were taken out of the answers because they are far off it."""
 
-    def __init__(self, ccdf: Floats, ccdf_scale: float, mass: Floats, mass_scale: float, limits: Sequence[int]) -> None:
+    def __init__(
+        self,
+        ccdf: Floats,
+        ccdf_scale: float,
+        mass: Floats,
+        mass_scale: float,
+        limits: Sequence[int],
+        top: NoisyLargest | None,
+    ) -> None:
         self._ccdf, self._mass, largest = ccdf, mass, len(ccdf)
+        self._top = top
         degree = np.arange(1.0, largest + 1)
         curve = curve_basis(np.log2(degree), level=10.0, slope=3.0, bend=_BEND)
         seen = [limit for limit, weight in zip(limits[1:], mass, strict=True) if weight > STANDS_OUT * mass_scale]
@@ -107,15 +128,16 @@ class _Fitted:
         self._noise, self._mass_noise = np.sqrt(2) * ccdf_scale, np.sqrt(2) * mass_scale
         self._bends = self._curve.shape[1]
         self.taken_out: list[int] = []
+        self._hub = 0
         start = np.zeros(self._bends + largest)
         start[:2] = np.log(max(float(ccdf[0]), 2.0) / 2) / 10, -1 / 3
         self._most = np.full(len(start), np.inf)
         self._most[self._bends - 2 : self._bends] = 0.0
         self._z = most_likely(self._negative, start, _ITERATIONS, self._most)
 
-    def above_each(self) -> Floats:
-        """How many nodes of the curve are of degree > y, y = 0, 1, …"""
-        return np.asarray(self._nodes(self._z)[::-1].cumsum()[::-1])
+    def nodes(self) -> Floats:
+        """How many nodes of the curve are of degree 1, 2, …"""
+        return self._nodes(self._z)
 
     def take_out_a_node(self) -> bool:
         """Take the node out whose degree the curve misses most, if the answers insist that there is one.
@@ -124,10 +146,10 @@ class _Fitted:
         So it is asked of each degree how much likelier the answers were with one node more there, at first beside the
         curve as it is, then beside one that is fitted again.
         """
-        before, ccdf, mass = self._negative(self._z)[0], self._ccdf, self._mass
+        before, ccdf, mass, hub = self._negative(self._z)[0], self._ccdf, self._mass, self._hub
         z, degree, tried = self._z, 0, list[int]()
         while True:
-            gains = self._gains(z, ccdf, mass)
+            gains = self._gains(z, ccdf, mass, hub)
             degree = int(np.argmax(gains)) + 1
             if not tried and gains[degree - 1] < _INSISTENCE:
                 return False
@@ -136,28 +158,31 @@ class _Fitted:
             tried.append(degree)
             self._ccdf = ccdf - (np.arange(len(ccdf)) < degree)
             self._mass = mass - self._tags[degree - 1]
+            self._hub = max(hub, degree)
             z = most_likely(self._negative, z, _ITERATIONS, self._most)
         if degree != tried[-1] or before - self._negative(z)[0] < _INSISTENCE:
-            self._ccdf, self._mass = ccdf, mass
+            self._ccdf, self._mass, self._hub = ccdf, mass, hub
             return False
         self._z = z
         self.taken_out.append(degree)
         return True
 
-    def _gains(self, z: Floats, ccdf: Floats, mass: Floats) -> Floats:
+    def _gains(self, z: Floats, ccdf: Floats, mass: Floats, hub: int) -> Floats:
         """By how much the logarithm of the likelihood grows with a node more, for each degree of it."""
-        off, mass_off = self._off(self._nodes(z), ccdf, mass)
+        nodes = self._nodes(z)
+        off, mass_off = self._off(nodes, ccdf, mass)
         now, mass_now = _misfit(off, self._noise)[0], _misfit(mass_off, self._mass_noise)[0]
         by_ccdf = _misfit(off + 1 / self._noise, self._noise)[0] - now
         by_mass = _misfit(mass_off + self._tags / self._mass_noise, self._mass_noise)[0] - mass_now
-        return -np.asarray(by_ccdf.cumsum() + by_mass.sum(axis=1))
+        gains = -np.asarray(by_ccdf.cumsum() + by_mass.sum(axis=1))
+        return gains if self._top is None else gains + self._top.gains(nodes, hub)
 
     def _nodes(self, z: Floats) -> Floats:
         smooth, rough = z[: self._bends], z[self._bends :]
         return np.asarray(np.exp(np.minimum(self._curve @ smooth + _ROUGHNESS * rough, 30.0)))
 
     def _off(self, nodes: Floats, ccdf: Floats, mass: Floats) -> tuple[Floats, Floats]:
-        return (nodes[::-1].cumsum()[::-1] - ccdf) / self._noise, (nodes @ self._tags - mass) / self._mass_noise
+        return (above_each(nodes) - ccdf) / self._noise, (nodes @ self._tags - mass) / self._mass_noise
 
     def _negative(self, z: Floats) -> tuple[float, Floats]:
         """Minus the logarithm of the likelihood and the prior, up to a constant, and its gradient."""
@@ -166,8 +191,12 @@ class _Fitted:
         misfit, slope = _misfit(off, self._noise)
         mass_misfit, mass_slope = _misfit(mass_off, self._mass_noise)
         by_curve = ((slope / self._noise).cumsum() + self._tags @ (mass_slope / self._mass_noise)) * nodes
+        top_misfit = 0.0
+        if self._top is not None:
+            top_misfit, by_top = self._top.misfit(nodes, self._hub)
+            by_curve += by_top
         smooth, rough = z[: self._bends], z[self._bends :]
-        least = misfit.sum() + mass_misfit.sum() + 0.5 * smooth @ smooth + np.log1p(rough * rough).sum()
+        least = misfit.sum() + mass_misfit.sum() + top_misfit + 0.5 * smooth @ smooth + np.log1p(rough * rough).sum()
         by_rough = _ROUGHNESS * by_curve + 2 * rough / (1 + rough * rough)
         return float(least), np.concatenate([self._curve.T @ by_curve + smooth, by_rough])
 
