@@ -47,7 +47,7 @@ TRUSTED = (
         "plan/moves/change",
         "plan/moves/ceiling",
         "plan/moves/joining",
-        "plan/moves/descent",
+        "plan/moves/lineage",
         "plan/closed_wedges",
         "plan/stability",
         "plan/beside",

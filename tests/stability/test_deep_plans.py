@@ -80,8 +80,8 @@ def test_what_a_step_descends_from_does_not_grow_with_each(step: Callable[[Query
     for plan in moves.followed(grown(step, 10).plan):
         for way in plan.ways:
             for moved in way.moved.values():
-                assert 1 <= len(moved.descents) <= 4
-                assert all(len(descent.parts) <= ATOMS_LIMIT for descent in moved.descents)
+                assert 1 <= len(moved.lineages) <= 4
+                assert all(len(lineage.parts) <= ATOMS_LIMIT for lineage in moved.lineages)
 
 
 def test_a_rounded_bound_is_never_below_the_exact_one() -> None:

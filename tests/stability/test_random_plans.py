@@ -31,7 +31,7 @@ def test_no_step_moves_further_than_is_said(seed: int) -> None:
 
 
 def test_the_plans_hold_every_operator_and_every_kind_of_source() -> None:
-    plans = list(nasty.plans(1, 400))
+    plans = list(nasty.plans(2, 400))
     operators = {node.operator.name for plan in plans for node in topological([plan])}
     assert operators >= set(REGISTRY)
     declared = [source for plan in plans for source in sources([plan]).values()]

@@ -17,7 +17,7 @@ import pytest
 
 from wpinq.plan import closed_wedges, stability
 from wpinq.plan.certify import certify
-from wpinq.plan.moves import ceiling, change, descent, joining, terms
+from wpinq.plan.moves import ceiling, change, joining, lineage, terms
 from wpinq.plan.operator import Combination
 from wpinq.plan.operators import Concat, GroupBy, Intersect, Join, Select, Shave, Source, Union, select_many
 from wpinq.plan.operators.extreme import Extreme
@@ -90,11 +90,11 @@ BOUND_OF_ANY_SIGN = Mutant(
 )
 BESIDE_A_RATIO = Mutant(
     "what is beside a ratio is part of it",
-    descent,
+    lineage,
     "_multiple",
     (("one.keys() != other.keys()", "not one.keys() <= other.keys()"),),
 )
-TWO_RATIOS = Mutant("one key in a ratio: all keys", descent, "_multiple", (("if len(found) == 1 else None", ""),))
+TWO_RATIOS = Mutant("one key in a ratio: all keys", lineage, "_multiple", (("if len(found) == 1 else None", ""),))
 FREE_CLOSING = Mutant(
     "an edge closes wedges for nothing",
     stability,
@@ -282,11 +282,11 @@ MUTANTS = (
     Mutant("a constant is its type", terms, "constant", (("return leaf(value.digest)", "return leaf(str(type_))"),)),
     Mutant("both pieces of a pair hold its first", terms, "any_record", (("path=(*path, place))", "path=path)"),)),
     Mutant("a null key is a record", terms, "any_record", (("and not type_.nullable]", "]"),)),
-    Mutant("weight that is cut off is in the ratio", Shave, "descents", ((" or self.bound is not None", ""),)),
+    Mutant("weight that is cut off is in the ratio", Shave, "lineages", ((" or self.bound is not None", ""),)),
     Mutant(
         "every element descends with all of the weight",
         select_many.SelectMany,
-        "descents",
+        "lineages",
         ((".times(share) for element", ".times(Fraction(1)) for element"),),
     ),
     TWO_RATIOS,
@@ -296,24 +296,24 @@ MUTANTS = (
     Mutant("the form of one end", stability, "_by_form", (("OF_BOTH_ENDS +", "OF_BOTH_ENDS / 2 +"),)),
     Mutant(
         "keys that are not known are the same",
-        descent,
+        lineage,
         "_multiple",
         ((" or not all(term.known for _, term in one)", ""),),
     ),
     Mutant(
-        "each side takes its own share", descent, "ratio_of", (("(of_left, 1 - of_left,", "(1 - of_left, of_left,"),)
+        "each side takes its own share", lineage, "ratio_of", (("(of_left, 1 - of_left,", "(1 - of_left, of_left,"),)
     ),
     Mutant(
         "the scale of a ratio moves half as far",
-        descent,
+        lineage,
         "ratio_of",
         (("one.times(of_left)", "one.times(of_left / 2)"),),
     ),
-    Mutant("a scale that grows adds", descent, "ratio_of", ((".change.each(lambda move: move.reversed)", ".change"),)),
+    Mutant("a scale that grows adds", lineage, "ratio_of", ((".change.each(lambda move: move.reversed)", ".change"),)),
     Mutant(
         "pairs descend with the weight of one side",
         Join,
-        "descents",
+        "lineages",
         (("of.mapped(self._of_left).times(ratio.left)", "of.mapped(self._of_left)"),),
     ),
     Mutant(
@@ -326,8 +326,8 @@ MUTANTS = (
     Mutant(
         "what is put together descends as the first does",
         Concat,
-        "descents",
-        (("return summed(product(left.descents, right.descents))", "return left.descents"),),
+        "lineages",
+        (("return summed(product(left.lineages, right.lineages))", "return left.lineages"),),
     ),
     Mutant("paths alone, counted once", stability, "_paths", (("counts.get(child.digest, 0) + counts", "counts"),)),
     Mutant("half a way", stability, "_bound", (("moved.total / weight)", "moved.total / (2 * weight))"),)),

@@ -26,7 +26,7 @@ from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice, common_divisor
 from wpinq.plan.moves.ceiling import NO_CEILING, Ceiling
 from wpinq.plan.moves.change import Change, anything, together
-from wpinq.plan.moves.descent import Descents
+from wpinq.plan.moves.lineage import Lineages
 from wpinq.plan.row_bounds import RowBounds, Sized, both
 
 
@@ -42,14 +42,14 @@ class Moved:
         Whether none of its weights is negative, before and after.
     ceiling : Ceiling
         What its weights do not exceed, before and after.
-    descents : tuple of Descent
+    lineages : tuple of Lineage
         What its weights descend from; nothing where one may be negative.
     """
 
     change: Change
     nonnegative: bool
     ceiling: Ceiling
-    descents: Descents
+    lineages: Lineages
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class Operator(ABC):
         """What the output's weights do not exceed, given that of the inputs, where none is negative."""
         return NO_CEILING
 
-    def descents(self, *inputs: Moved) -> Descents:
+    def lineages(self, *inputs: Moved) -> Lineages:
         """What the output's weights descend from, given what those of the inputs do; empty where nothing is known."""
         return ()
 

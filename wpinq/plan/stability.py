@@ -16,7 +16,7 @@ from wpinq.expr.nodes import below_first
 from wpinq.plan.closed_wedges import BY_FORM, OF_BOTH_ENDS, closed_wedges
 from wpinq.plan.moves.ceiling import NO_CEILING
 from wpinq.plan.moves.change import ONE, Change, Move, added
-from wpinq.plan.moves.descent import Descents, with_itself
+from wpinq.plan.moves.lineage import Lineages, with_itself
 from wpinq.plan.moves.terms import UNKNOWN, any_record
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operator import Moved
@@ -176,11 +176,11 @@ def _at(node: Node, found: Mapping[bytes, Moved], nonnegative: bool, way: _Way) 
         of_node = _by_form(node, of_node, found, way.cut)
     if exact and nonnegative and not isinstance(node.operator, Partition):
         ceiling = node.operator.ceiling(*(moved.ceiling for moved in below))
-    descents: Descents = ()
+    lineages: Lineages = ()
     if way.ratios and nonnegative:
-        known = () if _is_cut(node) else node.operator.descents(*below)
-        descents = with_itself(known, node.digest, node.type, of_node)
-    return Moved(of_node, nonnegative, ceiling, descents)
+        known = () if _is_cut(node) else node.operator.lineages(*below)
+        lineages = with_itself(known, node.digest, node.type, of_node)
+    return Moved(of_node, nonnegative, ceiling, lineages)
 
 
 def _by_form(node: Node, change: Change, found: Mapping[bytes, Moved], cut: Node) -> Change:

@@ -30,8 +30,8 @@ from wpinq.graphs.synthesis.degree_trust import edges_interval, largest_degree_i
 from wpinq.graphs.synthesis.degrees import graphical
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.degree_curve import STANDS_OUT
-from wpinq.graphs.synthesis.estimates.largest_degree import NoisyLargest
 from wpinq.graphs.synthesis.estimates.mixing import joint_weights
+from wpinq.graphs.synthesis.estimates.noisy_largest import NoisyLargest
 from wpinq.graphs.synthesis.estimates.threads import one_blas_thread
 from wpinq.graphs.synthesis.hopeless import spend_without
 from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Estimates, Method, answered, spend
@@ -49,7 +49,7 @@ MASS, CCDF, CLOSED, JOINT = "degree_mass", "degree_ccdf", "closed_wedges", "join
 TOP, COUNT = "largest_degree", "triangle_count"
 LARGEST = 2**13
 """Degrees beyond this public number are cut off in tags, unless a bound is given."""
-_PERCENT = {MASS: 4, TOP: 15, CCDF: 12, CLOSED: 42, JOINT: 25, COUNT: 2}
+_PERCENT = {MASS: 4, TOP: 16, CCDF: 11, CLOSED: 40, JOINT: 27, COUNT: 2}
 _LEAST_REACH = 20.0
 _REACH_BEYOND = 5.0
 """Scales of its noise that the largest degree is taken to be above its answer, at the most."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from wpinq.plan.counting import Counted, NoCount, both
 from wpinq.plan.moves.ceiling import Ceiling, Fields
-from wpinq.plan.moves.descent import Descents, summed
+from wpinq.plan.moves.lineage import Lineages, summed
 from wpinq.plan.operator import Combination, Moved, register
 
 
@@ -38,9 +38,9 @@ class Concat(Combination):
         of = f"{left.of}, on both sides" if left.of == right.of else f"{left.of} and {right.of}"
         return both(self.name, left, right, of)
 
-    def descents(self, *inputs: Moved) -> Descents:
+    def lineages(self, *inputs: Moved) -> Lineages:
         left, right = inputs
-        return summed(product(left.descents, right.descents))
+        return summed(product(left.lineages, right.lineages))
 
     def ceiling(self, *inputs: Ceiling) -> Ceiling:
         left, right = inputs

@@ -15,7 +15,7 @@ from wpinq.plan.counting import Counted
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.moves.ceiling import Ceiling, following, injective
 from wpinq.plan.moves.change import Change
-from wpinq.plan.moves.descent import Descents
+from wpinq.plan.moves.lineage import Lineages
 from wpinq.plan.moves.terms import Term, any_record, applied, record
 from wpinq.plan.operator import Moved, Parameter, Passing, function_type, register
 from wpinq.plan.row_bounds import RowBounds, Sized, followed
@@ -62,8 +62,8 @@ class Select(Passing):
     def change(self, *inputs: Moved) -> Change:
         return inputs[0].change.mapped(lambda term: applied(self.function, [term]))
 
-    def descents(self, *inputs: Moved) -> Descents:
-        return tuple(below.mapped(lambda term: applied(self.function, [term])) for below in inputs[0].descents)
+    def lineages(self, *inputs: Moved) -> Lineages:
+        return tuple(below.mapped(lambda term: applied(self.function, [term])) for below in inputs[0].lineages)
 
     def ceiling(self, *inputs: Ceiling) -> Ceiling:
         (below,) = inputs

@@ -20,7 +20,7 @@ from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice, listed, of_shares
 from wpinq.plan.moves.change import ATOMS_LIMIT, Change, Move, added
-from wpinq.plan.moves.descent import Descents, summed
+from wpinq.plan.moves.lineage import Lineages, summed
 from wpinq.plan.moves.terms import UNKNOWN, Term, evaluated
 from wpinq.plan.operator import Moved, Parameter, PerRecord, register, required_bound
 from wpinq.plan.row_bounds import RowBounds, Sized, both, times
@@ -130,13 +130,13 @@ class SelectMany(PerRecord):
         moves = (Move.any_sign(move.total) if signed else move for move in below.change.atoms.values())
         return added(((UNKNOWN, move) for move in moves), below.change.rules)
 
-    def descents(self, *inputs: Moved) -> Descents:
+    def lineages(self, *inputs: Moved) -> Lineages:
         shares = [(element, share) for element, share in self.written_shares() or () if share]
         if not shares:
             return ()
         return summed(
             [of.mapped(partial(self._element_of, element)).times(share) for element, share in shares]
-            for of in inputs[0].descents
+            for of in inputs[0].lineages
             if len(shares) * len(of.parts) <= ATOMS_LIMIT
         )
 

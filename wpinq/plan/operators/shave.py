@@ -20,7 +20,7 @@ from wpinq.plan.counting import NUMBERED, Counted, NoCount, numbered
 from wpinq.plan.lattice import NoLattice, common_divisor, of_widths
 from wpinq.plan.moves.ceiling import Ceiling, Fields
 from wpinq.plan.moves.change import Change
-from wpinq.plan.moves.descent import Descents
+from wpinq.plan.moves.lineage import Lineages
 from wpinq.plan.moves.terms import UNKNOWN, record
 from wpinq.plan.operator import Moved, Parameter, RecordKeyed, register, required_bound
 from wpinq.plan.row_bounds import RowBounds, Sized, both, kept, pieces, times
@@ -139,11 +139,11 @@ class Shave(RecordKeyed):
         # every piece is monotone in the weight, and widths are a function of the record alone
         return inputs[0].change.mapped(lambda term: record((term, UNKNOWN)))
 
-    def descents(self, *inputs: Moved) -> Descents:
+    def lineages(self, *inputs: Moved) -> Lineages:
         (below,) = inputs
         if isinstance(self.widths, Lambda) or self.bound is not None:
             return ()  # weight may be cut off
-        return tuple(of.mapped(lambda term: record((term, UNKNOWN))) for of in below.descents)
+        return tuple(of.mapped(lambda term: record((term, UNKNOWN))) for of in below.lineages)
 
     def ceiling(self, *inputs: Ceiling) -> Ceiling:
         (below,) = inputs

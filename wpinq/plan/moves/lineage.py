@@ -15,8 +15,8 @@ from wpinq.expr.types import Type
 from wpinq.plan.moves.change import Change, together
 from wpinq.plan.moves.terms import Term, any_record
 
-_DESCENTS, _PARTS = 4, 64
-"""The most descents of a step that are told apart, and the most parts of one: so that deep plans take no longer than
+_LINEAGES, _PARTS = 4, 64
+"""The most lineages of a step that are told apart, and the most parts of one: so that deep plans take no longer than
 they are deep. To know fewer is sound, and may miss a ratio."""
 
 
@@ -25,7 +25,7 @@ Parts = Mapping[tuple[bytes, Term], Fraction]
 
 
 @dataclass(frozen=True, slots=True)
-class Descent:
+class Lineage:
     """A dataset, none of whose weights is negative, as a sum of images of datasets below, its *grounds*.
 
     In all data, the weight that any function of the fields known here has at any value is the sum over `parts` of the
@@ -42,39 +42,39 @@ class Descent:
     parts: Parts
     change: Change
 
-    def mapped(self, function: Callable[[Term], Term]) -> Descent:
+    def mapped(self, function: Callable[[Term], Term]) -> Lineage:
         """Of records that become others, each with its whole weight."""
         parts = _added(((ground, function(term)), factor) for (ground, term), factor in self.parts.items())
-        return Descent(parts, self.change.mapped(function))
+        return Lineage(parts, self.change.mapped(function))
 
-    def times(self, factor: Fraction) -> Descent:
+    def times(self, factor: Fraction) -> Lineage:
         """Of all weights times a factor above 0."""
         parts = {part: coefficient * factor for part, coefficient in self.parts.items()}
-        return Descent(parts, self.change.each(lambda move: move * factor))
+        return Lineage(parts, self.change.each(lambda move: move * factor))
 
 
-Descents = tuple[Descent, ...]
+Lineages = tuple[Lineage, ...]
 
 
-def with_itself(known: Descents, digest: bytes, type_: Type, change: Change) -> Descents:
+def with_itself(known: Lineages, digest: bytes, type_: Type, change: Change) -> Lineages:
     """What a dataset descends from, and the dataset as its own ground: all of its fields are known there."""
-    itself = Descent({(digest, any_record("ground", type_)): Fraction(1)}, change)
-    return (*known[: _DESCENTS - 1], itself)
+    itself = Lineage({(digest, any_record("ground", type_)): Fraction(1)}, change)
+    return (*known[: _LINEAGES - 1], itself)
 
 
-def summed(ways: Iterable[Sequence[Descent]]) -> Descents:
+def summed(ways: Iterable[Sequence[Lineage]]) -> Lineages:
     """Of datasets that are put together, in each of the ways in which they descend."""
     return some(map(_sum, ways))
 
 
-def some(found: Iterable[Descent]) -> Descents:
+def some(found: Iterable[Lineage]) -> Lineages:
     """As many as are kept of what is known of one dataset."""
-    return tuple(islice((descent for descent in found if len(descent.parts) <= _PARTS), _DESCENTS))
+    return tuple(islice((lineage for lineage in found if len(lineage.parts) <= _PARTS), _LINEAGES))
 
 
-def _sum(chosen: Sequence[Descent]) -> Descent:
-    parts = _added(item for descent in chosen for item in descent.parts.items())
-    return Descent(parts, together(descent.change for descent in chosen))
+def _sum(chosen: Sequence[Lineage]) -> Lineage:
+    parts = _added(item for lineage in chosen for item in lineage.parts.items())
+    return Lineage(parts, together(lineage.change for lineage in chosen))
 
 
 def _added(items: Iterable[tuple[tuple[bytes, Term], Fraction]]) -> Parts:
@@ -101,9 +101,9 @@ class Ratio:
     scale: Change
 
 
-def ratio_of(left: Descents, right: Descents, keys: Sequence[Callable[[Term], Term]]) -> Ratio | None:
+def ratio_of(left: Lineages, right: Lineages, keys: Sequence[Callable[[Term], Term]]) -> Ratio | None:
     """The ratio of the sides of a Join by these keys, where what they descend from tells it."""
-    by_key, others = ([descent.mapped(key) for descent in side] for side, key in zip((left, right), keys, strict=True))
+    by_key, others = ([lineage.mapped(key) for lineage in side] for side, key in zip((left, right), keys, strict=True))
     for one, other in product(by_key, others):
         times = _multiple(one.parts, other.parts)
         if times is not None:  # c = times · c′
