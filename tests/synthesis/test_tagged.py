@@ -22,8 +22,8 @@ from wpinq.graphs.synthesis.degrees import graphical, random_graph
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.clustering import fit_curve
 from wpinq.graphs.synthesis.estimates.laplace_misfit import laplace_misfit
-from wpinq.graphs.synthesis.estimates.largest_degree import NoisyLargest
 from wpinq.graphs.synthesis.estimates.mixing import Field, balanced, joint_weights
+from wpinq.graphs.synthesis.estimates.noisy_largest import NoisyLargest
 from wpinq.graphs.synthesis.graph_plots import plot_trace
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD
 from wpinq.graphs.synthesis.report import report

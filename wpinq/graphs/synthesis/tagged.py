@@ -30,8 +30,8 @@ from wpinq.graphs.synthesis.degree_trust import edges_interval, largest_degree_i
 from wpinq.graphs.synthesis.degrees import graphical
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.degree_curve import STANDS_OUT
-from wpinq.graphs.synthesis.estimates.largest_degree import NoisyLargest
 from wpinq.graphs.synthesis.estimates.mixing import joint_weights
+from wpinq.graphs.synthesis.estimates.noisy_largest import NoisyLargest
 from wpinq.graphs.synthesis.estimates.threads import one_blas_thread
 from wpinq.graphs.synthesis.hopeless import spend_without
 from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Estimates, Method, answered, spend

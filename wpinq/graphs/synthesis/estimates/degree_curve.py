@@ -10,7 +10,7 @@ from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
 from wpinq.graphs.limits import tag_weights
 from wpinq.graphs.synthesis.estimates.laplace_misfit import ROUNDED, laplace_misfit
-from wpinq.graphs.synthesis.estimates.largest_degree import NoisyLargest, above_each
+from wpinq.graphs.synthesis.estimates.noisy_largest import NoisyLargest, above_each
 from wpinq.graphs.synthesis.estimates.splines import curve_basis, most_likely
 
 _BEND, _ROUGHNESS = 3.0, 0.3
