@@ -47,6 +47,8 @@ TRUSTED = (
         "plan/moves/change",
         "plan/moves/ceiling",
         "plan/moves/joining",
+        "plan/moves/descent",
+        "plan/closed_wedges",
         "plan/stability",
         "plan/beside",
         "plan/demand",

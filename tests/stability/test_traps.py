@@ -16,11 +16,13 @@ import wpinq as wp
 from tests.support import mutants
 from tests.support.mutants import Mutant, planted
 from tests.support.neighbours import Neighbours
+from tests.support.reached import closed_wedges_by_form
 from wpinq.errors import PlanError
 from wpinq.expr.trace import trace
 from wpinq.expr.types import INT, TupleOf
 from wpinq.graphs import tags
 from wpinq.plan.moves.terms import UNKNOWN, applied, leaf, record
+from wpinq.query import Query
 
 
 @dataclass(frozen=True)
@@ -329,6 +331,49 @@ def beside_a_ratio() -> Trap:
     )
 
 
+def two_ratios() -> Trap:
+    """Edges count once at their sources and twice at their targets; half-edges do not tell the ends apart."""
+    rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])
+    turned = rows.select(lambda e: wp.record(src=e.y, dst=e.x))
+    uneven = rows.select(lambda e: wp.record(src=e.x, dst=e.y)).concat(turned).concat(turned)
+    joined = tags.half_edges(rows).join(uneven, lambda h: h.src, lambda u: u.src, lambda h, u: (h.src, h.dst, u.dst))
+    return Trap(
+        mutants.TWO_RATIOS,
+        Neighbours(joined, {(n, 100 * n + i): 1 for n in (1, 2) for i in range(30)}, {(1, 2): 1}),
+        Fraction(7, 3),
+        Fraction(49, 15),
+        Fraction("2.47"),
+    )
+
+
+def closed_for_nothing() -> Trap:
+    """Two nodes with common neighbours are joined: their edge closes as much as it has room for."""
+    rows = wp.source("rows", src=int, dst=int, facts=["unit_weights", "simple"])
+    common = {(end, node): 1 for end in (0, 1) for node in range(2, 14)}
+    return Trap(
+        mutants.FREE_CLOSING,
+        Neighbours(tags.closed_wedges_by_tag(rows, [0, 40]), common, {(0, 1): 1}),
+        Fraction(1),
+        Fraction(2),
+        Fraction("1.6"),
+    )
+
+
+def pairs_of_closed_wedges() -> Trap:
+    """Records that show the pair: what an end's new wedges bring is elsewhere than what its scale takes."""
+    reached = closed_wedges_by_form()
+    (met,) = reached.query.plan.inputs
+    kept = Query(met).select(lambda pair: (pair.ends, pair.tag))
+    closed = {(*pair, tag): 1 for *pair, _ in reached.others["asked"] for tag in (0, 1)}
+    return Trap(
+        mutants.PAIRS_BY_FORM,
+        Neighbours(kept, reached.rows, reached.change, {"asked": closed}),
+        Fraction(1),
+        Fraction(5, 3),
+        Fraction("1.5"),
+    )
+
+
 TRAPS: tuple[Callable[[], Trap], ...] = (
     sorted_keys,
     nullable_fields,
@@ -341,6 +386,9 @@ TRAPS: tuple[Callable[[], Trap], ...] = (
     part_of_a_key,
     below_zero,
     beside_a_ratio,
+    two_ratios,
+    closed_for_nothing,
+    pairs_of_closed_wedges,
     wide_keys,
 )
 

@@ -153,8 +153,7 @@ def followed(root: Node) -> list[Followed]:
             moved: dict[bytes, Moved] = {}
             with overheard() as said:
                 for node in steps:
-                    below = () if stability._is_cut(node) else tuple(moved[child.digest] for child in node.inputs)
-                    moved[node.digest] = stability._at(node, below, signs[node.digest], way)
+                    moved[node.digest] = stability._at(node, moved, signs[node.digest], way)
             ways.append(Way(weight, moved, said))
         found.append(Followed(cut, steps, ways, claimed.bound))
     return found

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from wpinq.plan import stability
+from wpinq.plan import closed_wedges, stability
 from wpinq.plan.certify import certify
 from wpinq.plan.moves import ceiling, change, descent, joining, terms
 from wpinq.plan.operator import Combination
@@ -93,6 +93,19 @@ BESIDE_A_RATIO = Mutant(
     descent,
     "_multiple",
     (("one.keys() != other.keys()", "not one.keys() <= other.keys()"),),
+)
+TWO_RATIOS = Mutant("one key in a ratio: all keys", descent, "_multiple", (("if len(found) == 1 else None", ""),))
+FREE_CLOSING = Mutant(
+    "an edge closes wedges for nothing",
+    stability,
+    "_by_form",
+    (("OF_BOTH_ENDS + found[form.closing.digest].change.total", "OF_BOTH_ENDS"),),
+)
+PAIRS_BY_FORM = Mutant(
+    "closed wedges of pairs come and go in the same records",
+    closed_wedges,
+    "closed_wedges",
+    (("if applied(node.operator.function, [pair]) == pair.fields[tag]:", "if True:"),),
 )
 WIDE_KEY = Mutant("a key's first fields are the key", Join, "ceiling", (FIRST_FIELDS,))
 
@@ -274,10 +287,13 @@ MUTANTS = (
         "every element descends with all of the weight",
         select_many.SelectMany,
         "descents",
-        ((".times(share) for of", ".times(Fraction(1)) for of"),),
+        ((".times(share) for element", ".times(Fraction(1)) for element"),),
     ),
-    Mutant("one key in a ratio: all keys", descent, "_multiple", (("if len(found) == 1 else None", ""),)),
+    TWO_RATIOS,
     BESIDE_A_RATIO,
+    FREE_CLOSING,
+    PAIRS_BY_FORM,
+    Mutant("the form of one end", stability, "_by_form", (("OF_BOTH_ENDS +", "OF_BOTH_ENDS / 2 +"),)),
     Mutant(
         "keys that are not known are the same",
         descent,
@@ -304,17 +320,17 @@ MUTANTS = (
         "a ratio of weights that may be negative",
         stability,
         "_at",
-        (("if not (way.ratios and nonnegative):", "if not way.ratios:"),),
+        (("if way.ratios and nonnegative:", "if way.ratios:"),),
         Mutant("", Join, "change", (("None if signed else self._in_ratio", "self._in_ratio"),)),
     ),
     Mutant(
         "what is put together descends as the first does",
         Concat,
         "descents",
-        (("return summed(left.descents(), right.descents())", "return left.descents()"),),
+        (("return summed(product(left.descents, right.descents))", "return left.descents"),),
     ),
     Mutant("paths alone, counted once", stability, "_paths", (("counts.get(child.digest, 0) + counts", "counts"),)),
-    Mutant("half a way", stability, "_from_cut", (("moved.total / weight)", "moved.total / (2 * weight))"),)),
+    Mutant("half a way", stability, "_bound", (("moved.total / weight)", "moved.total / (2 * weight))"),)),
     Mutant(
         "of two bounds the larger would do",
         Intersect,
@@ -369,5 +385,6 @@ def forget() -> None:
         joining.at_one_key,
         joining.at_one_key_of_any_sign,
         joining.at_unknown_keys,
+        closed_wedges.closed_wedges,
     ):
         getattr(remembered, "cache_clear", lambda: None)()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import combinations
 
 import wpinq as wp
 from tests.support.neighbours import Neighbours
 from wpinq.graphs import tags
+from wpinq.query import Query
 
 signed = wp.source("rows", x=int, y=int)
 rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])
@@ -155,6 +157,19 @@ def sides_in_one_ratio() -> Neighbours:
     return Neighbours(query, {(n, 100 * n + i): 1 for n in (1, 2) for i in range(60)}, {(1, 2): 1})
 
 
+def closed_wedges_by_form() -> Neighbours:
+    """Two stars with as many leaves as fit in a tag. Other edges close the next tag only, but for what is new."""
+    asked = wp.source("asked", src=int, dst=int, tag=int, facts=["nonnegative"])
+    tagged = Query(tags.closed_wedges_by_tag(edges, [0, 40, 100]).plan.inputs[0].inputs[0])
+    closing = asked.select(lambda e: wp.record(ends=wp.sort((e.src, e.dst)), tag=e.tag))
+    stars = {(n, 100 * n + i): 1 for n in (1, 2) for i in range(40)}
+    closed = {(3 - n, leaf, tag): 1 for n, leaf in stars for tag in (0, 1)}
+    for n in (1, 2):
+        closed |= {(*pair, 1): 1 for pair in combinations((leaf for centre, leaf in stars if centre == n), 2)}
+    query = tagged.intersect(closing).select(lambda pair: pair.tag)
+    return Neighbours(query, stars, {(1, 2): 1}, {"asked": closed})
+
+
 def symmetric_pair() -> Neighbours:
     query = both.group_by(lambda e: e.src, lambda group: wp.count(group))
     return Neighbours(query, {(0, 2): 1, (2, 0): 1, (1, 2): 1, (2, 1): 1}, {(0, 1): 1, (1, 0): 1})
@@ -201,6 +216,7 @@ REACHED: tuple[Callable[[], Neighbours], ...] = (
     shave,
     difference,
     sides_in_one_ratio,
+    closed_wedges_by_form,
     symmetric_pair,
     symmetric_loop,
     symmetric_paths,

@@ -7,8 +7,8 @@ do.
 
 Here `edges` holds each undirected edge ONCE, in either direction, with weight 1, so that one use is one undirected
 edge: records of two fields of one type, else PlanError. `limits` are public, 0 = C_0 < C_1 < …, two or more, else
-PlanError; degree beyond the last is cut off. `t_i(d) = clamp(d − C_i, 0, C_{i+1} − C_i) / 2` is the weight of tag i,
-between limits C_i and C_{i+1}, at a node of degree d.
+PlanError. `t_i(d) = clamp(d − C_i, 0, C_{i+1} − C_i) / 2` is the weight of tag i, between limits C_i and C_{i+1}, at a
+node of degree d; the last tag takes all that is above its lower limit, as if its upper one were infinite.
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ def closed_wedges_by_tag(
     Returns
     -------
     Query
-        Records 0, 1, …, one a tag. Uses: 3 + copies. One edge moves it by 5/3 + copies at most.
+        Records 0, 1, …, one a tag. Uses: 3 + copies. One edge moves it by 1 + copies at most where edges are `simple`
+        and each weighs 1, else by 5/3 + copies.
 
     Raises
     ------

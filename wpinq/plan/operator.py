@@ -42,14 +42,14 @@ class Moved:
         Whether none of its weights is negative, before and after.
     ceiling : Ceiling
         What its weights do not exceed, before and after.
-    descents : callable
-        What its weights descend from, worked out where a Join asks; nothing where one may be negative.
+    descents : tuple of Descent
+        What its weights descend from; nothing where one may be negative.
     """
 
     change: Change
     nonnegative: bool
     ceiling: Ceiling
-    descents: Callable[[], Descents]
+    descents: Descents
 
 
 @dataclass(frozen=True, slots=True)

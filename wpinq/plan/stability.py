@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from wpinq.expr.nodes import below_first
+from wpinq.plan.closed_wedges import BY_FORM, OF_BOTH_ENDS, closed_wedges
 from wpinq.plan.moves.ceiling import NO_CEILING
-from wpinq.plan.moves.change import ONE, Change, added
-from wpinq.plan.moves.descent import Descents, of_itself
-from wpinq.plan.moves.terms import any_record
+from wpinq.plan.moves.change import ONE, Change, Move, added
+from wpinq.plan.moves.descent import Descents, with_itself
+from wpinq.plan.moves.terms import UNKNOWN, any_record
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operator import Moved
-from wpinq.plan.operators import Partition, Source
+from wpinq.plan.operators import Join, Partition, Source
 from wpinq.plan.operators.join import RATIO
 
 
@@ -102,7 +103,8 @@ def _paths(root: Node, steps: list[Node]) -> Mapping[bytes, int]:
 
 def _from_cut(cut: Node, paths: int, steps: list[Node], signs: Mapping[bytes, bool]) -> Stability:
     """The least of what the rules prove, with ratios of joins and without, and of the paths."""
-    bound, rules = _bound(cut, steps, signs, ratios=True)
+    joins = any(isinstance(node.operator, Join) for node in steps)
+    bound, rules = _bound(cut, steps, signs, ratios=joins)
     if RATIO in rules:  # a step that is sharper may leave a later one less sharp
         plain, known = _bound(cut, steps, signs, ratios=False)
         # Not below 1, where noise is widened for rounding by more the less a plan moves: it was released without.
@@ -155,26 +157,39 @@ def _moved(way: _Way, steps: list[Node], signs: Mapping[bytes, bool]) -> Change:
         key = way.cut.digest, way.number, way.ratios, node.digest
         moved = _KNOWN.get(key)
         if moved is None:
-            below = () if _is_cut(node) else tuple(found[child.digest] for child in node.inputs)
-            moved = _KNOWN[key] = _at(node, below, signs[node.digest], way)
+            moved = _KNOWN[key] = _at(node, found, signs[node.digest], way)
         found[node.digest] = moved
     return found[steps[-1].digest].change
 
 
-def _at(node: Node, below: tuple[Moved, ...], nonnegative: bool, way: _Way) -> Moved:
-    """What is known of one step. Bounds on weights are of use only where steps are of whole records of weight 1."""
+def _at(node: Node, found: Mapping[bytes, Moved], nonnegative: bool, way: _Way) -> Moved:
+    """What is known of one step, and of those below it before.
+
+    Bounds on weights, and forms, are of use only where steps are of whole records of weight 1.
+    """
+    below = () if _is_cut(node) else tuple(found[child.digest] for child in node.inputs)
     of_cut = way.change if node == way.cut else NOTHING_MOVES
     of_node = of_cut if _is_cut(node) else node.operator.change(*below)
     exact = isinstance(way.cut.operator, Source) and way.cut.operator.exact
     ceiling = NO_CEILING
+    if exact:
+        of_node = _by_form(node, of_node, found, way.cut)
     if exact and nonnegative and not isinstance(node.operator, Partition):
         ceiling = node.operator.ceiling(*(moved.ceiling for moved in below))
-
-    @cache
-    def descents() -> Descents:
-        if not (way.ratios and nonnegative):
-            return ()
+    descents: Descents = ()
+    if way.ratios and nonnegative:
         known = () if _is_cut(node) else node.operator.descents(*below)
-        return known or (of_itself(node.digest, node.type, of_node),)
-
+        descents = with_itself(known, node.digest, node.type, of_node)
     return Moved(of_node, nonnegative, ceiling, descents)
+
+
+def _by_form(node: Node, change: Change, found: Mapping[bytes, Moved], cut: Node) -> Change:
+    """The change of a step, or less where the form of all that is below it tells so."""
+    form = closed_wedges(node)
+    if form is None or form.source != cut:
+        return change
+    most = OF_BOTH_ENDS + found[form.closing.digest].change.total
+    if most >= change.total:
+        return change
+    gain, loss = (sum(getattr(move, part) for move in change.atoms.values()) for part in ("increase", "decrease"))
+    return added([(UNKNOWN, Move.of(min(gain, most), min(loss, most), most))], change.rules | {BY_FORM})

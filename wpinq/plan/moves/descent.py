@@ -15,8 +15,9 @@ from wpinq.expr.types import Type
 from wpinq.plan.moves.change import Change, together
 from wpinq.plan.moves.terms import Term, any_record
 
-_LIMIT = 4
-"""The most descents of a step that are told apart. Fewer are sound, and may miss a ratio."""
+_DESCENTS, _PARTS = 4, 64
+"""The most descents of a step that are told apart, and the most parts of one: so that deep plans take no longer than
+they are deep. To know fewer is sound, and may miss a ratio."""
 
 
 Parts = Mapping[tuple[bytes, Term], Fraction]
@@ -55,18 +56,23 @@ class Descent:
 Descents = tuple[Descent, ...]
 
 
-def of_itself(digest: bytes, type_: Type, change: Change) -> Descent:
-    """A dataset of which nothing is known below."""
-    return Descent({(digest, any_record("ground", type_)): Fraction(1)}, change)
+def with_itself(known: Descents, digest: bytes, type_: Type, change: Change) -> Descents:
+    """What a dataset descends from, and the dataset as its own ground: all of its fields are known there."""
+    itself = Descent({(digest, any_record("ground", type_)): Fraction(1)}, change)
+    return (*known[: _DESCENTS - 1], itself)
 
 
-def summed(*sides: Descents) -> Descents:
-    """Of datasets that are put together, in any of the ways in which each descends."""
-    return tuple(islice((sum_of(chosen) for chosen in product(*sides)), _LIMIT))
+def summed(ways: Iterable[Sequence[Descent]]) -> Descents:
+    """Of datasets that are put together, in each of the ways in which they descend."""
+    return some(map(_sum, ways))
 
 
-def sum_of(chosen: Sequence[Descent]) -> Descent:
-    """Of datasets that are put together."""
+def some(found: Iterable[Descent]) -> Descents:
+    """As many as are kept of what is known of one dataset."""
+    return tuple(islice((descent for descent in found if len(descent.parts) <= _PARTS), _DESCENTS))
+
+
+def _sum(chosen: Sequence[Descent]) -> Descent:
     parts = _added(item for descent in chosen for item in descent.parts.items())
     return Descent(parts, together(descent.change for descent in chosen))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import ClassVar
 
 from wpinq.plan.counting import Counted, NoCount, both
@@ -39,7 +40,7 @@ class Concat(Combination):
 
     def descents(self, *inputs: Moved) -> Descents:
         left, right = inputs
-        return summed(left.descents(), right.descents())
+        return summed(product(left.descents, right.descents))
 
     def ceiling(self, *inputs: Ceiling) -> Ceiling:
         left, right = inputs

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import chain
 from typing import ClassVar
 
 from wpinq.errors import PlanError
@@ -19,7 +20,7 @@ from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice
 from wpinq.plan.moves.ceiling import Ceiling, Fields
 from wpinq.plan.moves.change import NOTHING, Change, Move, added
-from wpinq.plan.moves.descent import Descents, Ratio, ratio_of
+from wpinq.plan.moves.descent import Descents, Ratio, ratio_of, some
 from wpinq.plan.moves.joining import at_one_key, at_one_key_of_any_sign, at_unknown_keys
 from wpinq.plan.moves.terms import Term, any_record, applied, matching, overlaid
 from wpinq.plan.operator import Keyed, Moved, Parameter, PartsRead, function_type, register
@@ -138,16 +139,16 @@ class Join(Keyed):
         return added(atoms, left.change.rules | right.change.rules | ratio.scale.rules | {RATIO})
 
     def _ratio(self, left: Moved, right: Moved) -> Ratio | None:
-        return ratio_of(left.descents(), right.descents(), [partial(_key_of, key) for key in self._keys])
+        return ratio_of(left.descents, right.descents, [partial(_key_of, key) for key in self._keys])
 
     def descents(self, *inputs: Moved) -> Descents:
         left, right = inputs
         ratio = self._ratio(left, right)
         if ratio is None:
             return ()
-        by_left = (of.mapped(self._of_left).times(ratio.left) for of in left.descents())
-        by_right = (of.mapped(self._of_right).times(ratio.right) for of in right.descents())
-        return (*by_left, *by_right)
+        by_left = (of.mapped(self._of_left).times(ratio.left) for of in left.descents)
+        by_right = (of.mapped(self._of_right).times(ratio.right) for of in right.descents)
+        return some(chain(by_left, by_right))
 
     @property
     def _keys(self) -> tuple[Lambda, Lambda]:

@@ -63,7 +63,7 @@ class Select(Passing):
         return inputs[0].change.mapped(lambda term: applied(self.function, [term]))
 
     def descents(self, *inputs: Moved) -> Descents:
-        return tuple(below.mapped(lambda term: applied(self.function, [term])) for below in inputs[0].descents())
+        return tuple(below.mapped(lambda term: applied(self.function, [term])) for below in inputs[0].descents)
 
     def ceiling(self, *inputs: Ceiling) -> Ceiling:
         (below,) = inputs

@@ -20,7 +20,7 @@ from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice, listed, of_shares
 from wpinq.plan.moves.change import ATOMS_LIMIT, Change, Move, added
-from wpinq.plan.moves.descent import Descents, sum_of
+from wpinq.plan.moves.descent import Descents, summed
 from wpinq.plan.moves.terms import UNKNOWN, Term, evaluated
 from wpinq.plan.operator import Moved, Parameter, PerRecord, register, required_bound
 from wpinq.plan.row_bounds import RowBounds, Sized, both, times
@@ -114,7 +114,7 @@ class SelectMany(PerRecord):
 
     def change(self, *inputs: Moved) -> Change:
         (below,) = inputs
-        shares = self._written_shares()
+        shares = self.written_shares()
         if shares is not None and len(shares) * len(below.change.atoms) <= ATOMS_LIMIT:
             return added(
                 (
@@ -131,20 +131,19 @@ class SelectMany(PerRecord):
         return added(((UNKNOWN, move) for move in moves), below.change.rules)
 
     def descents(self, *inputs: Moved) -> Descents:
-        shares = self._written_shares()
-        if not shares or len(shares) > ATOMS_LIMIT:
+        shares = [(element, share) for element, share in self.written_shares() or () if share]
+        if not shares:
             return ()
-        parts = [
-            tuple(of.mapped(partial(self._element_of, element)).times(share) for of in inputs[0].descents())
-            for element, share in shares
-            if share
-        ]
-        return tuple(sum_of(chosen) for chosen in zip(*parts, strict=True))
+        return summed(
+            [of.mapped(partial(self._element_of, element)).times(share) for element, share in shares]
+            for of in inputs[0].descents
+            if len(shares) * len(of.parts) <= ATOMS_LIMIT
+        )
 
     def _element_of(self, element: Expr, term: Term) -> Term:
         return evaluated(element, {self.function.core.level: term})
 
-    def _written_shares(self) -> list[tuple[Expr, Fraction]] | None:
+    def written_shares(self) -> list[tuple[Expr, Fraction]] | None:
         """The elements of a list that is written in place, with their shares, where the plan tells them."""
         body = self.function.core.body
         return self._shares(body.children) if isinstance(body, Call) and body.name == "list" else None

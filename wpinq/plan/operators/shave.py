@@ -143,7 +143,7 @@ class Shave(RecordKeyed):
         (below,) = inputs
         if isinstance(self.widths, Lambda) or self.bound is not None:
             return ()  # weight may be cut off
-        return tuple(of.mapped(lambda term: record((term, UNKNOWN))) for of in below.descents())
+        return tuple(of.mapped(lambda term: record((term, UNKNOWN))) for of in below.descents)
 
     def ceiling(self, *inputs: Ceiling) -> Ceiling:
         (below,) = inputs
