@@ -371,7 +371,7 @@ def test_the_bill() -> None:
             "degree_mass": 0.04,
             "largest_degree": 0.15,
             "degree_ccdf": 0.12,
-            "closed_wedges": 0.42 * 3 / 11,
+            "closed_wedges": 0.42 / 3,
             "joint_degrees": 0.25 * 3 / 5,
             "triangle_count": 0.02,
         }
