@@ -49,7 +49,7 @@ MASS, CCDF, CLOSED, JOINT = "degree_mass", "degree_ccdf", "closed_wedges", "join
 TOP, COUNT = "largest_degree", "triangle_count"
 LARGEST = 2**13
 """Degrees beyond this public number are cut off in tags, unless a bound is given."""
-_PERCENT = {MASS: 4, TOP: 16, CCDF: 11, CLOSED: 40, JOINT: 27, COUNT: 2}
+_PERCENT = {MASS: 7, TOP: 15, CCDF: 8, CLOSED: 42, JOINT: 26, COUNT: 2}
 _LEAST_REACH = 20.0
 _REACH_BEYOND = 5.0
 """Scales of its noise that the largest degree is taken to be above its answer, at the most."""
