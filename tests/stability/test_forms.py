@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq.expr.types import INT, STR, TupleOf
 from wpinq.graphs import tags
+from wpinq.plan.closed_wedges import closed_wedges
 from wpinq.query import Query
 
 SIMPLE = ("unit_weights", "simple")
@@ -26,22 +28,29 @@ def tagged(piece: Any) -> Any:
 def counted(
     source: Query,
     *,
-    differ: bool = True,
+    differ: Callable[[Any], Any] | None = lambda wedge: wedge[1] != wedge[2],
+    halves: Callable[[Any], Any] = lambda e: [(e.other, e.one), (e.one, e.other)],
+    again: Callable[[Query], Query] = lambda half: half,
+    met_in: Callable[[Any, Any], Any] = lambda x, y: (x[0], x[1], y[1]),
+    nodes: Callable[[Any], Any] = lambda e: [e.other, e.one],
+    tags_from: Query | None = None,
+    keys: tuple[int, int] = (0, 1),
+    paired: Callable[[Any, Any], Any] | None = None,
     wide: float = 0.5,
     limit: int | None = None,
     tag: Callable[[Any], Any] = tagged,
     shown: Callable[[Any], Any] = lambda met: met[0],
     ends: Callable[[Any], Any] = lambda wedge: wp.sort((wedge[1], wedge[2])),
+    closing: Callable[[Any], Any] = lambda e: wp.sort((e.one, e.other)),
     weight: float = 1.0,
 ) -> Query:
     """Closed wedges by tag, with other fields in another order than in the recipe, and with its parts to change."""
-    half = source.select_many(lambda e: [wp.weighted((e.other, e.one), weight), wp.weighted((e.one, e.other), weight)])
-    met = half.join(half, lambda x: x[0], lambda y: y[0], lambda x, y: (x[0], x[1], y[1]))
-    kept = met.where(lambda wedge: wedge[1] != wedge[2]) if differ else met
-    tags_of = source.select_many(lambda e: [e.other, e.one]).shave(wide, limit=limit).select(tag)
-    wedges = kept.join(tags_of, lambda w: w[0], lambda t: t[1], lambda w, t: (t[0], ends(w)))
-    closing = source.select(lambda e: (0, wp.sort((e.one, e.other))))
-    return closing.intersect(wedges).select(shown)
+    half = source.select_many(lambda e: [wp.weighted(item, weight) for item in halves(e)])
+    met = half.join(again(half), lambda x: x[0], lambda y: y[0], met_in)
+    kept = met if differ is None else met.where(differ)
+    tags_of = (tags_from or source).select_many(nodes).shave(wide, limit=limit).select(tag)
+    wedges = kept.join(tags_of, lambda w: w[keys[0]], lambda t: t[keys[1]], paired or (lambda w, t: (t[0], ends(w))))
+    return source.select(lambda e: (0, closing(e))).intersect(wedges).select(shown)
 
 
 def test_it_is_known_however_it_is_written() -> None:
@@ -59,17 +68,34 @@ def test_it_stays_known_below_other_steps() -> None:
 @pytest.mark.parametrize("facts", [(), ("nonnegative",), ("unit_weights",), ("nonnegative", "simple")])
 def test_edges_that_may_weigh_more_or_stand_twice_are_something_else(facts: Sequence[str]) -> None:
     assert counted(edges(facts)).stability()["edges"] > 2
+    assert closed_wedges(counted(edges(facts)).plan) is None
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        {"differ": False},
+        {"differ": None},
+        {"differ": lambda wedge: wedge[1] == wedge[2]},
+        {"differ": lambda wedge: wedge[0] != wedge[2]},
+        {"halves": lambda e: [(e.other, e.one), (e.other, e.one)]},
+        {"halves": lambda e: [(e.other, e.one), (e.one, e.other), (e.other, e.one)]},
+        {"halves": lambda e: [(e.other, e.one), (e.one, e.other), (e.one, e.one)]},
+        {"again": lambda half: half.where(lambda x: x[0] != 0)},
+        {"met_in": lambda x, y: (y[1], x[1], y[1])},
+        {"met_in": lambda x, y: (0, x[1], y[1])},
+        {"met_in": lambda x, y: (x[0], x[1], y[1], x[0])},
+        {"nodes": lambda e: [e.one, e.one]},
+        {"nodes": lambda e: [e.one, e.other, e.one]},
+        {"tags_from": wp.source("others", one=int, other=int, facts=SIMPLE)},
+        {"keys": (1, 1)},
+        {"keys": (0, 0)},
+        {"paired": lambda wedge, tag: (tag[1], wp.sort((wedge[1], wedge[2])))},
         {"wide": 0.25},
         {"limit": 2},
         {"shown": lambda met: met},
         {"shown": lambda met: met[1]},
         {"tag": lambda piece: (piece.index, piece.index % 3)},
+        {"tag": lambda piece: (piece.index % 3, piece.record, 1)},
         {"ends": lambda wedge: wp.sort((wedge[0], wedge[2]))},
         {"ends": lambda wedge: (wedge[1], wedge[2])},
         {"weight": 0.25},
@@ -77,6 +103,7 @@ def test_edges_that_may_weigh_more_or_stand_twice_are_something_else(facts: Sequ
     ids=lambda other: next(iter(other)),
 )
 def test_what_does_something_else_is_something_else(other: dict[str, Any]) -> None:
+    assert closed_wedges(counted(edges(), **other).plan) is None
     assert counted(edges(), **other).stability()["edges"] > 2
 
 
@@ -84,3 +111,17 @@ def test_edges_that_were_put_together_are_something_else() -> None:
     source = edges()
     assert counted(source.where(lambda e: e.one > 0)).stability()["edges"] > 2
     assert counted(source.concat(source)).stability()["edges"] > 4
+
+
+def test_nodes_that_cannot_be_sorted_are_something_else() -> None:
+    """Lists have no order. A plan that shows wedges unsorted is as good as any, and is billed by the rules."""
+    unsorted = counted(
+        edges(type_=list[int]), ends=lambda wedge: (wedge[1], wedge[2]), closing=lambda e: (e.one, e.other)
+    )
+    assert unsorted.stability()["edges"] > 2
+
+
+@pytest.mark.parametrize("type_", [int | None, TupleOf(("place", "name"), (INT, STR))], ids=str)
+def test_nodes_may_be_null_or_records(type_: Any) -> None:
+    """Null is a node as any other, for `!=` holds between it and others, and records may be equal in a part."""
+    assert counted(edges(type_=type_)).stability() == {"edges": Fraction(2)}

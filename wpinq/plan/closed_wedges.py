@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from wpinq.errors import ExpressionError
 from wpinq.expr import library as wp
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.trace import trace
@@ -151,7 +152,11 @@ def _halves(node: Node) -> tuple[Node, tuple[Term, ...], set[Term]] | None:
     return (source, edge.fields, {*elements}) if len(elements) == len(shares) == 2 else None
 
 
-def _of(function: object, type_: Type, term: Term) -> Term:
-    traced = trace(function, (type_,))  # type: ignore[arg-type]
+def _of(function: object, type_: Type, term: Term) -> Term | None:
+    """The term of a function of a record; None where records of the type have no such function."""
+    try:
+        traced = trace(function, (type_,))  # type: ignore[arg-type]
+    except ExpressionError:
+        return None  # nodes that hold lists cannot be sorted: a plan that does not sort them is another form
     assert isinstance(traced, Lambda)
     return applied(traced, [term])
