@@ -52,8 +52,8 @@ def evaluated(query: wp.Query, edges: list[Edge]) -> dict[object, Fraction]:
     return dict(wp.evaluate(query, {"edges": edges}, exact=True))
 
 
-def tag_shares(degree: int, limits: Sequence[int] = LIMITS) -> list[Fraction]:
-    ends = [*limits[:-1], max(degree, limits[-1])]
+def tag_shares(degree: int, limits: Sequence[int] = LIMITS, *, whole: bool = False) -> list[Fraction]:
+    ends = [*limits[:-1], max(degree, limits[-1]) if whole else limits[-1]]
     return [Fraction(min(max(degree - a, 0), b - a), 2) for a, b in pairwise(ends)]
 
 
@@ -109,16 +109,17 @@ def test_the_room_of_an_edge_is_divided_as_told() -> None:
         assert found[0] == sum(min(pair, Fraction(room[0], 7)) for pair in pairs)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_joint_degrees(seed: int) -> None:
+@pytest.mark.parametrize(("seed", "limits"), [(0, LIMITS), (1, LIMITS), (2, [0, 2, 4])])
+def test_joint_degrees(seed: int, limits: list[int]) -> None:
+    """Also where degrees go beyond the last limit."""
     edges = graph(seed)
     near = neighbours(edges)
     expected: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
     for a, b in [*edges, *((b, a) for a, b in edges)]:
-        for i, s in enumerate(tag_shares(len(near[a]))):
-            for j, t in enumerate(tag_shares(len(near[b]))):
+        for i, s in enumerate(tag_shares(len(near[a]), limits, whole=True)):
+            for j, t in enumerate(tag_shares(len(near[b]), limits, whole=True)):
                 expected[min(i, j), max(i, j)] += Fraction(2, 3) * s * t / (len(near[a]) * len(near[b]))
-    found = evaluated(joint_degrees_by_tag(SOURCE, LIMITS), edges)
+    found = evaluated(joint_degrees_by_tag(SOURCE, limits), edges)
     assert found == {pair: weight for pair, weight in expected.items() if weight}
     assert sum(found.values()) == Fraction(len(edges), 3)
 
@@ -128,6 +129,8 @@ def test_weights_as_arrays(limits: list[int]) -> None:
     """Also where degrees go beyond the last limit."""
     shares = tag_weights(limits, 9)
     assert shares.tolist() == [[float(t) for t in tag_shares(d, limits)] for d in range(10)]
+    whole = tag_weights(limits, 9, whole=True)
+    assert whole.tolist() == [[float(t) for t in tag_shares(d, limits, whole=True)] for d in range(10)]
     star = [(0, leaf) for leaf in range(1, 8)] + [(1, 2)]  # one triangle, whose middles have degrees 7, 2 and 2
     weights = wedge_weights(limits, 9)
     found = evaluated(closed_wedges_by_tag(SOURCE, limits, copies=4), star)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.graph_queries import Measured, simple_graphs
 from wpinq.expr.types import INT, STR, TupleOf
 from wpinq.graphs import tags
 from wpinq.plan.closed_wedges import closed_wedges
@@ -125,3 +126,50 @@ def test_nodes_that_cannot_be_sorted_are_something_else() -> None:
 def test_nodes_may_be_null_or_records(type_: Any) -> None:
     """Null is a node as any other, for `!=` holds between it and others, and records may be equal in a part."""
     assert counted(edges(type_=type_)).stability() == {"edges": Fraction(2)}
+
+
+@pytest.mark.parametrize("limits", [[0, 1, 2], [0, 2], [0, 1, 3]])
+def test_degrees_beyond_the_last_limit_move_no_further(limits: list[int]) -> None:
+    measured = Measured(tags.closed_wedges_by_tag(edges(), limits))
+    assert measured.bound == 2
+    assert max(measured.moved(graph, [edge]) for graph, edge in simple_graphs(6)) <= measured.bound
+
+
+def test_both_ends_move_less_than_one_by_the_formulas() -> None:
+    """All degrees up to 60, below a list of widths and beyond it: what is gained in each tag, or lost."""
+    for cut in (1, 2, 7, 30, 100):
+        for degree in range(1, 60):
+            full = [
+                Fraction(min(max(d - low, 0), high - low), 2)
+                for d in (degree, degree + 1)
+                for low, high in ((0, cut // 2), (cut // 2, cut))
+            ]
+            before, after = full[:2], full[2:]
+            gained = lost = total = Fraction(0)
+            for one, other in zip(before, after, strict=True):
+                share = [
+                    2 * t / (d * ((d - 1) + 4 * sum(ts)))
+                    for t, d, ts in ((one, degree, before), (other, degree + 1, after))
+                ]
+                change = Fraction(degree * (degree - 1), 2) * (share[1] - share[0])
+                gained, lost = degree * share[1] + max(change, Fraction(0)), max(-change, Fraction(0))
+                total += max(gained, lost)
+            assert total < Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("widths", "known"),
+    [([0.5, 3.5], True), ([1, 3], True), ([0.25, 4.0], False), ([0.5, 0.75], False), ([0.5, -1.0], False)],
+)
+def test_widths_that_split_half_an_edge_are_something_else(widths: list[float], known: bool) -> None:
+    (met,) = tags.closed_wedges_by_tag(edges(), [0, 1, 8]).plan.inputs
+    wedges, closing = Query(met.inputs[0].inputs[0]), Query(met.inputs[1])
+    pieces = edges().select_many(lambda e: [e.one, e.other]).shave(lambda node: widths)
+    tagged = wedges.join(
+        pieces,
+        lambda wedge: wedge.b,
+        lambda tag: tag.record,
+        lambda wedge, tag: wp.record(ends=wp.sort((wedge.a, wedge.c)), tag=tag.index),
+    )
+    found = tagged.intersect(closing).select(lambda pair: pair.tag).stability()["edges"]
+    assert found == (2 if known else Fraction(8, 3))

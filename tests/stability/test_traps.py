@@ -314,7 +314,7 @@ def beside_a_ratio() -> Trap:
     """The leaves of two stars have heavy tags from elsewhere too: all that the centres move there counts."""
     rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])
     asked = wp.source("asked", record=int, index=int, facts=["nonnegative"])
-    tagged = tags.degree_tags(rows, [0, 30, 100])
+    tagged = tags._whole_degree_tags(rows, [0, 30, 100])
     first = tags.half_edges(rows).join(
         tagged, lambda e: e.src, lambda t: t.record, lambda e, t: (e.src, e.dst, t.index)
     )

@@ -19,15 +19,19 @@ def checked_limits(limits: Sequence[int]) -> list[int]:
     return given
 
 
-def tag_weights(limits: Sequence[int], largest: int) -> Floats:
+def tag_weights(limits: Sequence[int], largest: int, *, whole: bool = False) -> Floats:
     """`t_i(d)` for d = 0, 1, …, largest, as an array of shape (largest + 1, tags).
+
+    With `whole` the last tag takes all degree above its lower limit, as that of `joint_degrees_by_tag` does.
 
     Examples
     --------
     >>> tag_weights([0, 2, 8], 3).tolist()
     [[0.0, 0.0], [0.5, 0.0], [1.0, 0.0], [1.0, 0.5]]
     """
-    given = np.asarray([*checked_limits(limits)[:-1], np.inf])
+    given = np.asarray(checked_limits(limits), dtype=np.float64)
+    if whole:
+        given[-1] = np.inf
     return np.asarray(np.clip(np.arange(largest + 1)[:, None] - given[:-1], 0, np.diff(given)) / 2)
 
 
@@ -41,5 +45,5 @@ def wedge_weights(limits: Sequence[int], largest: int) -> Floats:
     """
     tags = tag_weights(limits, largest)
     degree = np.arange(largest + 1)[:, None]
-    norm = degree * (3 * degree - 1) / 2
+    norm = degree * ((degree - 1) / 2 + 2 * tags.sum(axis=1, keepdims=True))
     return np.asarray(np.divide(tags, norm, out=np.zeros_like(tags), where=norm > 0))

@@ -7,14 +7,16 @@ do.
 
 Here `edges` holds each undirected edge ONCE, in either direction, with weight 1, so that one use is one undirected
 edge: records of two fields of one type, else PlanError. `limits` are public, 0 = C_0 < C_1 < …, two or more, else
-PlanError. `t_i(d) = clamp(d − C_i, 0, C_{i+1} − C_i) / 2` is the weight of tag i, between limits C_i and C_{i+1}, at a
-node of degree d; the last tag takes all that is above its lower limit, as if its upper one were infinite.
+PlanError; degree beyond the last is cut off. `t_i(d) = clamp(d − C_i, 0, C_{i+1} − C_i) / 2` is the weight of tag i,
+between limits C_i and C_{i+1}, at a node of degree d.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from wpinq.errors import PlanError
 from wpinq.expr import library as wp
@@ -86,11 +88,11 @@ def degree_tags(edges: Query, limits: Sequence[int]) -> Query:
     Returns
     -------
     Query
-        Records `(record: node, index: tag)`; those of a node weigh `d_a / 2` together. Uses: 1.
+        Records `(record: node, index: tag)`; those of a node weigh `min(d_a, C_last) / 2` together. Uses: 1.
 
     Notes
     -----
-    A Shave into half-edges, whose numbers a Select puts between the limits.
+    A Shave with widths `(C_{i+1} − C_i) / 2`.
 
     Examples
     --------
@@ -100,15 +102,8 @@ def degree_tags(edges: Query, limits: Sequence[int]) -> Query:
     >>> wp.evaluate(tags.where(lambda t: t.record == 0), {"edges": [(0, 1), (0, 2), (0, 3)]})
     WeightedDataset({(0, 0): 1.0, (0, 1): 0.5})
     """
-    inner = checked_limits(limits)[1:-1]
-
-    def tag(number: Any) -> Any:
-        found: Any = 0
-        for below, limit in enumerate(inner):
-            found = wp.where(number >= limit, below + 1, found)
-        return found
-
-    return ends(edges).shave(0.5).select(lambda piece: wp.record(record=piece.record, index=tag(piece.index)))
+    nodes, widths = ends(edges), (np.diff(checked_limits(limits)) / 2).tolist()
+    return nodes.shave(lambda node: widths)
 
 
 def degree_mass_by_tag(edges: Query, limits: Sequence[int]) -> Query:
@@ -144,7 +139,9 @@ def closed_wedges_by_tag(
     A wedge a–b–c gives its ends `w_i(d_b) = 2·t_i(d_b) / (d_b·(3·d_b − 1))` under tag i. With `P_i(a, c)` the sum over
     the common neighbours b of an edge {a, c},
 
-    `out(i) = Σ_{edges {a, c}} min(P_i(a, c), r_i)`, `r_i = copies · room_i / Σ_j room_j`.
+    `out(i) = Σ_{edges {a, c}} min(P_i(a, c), r_i)`, `r_i = copies · room_i / Σ_j room_j`,
+
+    where the last limit is no less than any degree; else `w_i(d) = t_i(d) / (d·((d − 1)/2 + 2·Σ_j t_j(d)))`.
 
     Parameters
     ----------
@@ -208,8 +205,8 @@ def closed_wedges_by_tag(
 def joint_degrees_by_tag(edges: Query, limits: Sequence[int]) -> Query:
     """Edges, by the degree tags of both their ends.
 
-    Each direction of an edge adds `(2/3)·t_i(d_a)·t_j(d_b) / (d_a·d_b)` to the sorted pair (i, j): 1/3 an edge in all,
-    whatever the degrees.
+    Each direction of an edge adds `(2/3)·t_i(d_a)·t_j(d_b) / (d_a·d_b)` to the sorted pair (i, j), where the last tag
+    takes all degree above its lower limit, `t_i(d) = max(0, d − C_i) / 2`: 1/3 an edge in all, whatever the degrees.
 
     Returns
     -------
@@ -230,7 +227,7 @@ def joint_degrees_by_tag(edges: Query, limits: Sequence[int]) -> Query:
     >>> wp.evaluate(joint_degrees_by_tag(edges, [0, 1, 4]), path, exact=True)
     WeightedDataset({(0, 0): Fraction(1, 3), (0, 1): Fraction(1, 3)})
     """
-    tags = degree_tags(edges, limits)
+    tags = _whole_degree_tags(edges, limits)
     first = half_edges(edges).join(
         tags,
         lambda half: half.src,
@@ -241,3 +238,20 @@ def joint_degrees_by_tag(edges: Query, limits: Sequence[int]) -> Query:
         tags, lambda half: half.dst, lambda tag: tag.record, lambda half, tag: wp.sort((half.tag, tag.index))
     )
     return joint.read_as("record (i, j) weighs a third of each edge, shared among the tags of its ends")
+
+
+def _whole_degree_tags(edges: Query, limits: Sequence[int]) -> Query:
+    """As `degree_tags`, but that the last tag takes all that is left: the tags of a node weigh what its half-edges do.
+
+    So a Join of the two is in one ratio at every node, and billed less (rule R). Pieces of half-edges and a Select do
+    it, as a list of widths cannot; engines do not know that there are few such tags, so other recipes do without.
+    """
+    inner = checked_limits(limits)[1:-1]
+
+    def tag(number: Any) -> Any:
+        found: Any = 0
+        for below, limit in enumerate(inner):
+            found = wp.where(number >= limit, below + 1, found)
+        return found
+
+    return ends(edges).shave(0.5).select(lambda piece: wp.record(record=piece.record, index=tag(piece.index)))

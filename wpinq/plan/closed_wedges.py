@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from wpinq.errors import ExpressionError
 from wpinq.expr import library as wp
-from wpinq.expr.nodes import Lambda
+from wpinq.expr.nodes import Call, Constant, Lambda
 from wpinq.expr.trace import trace
 from wpinq.expr.types import Type
 from wpinq.plan.moves.terms import Term, any_record, applied, evaluated, record
@@ -117,6 +117,11 @@ def _wedges(node: Node) -> _Wedges | None:
 
 def _tags(node: Node) -> tuple[Node, int] | None:
     """The edges, and the field of the node, where each half of an edge gives its node a tag by its number."""
+    if isinstance(node.operator, Shave):  # a list of widths, the same for all
+        found = _halves(node.inputs[0])
+        if found is None or found[2] != {*found[1]} or not _whole_halves(node.operator):
+            return None
+        return found[0], 0
     if not isinstance(node.operator, Select) or not isinstance(node.inputs[0].operator, Shave):
         return None
     (pieces,) = node.inputs
@@ -136,6 +141,22 @@ def _tags(node: Node) -> tuple[Node, int] | None:
     ):
         return None
     return source, image.index(piece.fields[0])
+
+
+def _whole_halves(shave: Shave) -> bool:
+    """Whether the widths are a public list of multiples of 1/2, so that half an edge is in one piece, if in any."""
+    if not isinstance(shave.widths, Lambda) or shave.limit is not None:
+        return False
+    body = shave.widths.core.body
+    if isinstance(body, Constant):
+        widths = body.value
+    elif isinstance(body, Call) and body.name == "list" and all(isinstance(item, Constant) for item in body.arguments):
+        widths = tuple(item.value for item in body.arguments if isinstance(item, Constant))
+    else:
+        return False
+    return isinstance(widths, tuple) and all(
+        isinstance(width, (int, float)) and width > 0 and width * 2 == round(width * 2) for width in widths
+    )
 
 
 def _halves(node: Node) -> tuple[Node, tuple[Term, ...], set[Term]] | None:

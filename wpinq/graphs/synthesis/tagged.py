@@ -189,7 +189,7 @@ class Tagged(Method):
         counted = _count(answers[COUNT], largest) if COUNT in answers else None
         clustered = classes.degrees, wedges, _values(closed), closed.scale, counted
         clustering = estimate_clustering(*clustered)
-        tagged = tag_weights(fine_limits(2 ** (1 + max(int(j) for _, j in joint.keys))), largest)
+        tagged = tag_weights(fine_limits(2 ** (1 + max(int(j) for _, j in joint.keys))), largest, whole=True)
         shares = classes.stub_mean(tagged / np.maximum(np.arange(largest + 1), 1)[:, None])
         weights = np.zeros((shares.shape[1],) * 2)
         for pair, weight in joint.items():
