@@ -124,7 +124,7 @@ def test_the_graph_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(("fall", "looks", "ended"), [(1.0, 10, "at rest"), (-math.inf, 50, "all steps done")])
-def test_without_steps_there_are_500_for_each_edge(
+def test_without_steps_there_are_400_for_each_edge(
     fall: float,
     looks: int,
     ended: str,
@@ -138,11 +138,11 @@ def test_without_steps_there_are_500_for_each_edge(
     out = tmp_path / "g.txt"
     assert command("--epsilon", 8, "--query", "tbi", "--out", out, "--no-statistics") == 0
     printed, progress = capsys.readouterr()
-    steps = 500 * len(read_edges(out))
-    assert "Then one chain of 500 steps for each edge of the seed graph, at most 20,000,000, fewer at rest." in printed
+    steps = 400 * len(read_edges(out))
+    assert "Then one chain of 400 steps for each edge of the seed graph, at most 20,000,000, fewer at rest." in printed
     done = json.loads((tmp_path / "g.txt.json").read_text())["chains"][0]["trace"]["steps"][-1]
     assert done == min(looks * -(-steps // 50), steps)
-    assert f"steps of the chain: {done:,}, {done / steps * 500:.4g} an edge; {ended}" in printed
+    assert f"steps of the chain: {done:,}, {done / steps * 400:.4g} an edge; {ended}" in printed
     assert ended in progress
     assert json.loads((tmp_path / "g.txt.json").read_text())["settings"]["steps"] == steps
     first = out.read_bytes()

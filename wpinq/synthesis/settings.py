@@ -11,7 +11,7 @@ from wpinq.synthesis.schedule import SCHEDULES, ConstantSchedule, Schedule
 
 POWER = 10_000.0
 """The power that the paper takes."""
-STEPS_AN_EDGE = 500
+STEPS_AN_EDGE = 400
 """The steps of a chain over graphs unless told, for each edge: a walk by swaps needs steps in proportion to edges."""
 MOST_STEPS = 20_000_000
 """And at most. The paper takes 5,000,000 for its Table 2."""
@@ -29,7 +29,7 @@ class Settings:
     Attributes
     ----------
     steps : int, optional
-        Of each chain, at least 1; every proposal is one. None, for graphs: 500 (`STEPS_AN_EDGE`) for each edge of the
+        Of each chain, at least 1; every proposal is one. None, for graphs: 400 (`STEPS_AN_EDGE`) for each edge of the
         graph that the chains begin from, at most 20,000,000 (`MOST_STEPS`), and none after a chain is at rest, which
         `wpinq.graphs.synthesize` settles; `sample` has to be told.
     schedule : Schedule
@@ -73,14 +73,14 @@ class Settings:
             raise PlanError(f"stop_at_noise is a number above 0, or None; not {self.stop_at_noise!r}")
 
     def settled(self, edges: int) -> Settings:
-        """The same with a number of steps: as told, or at most 500 for each of so many edges, ending at rest.
+        """The same with a number of steps: as told, or at most 400 for each of so many edges, ending at rest.
 
         With a power that changes all steps are done, for a chain may rest before it has changed.
 
         Examples
         --------
         >>> Settings().settled(edges=1000).steps, Settings().settled(edges=10**6).steps
-        (500000, 20000000)
+        (400000, 20000000)
         >>> Settings(steps=20).settled(edges=1000).steps
         20
         """

@@ -146,7 +146,7 @@ def synthesize(
     method : Method or str
         What was measured and how to use it; or its name, as for `find_method`.
     settings : Settings
-        Steps, power or schedule, chains, seed, stopping. Without a number of steps, 500 for each edge of the seed
+        Steps, power or schedule, chains, seed, stopping. Without a number of steps, 400 for each edge of the seed
         graph, which has the degrees that follow from answers, at most 20,000,000 and none once a chain is at rest.
     outside : bool
         Whether records that were not released cost too what the graph has of them, as if released as 0; see `Target`.
