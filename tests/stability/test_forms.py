@@ -22,10 +22,6 @@ def edges(facts: Sequence[str] = SIMPLE, type_: Any = int) -> Query:
     return wp.source("edges", one=type_, other=type_, facts=list(facts))
 
 
-def tagged(piece: Any) -> Any:
-    return piece.index % 3, piece.record
-
-
 def counted(
     source: Query,
     *,
@@ -35,11 +31,10 @@ def counted(
     met_in: Callable[[Any, Any], Any] = lambda x, y: (x[0], x[1], y[1]),
     nodes: Callable[[Any], Any] = lambda e: [e.other, e.one],
     tags_from: Query | None = None,
-    keys: tuple[int, int] = (0, 1),
+    keys: tuple[int, int] = (0, 0),
     paired: Callable[[Any, Any], Any] | None = None,
-    wide: float = 0.5,
+    widths: Callable[[Any], Any] = lambda node: [0.5, 1, 4.0],
     limit: int | None = None,
-    tag: Callable[[Any], Any] = tagged,
     shown: Callable[[Any], Any] = lambda met: met[0],
     ends: Callable[[Any], Any] = lambda wedge: wp.sort((wedge[1], wedge[2])),
     closing: Callable[[Any], Any] = lambda e: wp.sort((e.one, e.other)),
@@ -49,8 +44,8 @@ def counted(
     half = source.select_many(lambda e: [wp.weighted(item, weight) for item in halves(e)])
     met = half.join(again(half), lambda x: x[0], lambda y: y[0], met_in)
     kept = met if differ is None else met.where(differ)
-    tags_of = (tags_from or source).select_many(nodes).shave(wide, limit=limit).select(tag)
-    wedges = kept.join(tags_of, lambda w: w[keys[0]], lambda t: t[keys[1]], paired or (lambda w, t: (t[0], ends(w))))
+    tags_of = (tags_from or source).select_many(nodes).shave(widths, limit=limit)
+    wedges = kept.join(tags_of, lambda w: w[keys[0]], lambda t: t[keys[1]], paired or (lambda w, t: (t[1], ends(w))))
     return source.select(lambda e: (0, closing(e))).intersect(wedges).select(shown)
 
 
@@ -88,15 +83,17 @@ def test_edges_that_may_weigh_more_or_stand_twice_are_something_else(facts: Sequ
         {"nodes": lambda e: [e.one, e.one]},
         {"nodes": lambda e: [e.one, e.other, e.one]},
         {"tags_from": wp.source("others", one=int, other=int, facts=SIMPLE)},
-        {"keys": (1, 1)},
-        {"keys": (0, 0)},
-        {"paired": lambda wedge, tag: (tag[1], wp.sort((wedge[1], wedge[2])))},
-        {"wide": 0.25},
+        {"keys": (1, 0)},
+        {"keys": (0, 1)},
+        {"paired": lambda wedge, tag: (tag[0], wp.sort((wedge[1], wedge[2])))},
+        {"widths": lambda node: [0.25, 4.0]},
+        {"widths": lambda node: [0.5, 0.75]},
+        {"widths": lambda node: [0.5, -1.0]},
+        {"widths": lambda node: [wp.where(node == 0, 0.5, 1.0), 4.0]},
+        {"widths": lambda node: [0.5, node * 1.0]},
         {"limit": 2},
         {"shown": lambda met: met},
         {"shown": lambda met: met[1]},
-        {"tag": lambda piece: (piece.index, piece.index % 3)},
-        {"tag": lambda piece: (piece.index % 3, piece.record, 1)},
         {"ends": lambda wedge: wp.sort((wedge[0], wedge[2]))},
         {"ends": lambda wedge: (wedge[1], wedge[2])},
         {"weight": 0.25},
@@ -155,21 +152,3 @@ def test_both_ends_move_less_than_one_by_the_formulas() -> None:
                 gained, lost = degree * share[1] + max(change, Fraction(0)), max(-change, Fraction(0))
                 total += max(gained, lost)
             assert total < Fraction(1, 2)
-
-
-@pytest.mark.parametrize(
-    ("widths", "known"),
-    [([0.5, 3.5], True), ([1, 3], True), ([0.25, 4.0], False), ([0.5, 0.75], False), ([0.5, -1.0], False)],
-)
-def test_widths_that_split_half_an_edge_are_something_else(widths: list[float], known: bool) -> None:
-    (met,) = tags.closed_wedges_by_tag(edges(), [0, 1, 8]).plan.inputs
-    wedges, closing = Query(met.inputs[0].inputs[0]), Query(met.inputs[1])
-    pieces = edges().select_many(lambda e: [e.one, e.other]).shave(lambda node: widths)
-    tagged = wedges.join(
-        pieces,
-        lambda wedge: wedge.b,
-        lambda tag: tag.record,
-        lambda wedge, tag: wp.record(ends=wp.sort((wedge.a, wedge.c)), tag=tag.index),
-    )
-    found = tagged.intersect(closing).select(lambda pair: pair.tag).stability()["edges"]
-    assert found == (2 if known else Fraction(8, 3))

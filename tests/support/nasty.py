@@ -66,7 +66,7 @@ OPERATORS = {
     "Intersect": 1.5,
     "Concat": 2,
     "Except": 1,
-    "Partition": 0.7,
+    "Partition": 1.2,
 }
 POOLS = tuple(
     tuple(map(Fraction, pool.split()))

@@ -12,9 +12,10 @@ from functools import lru_cache
 
 from wpinq.errors import ExpressionError
 from wpinq.expr import library as wp
-from wpinq.expr.nodes import Call, Constant, Lambda
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda
 from wpinq.expr.trace import trace
 from wpinq.expr.types import Type
+from wpinq.expr.values import Value
 from wpinq.plan.moves.terms import Term, any_record, applied, evaluated, record
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Intersect, Join, Select, SelectMany, Shave, Source, Where
@@ -60,21 +61,21 @@ def _tagged(node: Node) -> tuple[Node, int] | None:
     """The edges, and the field of the tag, where a step pairs the sorted ends of wedges with tags of their middles."""
     if not isinstance(node.operator, Join):
         return None
-    wedges, tags = (_wedges(node.inputs[0]), _tags(node.inputs[1]))
-    if wedges is None or tags is None or wedges.source != tags[0]:
+    wedges = _wedges(node.inputs[0])
+    if wedges is None or wedges.source != _tags(node.inputs[1]):
         return None
-    of_tag = 1 - tags[1]
     wedge, tag = (any_record(name, below.type) for name, below in zip(("wedge", "tag"), node.inputs, strict=True))
+    at, number = tag.fields
     one, middle, other = wedges.places
     image = applied(node.operator.result, [wedge, tag]).fields
     if (
         applied(node.operator.left_key, [wedge]) != wedge.fields[middle]
-        or applied(node.operator.right_key, [tag]) != tag.fields[tags[1]]
+        or applied(node.operator.right_key, [tag]) != at
         or len(image) != 2
-        or tag.fields[of_tag] not in image
+        or number not in image
     ):
         return None
-    place = image.index(tag.fields[of_tag])
+    place = image.index(number)
     ends = _of(lambda x: wp.sort((x[one], x[other])), node.inputs[0].type, wedge)
     return (wedges.source, place) if image[1 - place] == ends else None
 
@@ -115,48 +116,34 @@ def _wedges(node: Node) -> _Wedges | None:
     return _Wedges(source, (ends[0], 3 - sum(ends), ends[1]))
 
 
-def _tags(node: Node) -> tuple[Node, int] | None:
-    """The edges, and the field of the node, where each half of an edge gives its node a tag by its number."""
-    if isinstance(node.operator, Shave):  # a list of widths, the same for all
-        found = _halves(node.inputs[0])
-        if found is None or found[2] != {*found[1]} or not _whole_halves(node.operator):
-            return None
-        return found[0], 0
-    if not isinstance(node.operator, Select) or not isinstance(node.inputs[0].operator, Shave):
+def _tags(node: Node) -> Node | None:
+    """The edges, where the weight of each node, half an edge for each, is cut into tags by one public list of widths.
+
+    They are multiples of 1/2, so that half an edge is in one tag, or beyond all.
+    """
+    if not isinstance(node.operator, Shave) or not isinstance(node.operator.widths, Lambda):
         return None
-    (pieces,) = node.inputs
-    shave = pieces.operator
-    assert isinstance(shave, Shave)
-    found = _halves(pieces.inputs[0])
-    if shave.widths != 0.5 or shave.limit is not None or found is None:
+    found = _halves(node.inputs[0])
+    if found is None or node.operator.limit is not None:
         return None
     source, edge, elements = found
-    piece = any_record("piece", pieces.type)
-    image = applied(node.operator.function, [piece]).fields
-    if (
-        elements != {*edge}
-        or len(image) != 2
-        or piece.fields[0] not in image
-        or not all(field.known for field in image)
-    ):
-        return None
-    return source, image.index(piece.fields[0])
+    widths = _constants(node.operator.widths.core.body)
+    return source if elements == {*edge} and widths is not None and all(map(_whole_halves, widths)) else None
 
 
-def _whole_halves(shave: Shave) -> bool:
-    """Whether the widths are a public list of multiples of 1/2, so that half an edge is in one piece, if in any."""
-    if not isinstance(shave.widths, Lambda) or shave.limit is not None:
-        return False
-    body = shave.widths.core.body
-    if isinstance(body, Constant):
-        widths = body.value
-    elif isinstance(body, Call) and body.name == "list" and all(isinstance(item, Constant) for item in body.arguments):
-        widths = tuple(item.value for item in body.arguments if isinstance(item, Constant))
-    else:
-        return False
-    return isinstance(widths, tuple) and all(
-        isinstance(width, (int, float)) and width > 0 and width * 2 == round(width * 2) for width in widths
-    )
+def _constants(body: Expr) -> tuple[Value, ...] | None:
+    if isinstance(body, Constant) and isinstance(body.value, tuple):
+        return body.value
+    if isinstance(body, Call) and body.name == "list":
+        items = [item.value for item in body.arguments if isinstance(item, Constant)]
+        return tuple(items) if len(items) == len(body.arguments) else None
+    return None
+
+
+def _whole_halves(width: Value) -> bool:
+    if isinstance(width, float):
+        return width > 0 and (2 * width).is_integer()  # infinity is none
+    return isinstance(width, int) and width > 0
 
 
 def _halves(node: Node) -> tuple[Node, tuple[Term, ...], set[Term]] | None:
