@@ -59,7 +59,7 @@ SHAPES: dict[str, Callable[[Query, Query], Query]] = {
     "never": lambda a, b: ends(open_wedges(turned(a)).where(lambda w: w.a < w.c).where(lambda w: w.c < w.a)).intersect(
         b.select(lambda e: (e[0], e[1]))
     ),
-    "closed": lambda a, b: tags.closed_wedges_by_tag(a, [0, 1, 3, 9], copies=2),
+    "closed": lambda a, b: tags.closed_wedges_by_tag(a, [0, 1, 3, 9], [1.0, 0.5, 0.5]),
 }
 MADE: dict[str, Callable[[Query, Query], Query]] = {
     "one end": lambda a, b: open_wedges(turned(a)).select(lambda w: w.a),
@@ -120,6 +120,6 @@ def test_only_where_there_are_two_of_them(shape: str) -> None:
 
 def test_closed_wedges_are_found_from_one_end() -> None:
     edges = source("a", "int", "unit_weights")
-    query = tags.closed_wedges_by_tag(edges, [0, 2, 8, 32], copies=2)
+    query = tags.closed_wedges_by_tag(edges, [0, 2, 8, 32], [0.75, 0.375, 0.375])
     ((_, summed),) = [held for held in compile_plan(query.plan).queries if 'n" < ' in held[1]]
     assert summed.count(" UNION ALL ") == 1, "one way round, in the order of fewer partners"

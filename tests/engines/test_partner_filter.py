@@ -141,7 +141,7 @@ def test_never_below_a_group() -> None:
 
 def test_closed_wedges_are_found_from_their_edges() -> None:
     edges = source("a", "int", "unit_weights")
-    query = tags.closed_wedges_by_tag(edges, [0, 2, 8, 32], copies=2)
+    query = tags.closed_wedges_by_tag(edges, [0, 2, 8, 32], [0.75, 0.375, 0.375])
     ((_, summed),) = [
         held
         for held in compile_plan(query.plan, without("mirror_images")).queries

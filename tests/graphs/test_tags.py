@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -34,8 +35,9 @@ RECIPES: dict[str, tuple[Callable[[wp.Query], wp.Query], int]] = {
     "tags": (lambda e: degree_tags(e, LIMITS), 1),
     "mass": (lambda e: degree_mass_by_tag(e, LIMITS), 1),
     "closed": (lambda e: closed_wedges_by_tag(e, LIMITS), 4),
-    "closed twice": (lambda e: closed_wedges_by_tag(e, LIMITS, copies=2), 5),
-    "closed with room": (lambda e: closed_wedges_by_tag(e, LIMITS, 2, [6, 3, 2]), 5),
+    "closed twice": (lambda e: closed_wedges_by_tag(e, LIMITS, [1.0, 0.5, 0.5]), 5),
+    "closed in thirds": (lambda e: closed_wedges_by_tag(e, LIMITS, [0.75, 0.375, 0.375]), 5),
+    "closed often": (lambda e: closed_wedges_by_tag(e, LIMITS, [1.5, 0.5, 0.25]), 7),
     "joint": (lambda e: joint_degrees_by_tag(e, LIMITS), 3),
     "joint, few tags": (lambda e: joint_degrees_by_tag(e, [0, 1, 2]), 3),
 }
@@ -83,8 +85,10 @@ def test_degrees_in_weight(seed: int) -> None:
     assert mass == {i: sum(t for (_, j), t in tags.items() if i == j) for i in mass}
 
 
-@pytest.mark.parametrize(("seed", "copies"), [(0, 1), (1, 1), (2, 2)])
-def test_closed_wedges(seed: int, copies: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "room"), [(0, None), (1, None), (1, [0.03125, 0.125, 0.25]), (2, [0.75, 0.375, 0.375]), (2, [2.5, 1, 0.1])]
+)
+def test_closed_wedges(seed: int, room: list[float] | None) -> None:
     edges = graph(seed)
     near = neighbours(edges)
     expected: dict[int, Fraction] = defaultdict(Fraction)
@@ -92,21 +96,21 @@ def test_closed_wedges(seed: int, copies: int) -> None:
         for tag in range(3):
             middles = [len(near[b]) for b in near[a] & near[c]]
             pair = sum((2 * tag_shares(d)[tag] / Fraction(d * (3 * d - 1)) for d in middles), Fraction(0))
-            expected[tag] += min(pair, Fraction(copies * (2 if tag == 0 else 1), 4))
-    found = evaluated(closed_wedges_by_tag(SOURCE, LIMITS, copies), edges)
+            expected[tag] += min(pair, Fraction((room or [0.5, 0.25, 0.25])[tag]))
+    found = evaluated(closed_wedges_by_tag(SOURCE, LIMITS, room), edges)
     assert found == {tag: weight for tag, weight in expected.items() if weight}
 
 
 def test_the_room_of_an_edge_is_divided_as_told() -> None:
-    """Six nodes of degree 3 in common, 1/12 of tag 0 each, in a room of 5/7 and of 2/7."""
+    """Six nodes of degree 3 in common, 1/12 of tag 0 each, in a room of 5/8 and of 1/4."""
     edges = [(0, 1), *((end, middle) for end in (0, 1) for middle in range(2, 8)), *((m, m + 6) for m in range(2, 8))]
     near = neighbours(edges)
     weight = {node: 2 * tag_shares(len(far))[0] / Fraction(len(far) * (3 * len(far) - 1)) for node, far in near.items()}
     pairs = [sum((weight[b] for b in near[a] & near[c]), Fraction(0)) for a, c in edges]
     assert max(pairs) == Fraction(1, 2)
-    for room in ([5, 1, 1], [2, 3, 2]):
-        found = evaluated(closed_wedges_by_tag(SOURCE, LIMITS, room=room), edges)
-        assert found[0] == sum(min(pair, Fraction(room[0], 7)) for pair in pairs)
+    for room in ([0.625, 0.125, 0.125], [0.25, 0.375, 0.25]):
+        found = evaluated(closed_wedges_by_tag(SOURCE, LIMITS, room), edges)
+        assert found[0] == sum(min(pair, Fraction(room[0])) for pair in pairs)
 
 
 @pytest.mark.parametrize(("seed", "limits"), [(0, LIMITS), (1, LIMITS), (2, [0, 2, 4])])
@@ -133,7 +137,7 @@ def test_weights_as_arrays(limits: list[int]) -> None:
     assert whole.tolist() == [[float(t) for t in tag_shares(d, limits, whole=True)] for d in range(10)]
     star = [(0, leaf) for leaf in range(1, 8)] + [(1, 2)]  # one triangle, whose middles have degrees 7, 2 and 2
     weights = wedge_weights(limits, 9)
-    found = evaluated(closed_wedges_by_tag(SOURCE, limits, copies=4), star)
+    found = evaluated(closed_wedges_by_tag(SOURCE, limits, [1.0] * (len(limits) - 1)), star)
     expected = weights[7] + 2 * weights[2]
     assert [float(found.get(i, 0)) for i in range(len(limits) - 1)] == pytest.approx(expected.tolist())
 
@@ -158,23 +162,25 @@ def test_limits_that_do_not_rise_are_refused(limits: list[int]) -> None:
         degree_tags(SOURCE, limits)
 
 
-@pytest.mark.parametrize("copies", [0, True, 1.5])
-def test_no_room_is_refused(copies: int) -> None:
-    with pytest.raises(PlanError, match="copies"):
-        closed_wedges_by_tag(SOURCE, LIMITS, copies)
-
-
-@pytest.mark.parametrize("room", [[1, 1], [1, 1, 1, 1], [1, 0, 1], [1, 1.5, 1], [True, 1, 1]])
-def test_a_room_that_does_not_fit_the_tags_is_refused(room: list[int]) -> None:
+@pytest.mark.parametrize(
+    "room", [[1, 1], [1, 1, 1, 1], [1, 0, 1], [1, -1, 1], [True, 1, 1], [1, math.inf, 1], [math.nan] * 3]
+)
+def test_a_room_that_does_not_fit_the_tags_is_refused(room: list[float]) -> None:
     with pytest.raises(PlanError, match="room"):
-        closed_wedges_by_tag(SOURCE, LIMITS, room=room)
+        closed_wedges_by_tag(SOURCE, LIMITS, room)
+
+
+def test_an_edge_moves_closed_wedges_by_what_it_has_room_for_and_by_one() -> None:
+    edges = wp.source("edges", src=int, dst=int, facts=["simple", "unit_weights"])
+    for room, moved in ((None, 2), ([0.75, 0.375, 0.375], Fraction(5, 2)), ([0.125, 0.25, 0.125], Fraction(3, 2))):
+        assert closed_wedges_by_tag(edges, LIMITS, room).stability() == {"edges": moved}
 
 
 def test_cliques_are_left_whole() -> None:
-    """What the default's copies are chosen for: no pair of a clique reaches its cap."""
+    """What the room of an edge is chosen for: no pair of a clique reaches it."""
     limits = [0, 2, 8, 32, 128]
     for size in (3, 4, 9, 33):
         clique = list(combinations(range(size), 2))
-        found = wp.evaluate(closed_wedges_by_tag(SOURCE, limits, copies=2), {"edges": clique})
+        found = wp.evaluate(closed_wedges_by_tag(SOURCE, limits), {"edges": clique})
         linear = wedge_weights(limits, size)[size - 1] * size * np.prod([size - 1, size - 2]) / 2
         assert [found.get(i, 0.0) for i in range(4)] == pytest.approx(linear.tolist())

@@ -52,7 +52,7 @@ def counted(
 def test_it_is_known_however_it_is_written() -> None:
     assert counted(edges()).stability() == {"edges": Fraction(2)}
     assert counted(edges(type_=str)).stability() == {"edges": Fraction(2)}
-    assert tags.closed_wedges_by_tag(edges(), [0, 2, 8], copies=5).stability() == {"edges": Fraction(6)}
+    assert tags.closed_wedges_by_tag(edges(), [0, 2, 8], [3.5, 1.5]).stability() == {"edges": Fraction(6)}
 
 
 def test_it_stays_known_below_other_steps() -> None:
@@ -127,8 +127,9 @@ def test_nodes_may_be_null_or_records(type_: Any) -> None:
 
 @pytest.mark.parametrize("limits", [[0, 1, 2], [0, 2], [0, 1, 3]])
 def test_degrees_beyond_the_last_limit_move_no_further(limits: list[int]) -> None:
-    measured = Measured(tags.closed_wedges_by_tag(edges(), limits))
-    assert measured.bound == 2
+    room = [0.5, 0.25][: len(limits) - 1]
+    measured = Measured(tags.closed_wedges_by_tag(edges(), limits, room))
+    assert measured.bound == 1 + sum(map(Fraction, room))
     assert max(measured.moved(graph, [edge]) for graph, edge in simple_graphs(6)) <= measured.bound
 
 

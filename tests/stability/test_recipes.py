@@ -23,7 +23,7 @@ UNDIRECTED = {
     "triangles by degree": (18, "6", "9"),
     "squares by degree": (24, "8", "12"),
     "closed wedges by tag": (4, "2", "8/3"),
-    "closed wedges by tag, 2 copies": (5, "3", "11/3"),
+    "closed wedges by tag, twice the room": (5, "3", "11/3"),
     "joint degrees by tag": (3, "5/3", "5/3"),
     "edges in paths": (5, "4", "4"),
     "edges in paths, one number": (5, "3", "3"),

@@ -13,7 +13,9 @@ between limits C_i and C_{i+1}, at a node of degree d.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -131,44 +133,40 @@ def degree_mass_by_tag(edges: Query, limits: Sequence[int]) -> Query:
     return mass.read_as("record i weighs half the degree that nodes have between limits i and i + 1")
 
 
-def closed_wedges_by_tag(
-    edges: Query, limits: Sequence[int], copies: int = 1, room: Sequence[int] | None = None
-) -> Query:
+def closed_wedges_by_tag(edges: Query, limits: Sequence[int], room: Sequence[float] | None = None) -> Query:
     """Closed wedges, by the degree tags of their middle nodes.
 
     A wedge a–b–c gives its ends `w_i(d_b) = 2·t_i(d_b) / (d_b·(3·d_b − 1))` under tag i. With `P_i(a, c)` the sum over
     the common neighbours b of an edge {a, c},
 
-    `out(i) = Σ_{edges {a, c}} min(P_i(a, c), r_i)`, `r_i = copies · room_i / Σ_j room_j`,
+    `out(i) = Σ_{edges {a, c}} min(P_i(a, c), room_i)`,
 
     where the last limit is no less than any degree; else `w_i(d) = t_i(d) / (d·((d − 1)/2 + 2·Σ_j t_j(d)))`.
 
     Parameters
     ----------
-    copies : int
-        How often the edges are used to close wedges, at least 1: what an edge has room for, over all tags.
-    room : sequence of int, optional
-        How that is divided among the tags, each at least 1: 2, 1, 1, … unless told.
+    room : sequence of float, optional
+        The most that the wedges which one edge closes weigh under each tag: 1/2, 1/4, 1/4, … unless told.
 
     Returns
     -------
     Query
-        Records 0, 1, …, one a tag. Uses: 3 + copies. One edge moves it by 1 + copies at most where edges are `simple`
-        and each weighs 1, else by 5/3 + copies.
+        Records 0, 1, …, one a tag. Uses: 3, and 1, 2, 4 or another power of 2 that is no less than `Σ_j room_j`. One
+        edge moves it by `1 + Σ_j room_j` at most where edges are `simple` and each weighs 1, else by 2/3 more.
 
     Raises
     ------
     PlanError
-        When copies, or a room, is no integer of at least 1, or there is not one room a tag.
+        When a room is not a finite number above 0, or there is not one a tag.
 
     Notes
     -----
     Wedges (2 uses, weight `1/(4·d_b)` in each direction) are joined with the tags of their middle nodes (1 use) and
     intersected with the edges, spread over all tags. In a clique without other edges, `P_i` is at most a third of a
-    tag's share of the degree. With limits that grow four-fold that is 1/4, so that `copies ≥ (tags + 1)/4` leaves
-    cliques untouched; the lowest tag has twice the room unless told, for pairs with several neighbours of low degree.
-    So the output is all but linear in closed wedges. A Join instead of the Intersect divides by `1 + Σ_j P_j`: 0.77 to
-    0.93 of the weight is left, by how closed wedges are spread over edges, which nobody knows.
+    tag's share of the degree. With limits that grow four-fold that is 1/4, so that a room of 1/4 leaves cliques
+    untouched; the lowest tag has twice that unless told, for pairs with several neighbours of low degree. So the output
+    is all but linear in closed wedges. A Join instead of the Intersect divides by `1 + Σ_j P_j`: 0.77 to 0.93 of the
+    weight is left, by how closed wedges are spread over edges, which nobody knows.
 
     Examples
     --------
@@ -179,12 +177,9 @@ def closed_wedges_by_tag(
     WeightedDataset({0: Fraction(3, 5)})
     """
     half, tags = half_edges(edges), len(checked_limits(limits)) - 1
-    rooms = [2, *[1] * (tags - 1)] if room is None else list(room)
-    if any(isinstance(number, bool) or not isinstance(number, int) or number < 1 for number in (copies, *rooms)):
-        raise PlanError("copies and each room of a tag are integers of at least 1")
+    rooms = [1 / 2, *[1 / 4] * (tags - 1)] if room is None else [_checked_room(each) for each in room]
     if len(rooms) != tags:
         raise PlanError(f"there are {tags} tags between these limits: give {tags} rooms, not {len(rooms)}")
-    places = [tag for tag, often in enumerate(rooms) for _ in range(often)]
     wedges = half.join(half, lambda x: x.dst, lambda y: y.src, lambda x, y: wp.record(a=x.src, b=x.dst, c=y.dst)).where(
         lambda wedge: wedge.a != wedge.c
     )
@@ -194,12 +189,23 @@ def closed_wedges_by_tag(
         lambda tag: tag.record,
         lambda wedge, tag: wp.record(ends=wp.sort((wedge.a, wedge.c)), tag=tag.index),
     )
-    closing = edges
-    for _ in range(copies - 1):
-        closing = closing.concat(edges)
-    spread = closing.select_many(lambda e: [wp.record(ends=wp.sort((e[0], e[1])), tag=tag) for tag in places])
+    closing, doubled = edges, 0
+    while sum(map(Fraction, rooms)) > 2**doubled:  # not thrice or five times: shares of a room are to be exact
+        closing, doubled = closing.concat(closing), doubled + 1
+    spread = closing.select_many(
+        lambda e: [
+            wp.weighted(wp.record(ends=wp.sort((e[0], e[1])), tag=tag), math.ldexp(each, -doubled))
+            for tag, each in enumerate(rooms)
+        ]
+    )
     closed = tagged.intersect(spread).select(lambda pair: pair.tag)
     return closed.read_as("record i weighs the closed wedges in tag i of their middle nodes, about 1/(3d) each")
+
+
+def _checked_room(room: float) -> float:
+    if isinstance(room, bool) or not isinstance(room, (int, float)) or not 0 < room < math.inf:
+        raise PlanError("the room of a tag is a finite number above 0")
+    return float(room)
 
 
 def joint_degrees_by_tag(edges: Query, limits: Sequence[int]) -> Query:

@@ -29,7 +29,6 @@ from wpinq.graphs.synthesis.cliques import clique_graph
 from wpinq.graphs.synthesis.degree_trust import edges_interval, largest_degree_interval, nodes_interval
 from wpinq.graphs.synthesis.degrees import graphical
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
-from wpinq.graphs.synthesis.estimates.degree_curve import STANDS_OUT
 from wpinq.graphs.synthesis.estimates.mixing import joint_weights
 from wpinq.graphs.synthesis.estimates.noisy_largest import NoisyLargest
 from wpinq.graphs.synthesis.estimates.threads import one_blas_thread
@@ -41,20 +40,20 @@ from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.subgraph_counts import COUNT as COUNTED
 from wpinq.measure.subgraph_counts import TriangleCount
+from wpinq.plan.node import topological
 from wpinq.query import Query
 from wpinq.synthesis.target import Target
 from wpinq.synthesis.walks import Swaps
 
-MASS, CCDF, CLOSED, JOINT = "degree_mass", "degree_ccdf", "closed_wedges", "joint_degrees"
+MASS, CLOSED, JOINT = "degree_mass", "closed_wedges", "joint_degrees"
 TOP, COUNT = "largest_degree", "triangle_count"
 LARGEST = 2**13
 """Degrees beyond this public number are cut off in tags, unless a bound is given."""
-_PERCENT = {MASS: 7, TOP: 15, CCDF: 8, CLOSED: 42, JOINT: 26, COUNT: 2}
-_LEAST_REACH = 20.0
-_REACH_BEYOND = 5.0
-"""Scales of its noise that the largest degree is taken to be above its answer, at the most."""
-_TAGS_A_COPY = 4
-"""Because the limits of coarse tags grow four-fold (see `closed_wedges_by_tag`)."""
+_PERCENT = {MASS: 18, TOP: 13, CLOSED: 38, JOINT: 29, COUNT: 2}
+_ONE_BY_ONE = 16
+"""Degrees up to this one have a tag each, by which degrees are told apart that many nodes share."""
+_ROOM = (27, 17, 15, 15, 14, 5, 3)
+"""In parts of 1/64: 3/2 together, which is what one edge moves closed wedges by, but for the 1 by its ends' degrees."""
 _WITHIN = 0.68
 """The share of normal noise that is within one standard deviation."""
 
@@ -128,14 +127,12 @@ class Tagged(Method):
         largest = LARGEST if bounds.degree is None else bounds.degree
         fine, coarse = fine_limits(largest), coarse_limits(largest)
         places = len(coarse) - 1
-        copies = -(-(places + 1) // _TAGS_A_COPY)  # a place more than there are tags: the lowest takes two
-        closed = tags.closed_wedges_by_tag(source, coarse, copies, _room(places))
+        closed = tags.closed_wedges_by_tag(source, coarse, _room(places))
         pairs = combinations_with_replacement(range(len(fine) - 1), 2)
-        degrees = None if bounds.degree is None else range(bounds.degree)
+        by_degree = degree_limits(largest)
         wanted = {
-            MASS: tags.degree_mass_by_tag(source, fine).noisy_count(1, range(len(fine) - 1)),
+            MASS: tags.degree_mass_by_tag(source, by_degree).noisy_count(1, range(len(by_degree) - 1)),
             TOP: largest_degree(source, 1),
-            CCDF: tags.half_degree_ccdf(source).noisy_count(1, degrees),
             CLOSED: closed.noisy_count(1, range(places)),
             JOINT: tags.joint_degrees_by_tag(source, fine).noisy_count(1, pairs),
             COUNT: triangle_count(source, 1),
@@ -146,20 +143,8 @@ class Tagged(Method):
         return spend({name: asked for name, asked in wanted.items() if name not in left_out}, epsilon, split)
 
     def keys(self, name: str, answers: Mapping[str, Answers], bounds: Bounds = UNBOUNDED) -> Iterable[Value]:
-        """As `Method.keys`: of the CCDF, up to twice the limit of the highest tag whose mass stands out of noise.
-
-        Or up to the largest degree, as far as its noise may hide it, where that is more.
-        """
-        if name != CCDF:
-            raise PlanError(f"{name} has its keys from its measurement")
-        mass = answers[MASS]
-        limits = fine_limits(2 ** len(mass))
-        seen = [limits[tag + 1] for tag, weight in mass.items() if weight > STANDS_OUT * mass.scale]
-        reach = 2 * max([*seen, math.ceil(_LEAST_REACH * mass.scale)], default=1)
-        if TOP in answers:
-            top = answers[TOP]
-            reach = max(reach, math.ceil(top.value + _REACH_BEYOND * top.scale))
-        return range(min(reach, limits[-1]))
+        """As `Method.keys`: all keys are public and known beforehand."""
+        raise PlanError(f"{name} has its keys from its measurement")
 
     def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
         """As `Method.estimate`: degrees first, then how clustered nodes of a degree are and how degrees mix.
@@ -175,11 +160,10 @@ class Tagged(Method):
             return self._estimate(answers)
 
     def _estimate(self, answers: Mapping[str, Answers]) -> Estimates:
-        mass, ccdf = answered(answers, MASS), answered(answers, CCDF)
-        limits, top = fine_limits(2 ** len(mass)), answers.get(TOP)
+        mass, top = answered(answers, MASS), answers.get(TOP)
+        limits = _limits_of(mass)
         highest = None if top is None else NoisyLargest(float(top.value), top.scale)
-        counts = 2 * _values(ccdf), 2 * ccdf.scale, _values(mass), mass.scale
-        degrees = graphical(estimate_degrees(*counts, limits, highest))
+        degrees = graphical(estimate_degrees(_values(mass), mass.scale, limits, highest))
         if degrees.sum() < 4:
             raise AnswersError(LOST)
         classes = DegreeClasses.of(np.sort(degrees[degrees > 0]))
@@ -205,15 +189,15 @@ class Tagged(Method):
 
         def intervals(rng: np.random.Generator) -> dict[str, Interval]:
             with one_blas_thread():
-                found = degree_intervals(ccdf, mass, limits, top)
+                found = degree_intervals(mass, limits, top)
                 found |= clustering_intervals(*clustered, rng)
                 return found | {"assortativity": mixing_interval(*mixed_by, rng)}
 
         return Estimates(targets, partial(clique_graph, classes, clustering, mixing), intervals)
 
 
-def degree_intervals(ccdf: Answers, mass: Answers, limits: Sequence[int], top: Answers | None) -> dict[str, Interval]:
-    """What half counts of nodes and half masses of degree tell of nodes, edges and the largest degree.
+def degree_intervals(mass: Answers, limits: Sequence[int], top: Answers | None) -> dict[str, Interval]:
+    """What half masses of degree tell of nodes, whose half is the lowest, of edges and of the largest degree.
 
     The last has its own answer as a rule; what masses tell of it is far less.
     """
@@ -223,10 +207,37 @@ def degree_intervals(ccdf: Answers, mass: Answers, limits: Sequence[int], top: A
     else:
         largest = Interval.of_count(*top.value_interval(CONFIDENCE))
     return {
-        "nodes": nodes_interval(2 * ccdf[0], 2 * ccdf.scale),
+        "nodes": nodes_interval(float(doubled[0]), scale),
         "edges": edges_interval(doubled, scale, terms),
         "largest_degree": largest,
     }
+
+
+def degree_limits(largest: int) -> list[int]:
+    """Limits of tags 0, 1, 2, …, 16, 23, 32, 45, 64, … up to the first that is no less than the largest degree.
+
+    Examples
+    --------
+    >>> degree_limits(20)[-3:]
+    [15, 16, 23]
+    """
+    found = [0, 1]
+    while found[-1] < largest:
+        found.append(_degree_limit(len(found)))
+    return found
+
+
+def _limits_of(mass: Answers) -> list[int]:
+    """The limits that masses were asked for between."""
+    limits, plan = [_degree_limit(place) for place in range(len(mass) + 1)], mass.measurement.plan
+    (source,) = (node for node in topological([plan]) if not node.inputs)
+    if tags.degree_mass_by_tag(Query(source), limits).plan != plan:
+        raise AnswersError(f"{MASS} was asked for between other limits than those of this version: measure again")
+    return limits
+
+
+def _degree_limit(place: int) -> int:
+    return place if place <= _ONE_BY_ONE else round(_ONE_BY_ONE * 2 ** ((place - _ONE_BY_ONE) / 2))
 
 
 def fine_limits(largest: int) -> list[int]:
@@ -254,15 +265,13 @@ def coarse_limits(largest: int) -> list[int]:
     return found
 
 
-def _room(places: int) -> list[int]:
-    """How the room for closed wedges is divided among so many tags.
+def _room(places: int) -> list[float]:
+    """How much closed wedges may weigh on one edge under each of so many tags.
 
-    Many pairs have several neighbours of low degree in common, few have many of a degree above 512. Cliques are left
-    untouched by a quarter of a copy, which with three tags or fewer, and one copy, leaves only twice that for the
-    lowest.
+    Many pairs have several neighbours of low degree in common, few have many of a degree above 128. A clique needs a
+    quarter at most, and that where its nodes' degrees are the limit of a tag.
     """
-    low, top = ([4, 2] if places <= _TAGS_A_COPY - 1 else [6, 3]), 5
-    return [*low, *[2] * (top - 2), *[1] * max(0, places - top)][:places]
+    return [parts / 64 for parts in [*_ROOM, *[_ROOM[-1]] * (places - len(_ROOM))][:places]]
 
 
 def _count(answers: Answers, largest: int) -> tuple[float, float]:
