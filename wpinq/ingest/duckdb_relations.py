@@ -37,13 +37,13 @@ def offered_relation(data: Any, layout: Layout) -> OfferedTable:
         _stored(column, data.types[place], type_)
         for column, place, type_ in zip(columns, places, layout.types, strict=True)
     ]
-    as_offered, picked = (data.project(", ".join(some)) for some in (columns, [column for column, _ in read]))
+    picked = data.project(", ".join(column for column, _ in read))
     try:
         import pyarrow
     except ImportError:  # then there is a stream, which is computed again for each look at its schema
         with contextlib.suppress(duckdb.Error):  # of the relation itself: its rows are asked for next
             _unless_busy(lambda: data.limit(0).fetchall())
-        return OfferedTable(what, ArrowStream(as_offered), small=False)
+        return OfferedTable(what, ArrowStream(data.project(", ".join(columns))), small=False)
 
     reading: list[Any] = []
     first: list[Any] = []
@@ -74,7 +74,7 @@ def offered_relation(data: Any, layout: Layout) -> OfferedTable:
 
     def again() -> Any:
         nonlocal picked
-        picked = as_offered
+        picked = data.project(", ".join(columns))
         gather(0)
         return rows()
 
