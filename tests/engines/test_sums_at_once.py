@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import datetime
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -20,6 +21,7 @@ from wpinq.query import Query
 
 LINES = wp.source("lines", group=int | None, kind=str, amount=float | None, count=int)
 FEW = LINES.where(lambda line: line.count < 90)
+ONES = wp.source("lines", group=int | None, kind=str, amount=float | None, count=int, facts=["unit_weights"])
 
 SUMS: dict[str, Callable[[Query], Query]] = {
     "lines": lambda q: q.select(lambda r: (r.group, r.kind)),
@@ -36,17 +38,17 @@ def bits(weights: Any) -> dict[Any, str]:
     return {record: float(weight).hex() for record, weight in weights.items()}
 
 
-def data(size: int) -> dict[str, Any]:
+def data(size: int, weights: Sequence[float] = (1.0, 0.3, -0.7, 2.5)) -> dict[str, Any]:
     draw = Random(size)
     rows = {}
     while len(rows) < size:
         record = (draw.choice([None, 1, 2, 3]), draw.choice("ab"), draw.choice([None, draw.gauss(0, 2)]), len(rows))
-        rows[record] = draw.choice([1.0, 0.3, -0.7, 2.5])
+        rows[record] = draw.choice(weights)
     return {"lines": rows}
 
 
 @pytest.mark.parametrize("size", [0, 1, 100])
-@pytest.mark.parametrize("rows", [LINES, FEW], ids=["all", "few"])
+@pytest.mark.parametrize("rows", [LINES, FEW, ONES], ids=["all", "few", "ones"])
 def test_sums_have_the_bits_that_they_have_alone(rows: Query, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plans = [build(rows).plan for build in SUMS.values()]
     keys = [(group, kind) for group in (None, 1, 2, 3, 4) for kind in "abc"]
@@ -57,7 +59,7 @@ def test_sums_have_the_bits_that_they_have_alone(rows: Query, size: int, monkeyp
         made.append(statement)
         create(self, statement, shared)
 
-    given = data(size)
+    given = data(size, (1.0,)) if rows is ONES else data(size)
     with Database() as database:
         alone = [bits(database.evaluate(plan, given, keys=keys)) for plan in plans]
         whole = [bits(database.evaluate(plan, given)) for plan in plans]
@@ -86,6 +88,22 @@ def test_only_sums_over_the_same_rows_by_the_same_columns_are_taken_together() -
     assert [plan.root for plan in batch.alike(first.plan)] == [first.plan, same.plan]
     batch.begin(first.plan)
     assert [plan.root for plan in batch.alike(same.plan)] == [same.plan]
+
+
+def test_plans_of_dates_are_taken_together_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    visits = wp.source("visits", day=datetime.date, size=int)
+    plans = [
+        visits.select_many(lambda r, part=part: [wp.weighted(wp.month(r.day), r.size / part)]).plan for part in (3.0, 7)
+    ]
+    made: list[SqlStatement] = []
+    monkeypatch.setattr(Database, "check", lambda *_: None)
+    create = WarmTables.create
+    monkeypatch.setattr(WarmTables, "create", lambda *given: (made.append(given[1]), create(*given)))
+    rows = [(datetime.date(2024, 1 + i % 3, 1 + i), i) for i in range(20)]
+    with wp.Session() as session:
+        session.protect(visits, rows, budget=1)
+        session.release([Query(plan).noisy_count(0.1, over=range(1, 4)) for plan in plans])
+    assert len(made) == 1
 
 
 def test_no_statement_takes_more_sums_than_a_limit() -> None:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -97,11 +98,11 @@ def test_each_program_is_compared_with_sql() -> None:
 
 def test_q1_adds_shares_of_public_bounds() -> None:
     data = [
-        ("A", "F", 25, 5_250_000, 5, 8, 19980902),
-        ("A", "F", 10, 2_100_000, 10, 0, 19920101),
-        ("N", "O", 50, 10_500_000, 0, 8, 19980101),
-        ("N", "O", 50, 10_500_000, 0, 8, 19980903),  # shipped too late
-        ("R", "O", 5_000, 99_000_000, 99, 0, 19980101),  # beyond the bounds: 1 of each, at most
+        (1, 1, "A", "F", 25, 5_250_000, 5, 8, date(1998, 9, 2)),
+        (1, 2, "A", "F", 10, 2_100_000, 10, 0, date(1992, 1, 1)),
+        (2, 1, "N", "O", 50, 10_500_000, 0, 8, date(1998, 1, 1)),
+        (3, 1, "N", "O", 50, 10_500_000, 0, 8, date(1998, 9, 3)),  # shipped too late
+        (3, 2, "R", "O", 5_000, 99_000_000, 99, 0, date(1998, 1, 1)),  # beyond the bounds: 1 of each, at most
     ]
     found = {name: weights(m, {"lineitem": data}) for name, m in program("q1").measurements.items()}
     af, no, ro = ("A", "F"), ("N", "O"), ("R", "O")
@@ -120,22 +121,22 @@ def test_q1_adds_shares_of_public_bounds() -> None:
 
 
 ORDERS = [
-    (1, 19930701, "1-URGENT"),
-    (2, 19930930, "1-URGENT"),
-    (3, 19930801, "5-LOW"),
-    (4, 19930801, "5-LOW"),  # no line is late
-    (5, 19930630, "5-LOW"),  # an earlier quarter
-    (6, 19931001, "5-LOW"),  # a later one
+    (1, date(1993, 7, 1), "1-URGENT"),
+    (2, date(1993, 9, 30), "1-URGENT"),
+    (3, date(1993, 8, 1), "5-LOW"),
+    (4, date(1993, 8, 1), "5-LOW"),  # no line is late
+    (5, date(1993, 6, 30), "5-LOW"),  # an earlier quarter
+    (6, date(1993, 10, 1), "5-LOW"),  # a later one
 ]
 LINES = [
-    *((1, number, 19930801, 19930802) for number in (1, 2, 3)),
-    (2, 1, 19930801, 19930802),
-    (2, 2, 19930801, 19930801),  # on the day is not late
-    (3, 1, 19930801, 19940101),
-    (4, 1, 19930801, 19930801),
-    (5, 1, 19930801, 19930802),
-    (6, 1, 19930801, 19930802),
-    (7, 1, 19930801, 19930802),  # of no order
+    *((1, number, date(1993, 8, 1), date(1993, 8, 2)) for number in (1, 2, 3)),
+    (2, 1, date(1993, 8, 1), date(1993, 8, 2)),
+    (2, 2, date(1993, 8, 1), date(1993, 8, 1)),  # on the day is not late
+    (3, 1, date(1993, 8, 1), date(1994, 1, 1)),
+    (4, 1, date(1993, 8, 1), date(1993, 8, 1)),
+    (5, 1, date(1993, 8, 1), date(1993, 8, 2)),
+    (6, 1, date(1993, 8, 1), date(1993, 8, 2)),
+    (7, 1, date(1993, 8, 1), date(1993, 8, 2)),  # of no order
 ]
 
 

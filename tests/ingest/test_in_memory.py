@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import tracemalloc
 from collections import Counter
@@ -96,6 +97,49 @@ def test_what_is_unfit_is_refused(value: str, kind: type, place: int) -> None:
             held(relation, {"a": kind})
         assert "secret" not in str(refused.value)
         assert "secret" in value or f"row {place}" in str(refused.value)
+
+
+DAYS = {"a": datetime.date, "b": wp.decimal(2), "c": wp.decimal(4), "d": wp.decimal(2), "e": wp.decimal(0)}
+SHOWN = """DATE '1960-02-29' + CAST(i % 90000 AS INTEGER) AS a, CAST((i - 1000) / 100 AS DECIMAL(15, 2)) AS b, b AS c,
+    CAST(b AS DECIMAL(38, 2)) AS d, CAST(i AS DECIMAL(18, 0)) AS e"""
+
+
+@pytest.mark.parametrize("share", [offered_tables.IN_MEMORY, 0])
+def test_dates_and_decimals_of_a_relation_are_held_as_numbers(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offered_tables, "IN_MEMORY", share)
+    with duckdb.connect() as connection:
+        relation = connection.sql(f"SELECT {SHOWN} FROM {ROWS}")
+        found = held(relation, DAYS)
+        expected = {
+            ((a - datetime.date(1970, 1, 1)).days, int(b * 100), int(c * 10_000), int(d * 100), int(e)): 1.0
+            for a, b, c, d, e in relation.fetchall()
+        }
+    assert found.files == () or not share
+    assert dict(found.items()) == expected
+
+
+@pytest.mark.parametrize("share", [offered_tables.IN_MEMORY, 0])
+@pytest.mark.parametrize(
+    ("value", "kind", "why"),
+    [
+        ("DATE '9999-12-31' + 1", datetime.date, "a date outside the years 1 to 9999"),
+        ("DATE '-infinity'", datetime.date, "a date outside the years 1 to 9999"),
+        ("CAST(NULL AS DATE)", datetime.date, "null where date is declared"),
+        ("CAST(1e20 AS DECIMAL(38, 2))", wp.decimal(2), "64 bits"),
+        ("CAST('1.005' AS DECIMAL(15, 3))", wp.decimal(2), "a number of more than 2 decimals"),
+        ("CAST(NULL AS DECIMAL(15, 2))", wp.decimal(2), "null where decimal(2) is declared"),
+    ],
+)
+def test_a_date_or_decimal_that_is_none_is_named_as_it_was_offered(
+    value: str, kind: Any, why: str, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offered_tables, "IN_MEMORY", share)
+    with duckdb.connect() as connection:
+        fit = "DATE '2000-01-01'" if kind is datetime.date else "CAST(1 AS DECIMAL(15, 2))"
+        relation = connection.sql(f"SELECT CASE WHEN i = 7 THEN {value} ELSE {fit} END AS a FROM {ROWS}")
+        with pytest.raises(SourceRejected, match="at row 7") as refusal:
+            held(relation, {"a": kind})
+    assert why in str(refusal.value)
 
 
 def test_a_repeat_breaks_unit_weights_in_memory_too() -> None:

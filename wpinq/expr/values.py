@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any
 
 from wpinq.expr.logical_values import UnfitValue as UnfitValue
@@ -198,12 +199,9 @@ def canonical_bytes_of(values: Sequence[Value], type_: Type) -> list[bytes]:
     if isinstance(type_, ListOf):
         return [canonical_bytes(value, type_) for value in values]
     if isinstance(type_, TupleOf) and type_.elements and values and None not in values:
-        columns = [
-            canonical_bytes_of([value[place] for value in values], element)
-            for place, element in enumerate(type_.elements)
-        ]
-        head = _tuple_head(type_)
-        return [head + b"".join(parts) for parts in zip(*columns, strict=True)]
+        parts = zip(*values, strict=True)
+        columns = [canonical_bytes_of(part, element) for part, element in zip(parts, type_.elements, strict=True)]
+        return list(map(b"".join, zip(repeat(_tuple_head(type_)), *columns, strict=False)))
     different = set(values)
     plain = _BYTES.get(type_) if None not in different else None
     known = {value: canonical_bytes(value, type_) if plain is None else plain(value) for value in different}

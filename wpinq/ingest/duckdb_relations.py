@@ -9,8 +9,10 @@ from typing import Any
 
 from wpinq.columns.arrow_rows import ArrowStream
 from wpinq.errors import SourceRejected
-from wpinq.expr.types import INT
+from wpinq.expr.types import DATE, INT, DecimalOf, Logical, Type
+from wpinq.ingest.canonical import any_of
 from wpinq.ingest.exact_scans import for_arrow
+from wpinq.ingest.logical_columns import logical_column
 from wpinq.ingest.offered_table import PIECE, OfferedTable, unsupported
 from wpinq.ingest.typed_columns import Layout
 
@@ -31,13 +33,17 @@ def offered_relation(data: Any, layout: Layout) -> OfferedTable:
         f"CAST({column} AS BIGINT)" if type_ == INT and str(data.types[place].id) in _NARROW else column
         for column, type_, place in zip(columns, layout.types, places, strict=True)
     ]
-    picked = data.project(", ".join(columns))
+    read = [
+        _stored(column, data.types[place], type_)
+        for column, place, type_ in zip(columns, places, layout.types, strict=True)
+    ]
+    picked = data.project(", ".join(column for column, _ in read))
     try:
         import pyarrow
     except ImportError:  # then there is a stream, which is computed again for each look at its schema
         with contextlib.suppress(duckdb.Error):  # of the relation itself: its rows are asked for next
             _unless_busy(lambda: data.limit(0).fetchall())
-        return OfferedTable(what, ArrowStream(picked), small=False)
+        return OfferedTable(what, ArrowStream(data.project(", ".join(columns))), small=False)
 
     reading: list[Any] = []
     first: list[Any] = []
@@ -62,19 +68,42 @@ def offered_relation(data: Any, layout: Layout) -> OfferedTable:
         return True
 
     def rows() -> Any:
-        if not reading or taken:
+        if not reading:
             gather(0)
-        taken.append(True)
         return pyarrow.RecordBatchReader.from_batches(reading[0].schema, itertools.chain(first, reading[0]))
 
+    def again() -> Any:
+        nonlocal picked
+        picked = data.project(", ".join(columns))
+        gather(0)
+        return rows()
+
     def gathered(room: int) -> Any:
-        return pyarrow.Table.from_batches(first, reading[0].schema) if gather(room) else None
+        table = pyarrow.Table.from_batches(first, reading[0].schema) if gather(room) else None
+        # where one is null, why is asked of the rows as they were offered
+        return None if table is None or any(table.column(i).null_count for i in made) else table
 
     def looked_at() -> Any:
         return pyarrow.Table.from_batches(first[:1]) if first else None
 
-    taken: list[bool] = []
-    return OfferedTable(what, rows, once=True, again=rows, small=False, first=looked_at, gathered=gathered)
+    types = [type_ for _, type_ in read]
+    made = [i for i, type_ in enumerate(types) if type_ != layout.types[i]]
+    return OfferedTable(
+        what, rows, once=True, again=again, small=False, first=looked_at, gathered=gathered, types=types
+    )
+
+
+def _stored(column: str, kind: Any, type_: Type) -> tuple[str, Type]:
+    """What a relation is asked for in place of a column, and what that is: of a date, the integer that stands for it.
+
+    So the relation hands over numbers, in half the memory of decimals, that are records as they lie. What cannot stand
+    for a value is null. Nothing is asked for but what operators say, for names of functions may be a user's own.
+    """
+    found = logical_column(column, kind, type_) if isinstance(type_, Logical) and not type_.nullable else None
+    if found is None or not (type_ == DATE or isinstance(type_, DecimalOf)) or kind.id not in ("date", "decimal"):
+        return column, type_
+    value, unfit = found
+    return (f"CASE WHEN {any_of([held for held, _ in unfit])} THEN NULL ELSE {value} END" if unfit else value), INT
 
 
 def _unless_busy(ask: Callable[[], Any]) -> Any:

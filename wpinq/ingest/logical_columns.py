@@ -118,14 +118,13 @@ def _decimal(column: str, given: Any, type_: DecimalOf) -> StoredColumn | None:
         return value, _in_range(column, value, type_)
     if kind != "decimal":
         return None
+    width, given_scale = (int(dict(given.children)[part]) for part in ("precision", "scale"))
+    if given_scale <= scale and width - given_scale + scale < 19 and width + scale < 38:  # all are counted in 64 bits
+        return f"CAST({column} * CAST({10**scale} AS DECIMAL({scale + 1}, 0)) AS BIGINT)", []
     exact = f"TRY_CAST({column} AS DECIMAL(38, {scale}))"
     value = _units(exact, scale)
-    finer = [(f"{exact} <> {column}", f"a number of more than {scale} decimals")] if _scale(given) > scale else []
+    finer = [(f"{exact} <> {column}", f"a number of more than {scale} decimals")] if given_scale > scale else []
     return value, [*finer, *_in_range(column, value, type_)]
-
-
-def _scale(given: Any) -> int:
-    return int(dict(given.children)["scale"])
 
 
 # --- text -------------------------------------------------------------------------------------------------------------

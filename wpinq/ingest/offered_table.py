@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wpinq.errors import SourceRejected
+from wpinq.expr.types import Type
 
 PIECE = 100_000
 """How many rows are read at a time."""
@@ -40,6 +41,9 @@ class OfferedTable:
         All of it as an Arrow table of its own, where that takes no more than some bytes; else None.
     owned : pyarrow.Table, optional
         That table, which nobody else has.
+    types : sequence of Type, optional
+        What the columns are read as, where not as the types of the layout: as what stands for values of these, null for
+        all that is unfit. What is read `again` is none of it.
     """
 
     what: str
@@ -53,6 +57,7 @@ class OfferedTable:
     first: Callable[[], Any] | None = None
     gathered: Callable[[int], Any] | None = None
     owned: Any = field(default=None, repr=False)
+    types: Sequence[Type] | None = None
 
 
 def unsupported(data: object) -> SourceRejected:

@@ -76,7 +76,7 @@ def _in_memory(table: OfferedTable, rows: Any) -> OfferedTable:
     """The same table, as it was gathered, if it was."""
     if rows is None:
         return table
-    return OfferedTable(table.what, ArrowStream(rows), owned=rows)
+    return OfferedTable(table.what, ArrowStream(rows), owned=rows, types=table.types)
 
 
 def _native(connection: Any, table: OfferedTable, layout: Layout, stack: contextlib.ExitStack) -> Scan:
@@ -88,7 +88,7 @@ def _native(connection: Any, table: OfferedTable, layout: Layout, stack: context
     columns = names
     if table.nan_is_null:
         columns = [f"nullif({g}, 'nan')" if null else g for g, null in zip(names, table.nan_is_null, strict=True)]
-    fields = [of_column(*column) for column in zip(columns, types, layout.types, strict=True)]
+    fields = [of_column(*column) for column in zip(columns, types, table.types or layout.types, strict=True)]
     labels = [layout.label(i) + (table.notes[i] if table.notes else "") for i in range(len(names))]
     scan = Scan.of_fields(table.what, source, fields, labels, small=table.small, looks=table.small)
     if table.owned is not None:
@@ -99,7 +99,7 @@ def _native(connection: Any, table: OfferedTable, layout: Layout, stack: context
         connection.register(_FIRST, first)
         scan.first_rows = source.replace(_OFFERED, _FIRST, 1)
     if table.again is not None:
-        unread = replace(table, offered=table.again, again=None)
+        unread = replace(table, offered=table.again, again=None, types=None)
         scan.places, scan.anew = False, lambda: _native(connection, unread, layout, stack)
     elif table.once:
         with in_order(connection):

@@ -100,8 +100,8 @@ class Coins:
         drawn = random(len(self._coins) * times * _WORD_TYPE.itemsize)
         words = np.frombuffer(drawn, dtype=_WORD_TYPE).reshape(len(self._coins), times)
         heads = words < self._first
-        for coin, flip in zip(*(words == self._first).nonzero(), strict=True):
-            heads[coin, flip] = self._coins[coin].decide(1, random)
+        for tied in np.flatnonzero(words == self._first):
+            heads.flat[tied] = self._coins[tied // times].decide(1, random)
         return heads
 
 

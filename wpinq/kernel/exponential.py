@@ -33,6 +33,8 @@ AHEAD = 6
 AT_ONCE = 2**12
 """Draws at once: their random words fit into the processor's cache."""
 
+_OF_A_BYTE = (128 >> np.arange(8)).astype(np.uint8)[:, np.newaxis]  # what its binary digits are worth
+
 
 class Exponential:
     """The digits of E/c, for E exponential with mean b, and c the power of two in `[b, 2b)`.
@@ -66,7 +68,8 @@ class Exponential:
             heads = np.add.reduce(np.logical_and.accumulate(self._onward.flip(len(going), random)))
             whole[going] += heads
             going = going[heads == AHEAD]
-        digits = np.packbits(self._digits.flip(count, random), axis=0)
+        # `packbits` takes eight times as long
+        digits = np.bitwise_or.reduce(self._digits.flip(count, random).reshape(8, 8, count) * _OF_A_BYTE, axis=1)
         return signs, whole, np.ascontiguousarray(digits.T).view(">u8")[:, 0].astype(np.uint64)
 
 

@@ -108,13 +108,12 @@ class LedgerAnswers(LedgerBook):
             if tables.count(connection, "listings", identity) != listings:
                 return None
             entry = self._next_entry(connection)
-            keys = sorted(answers)
-            offered = list(zip(keys, map(tables.to_bytes, map(answers.__getitem__, keys)), strict=True))
+            offered = {key: tables.to_bytes(answers[key]) for key in sorted(answers)}
             stored, ours = dict(zip(answers, map(float, answers.values()), strict=True)), offered
             if tables.insert_answers(connection, identity, entry, offered) < len(offered):
-                found = tables.stored_answers(connection, identity, keys)
+                found = tables.stored_answers(connection, identity, [*offered])
                 stored = {key: tables.from_bytes(found[key][0]) for key in answers}
-                ours = [(key, value) for key, (value, by) in sorted(found.items()) if by == entry]
+                ours = {key: value for key, (value, by) in sorted(found.items()) if by == entry}
             if ours:
                 self._count_answers(measurement, len(ours))
                 said = ledger_history.summary(measurement, ours)
@@ -145,7 +144,7 @@ class LedgerAnswers(LedgerBook):
         LedgerError
             As `store_answers`.
         """
-        given = sorted((key, tables.to_bytes(value)) for key, value in rows.items() if math.isfinite(value))
+        given = {key: tables.to_bytes(value) for key, value in sorted(rows.items()) if math.isfinite(value)}
 
         def added(connection: sqlite3.Connection) -> None:
             self._check_answers(connection, measurement, self._file.seen)

@@ -12,7 +12,7 @@ import hashlib
 import json
 import sqlite3
 import struct
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -233,10 +233,11 @@ def debited(connection: sqlite3.Connection, run: str, after: int) -> dict[str, i
     return spent
 
 
-def summary(measurement: str, rows: Collection[tuple[bytes, bytes]]) -> dict[str, Any]:
+def summary(measurement: str, rows: Mapping[bytes, bytes]) -> dict[str, Any]:
     """What an entry says of answers that it stored: how many, and SHA-256 over keys and values, by increasing key."""
-    written = b"".join([part for key, value in rows for part in (_LENGTH(len(key)), key, value)])  # as `packed` has it
-    return {"measurement": measurement, "count": len(rows), "digest": hashlib.sha256(written).hexdigest()}
+    written = [b""] * 3 * len(rows)  # as `packed` has each
+    written[::3], written[1::3], written[2::3] = map(_LENGTH, map(len, rows)), rows, rows.values()
+    return {"measurement": measurement, "count": len(rows), "digest": hashlib.sha256(b"".join(written)).hexdigest()}
 
 
 def packed(key: bytes, value: bytes) -> bytes:

@@ -138,17 +138,17 @@ class WayOfRelease:
         while True:
             listings = [] if new else self._ledger.listings(order.digest)
             stored = {} if new else self._ledger.answers(order.digest, encoded)
-            missing = [(key, code) for key, code in zip(keys, encoded, strict=True) if code not in stored]
+            missing = {code: key for key, code in zip(keys, encoded, strict=True) if code not in stored}
             if not missing:
                 break
-            noisy = self._looking.draw(order, [key for key, _ in missing], order.past(listings))
-            drawn = {code: number for (_, code), number in zip(missing, noisy, strict=True)}
+            noisy = self._looking.draw(order, [*missing.values()], order.past(listings))
+            drawn = dict(zip(missing, noisy, strict=True))
             standing = self._ledger.store_answers(order.digest, drawn, len(listings))
             if standing is not None:
                 stored |= standing
                 break
             new = False  # a listing came in between: what was drawn is for nobody
-        values = np.array([stored[code] for code in encoded]) * factor
+        values = np.array([*map(stored.__getitem__, encoded)]) * factor
         measurement = order.measurement if keys is order.measurement.domain else replace(order.measurement, domain=keys)
         return Answers(measurement, order.scale * factor, values)
 

@@ -69,14 +69,13 @@ class Answers(Saved):
     values: NDArray[np.float64]
     simulated: bool = False
     keys: tuple[Value, ...] = field(init=False)
-    _positions: dict[Value, int] = field(init=False)
+    _positions: dict[Value, int] = field(init=False, default_factory=dict)  # made when a key is first asked for
 
     def __post_init__(self) -> None:
         # over bytes: an array that owns its memory could be made writeable again
         values = np.frombuffer(np.asarray(self.values, dtype=np.float64).tobytes(), dtype=np.float64)
         object.__setattr__(self, "values", values)
         domain = self.measurement.domain or ()
-        object.__setattr__(self, "_positions", {key: i for i, key in enumerate(domain)})
         type_ = self.measurement.key_type
         shown = domain if physical(type_) is type_ else tuple(map(presenter(type_), domain))
         object.__setattr__(self, "keys", shown)
@@ -299,6 +298,8 @@ class Answers(Saved):
 
     def _position(self, key: object) -> int:
         (known,) = check_domain([key], self.measurement.key_type)
+        if not self._positions:
+            object.__setattr__(self, "_positions", {key: i for i, key in enumerate(self.measurement.domain or ())})
         if known not in self._positions:
             if self.listing is not None and known in self.listing.domain:
                 raise AnswersError(

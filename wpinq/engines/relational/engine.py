@@ -13,6 +13,7 @@ from wpinq.engines.relational.batch import Batch
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.interrupts import interruptible
 from wpinq.plan.arithmetic import FLOAT, Arithmetic
+from wpinq.plan.erasure import physical_plan
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 
@@ -36,7 +37,7 @@ class RelationalEngine(Engine):
 
     def together(self, roots: Sequence[Node]) -> AbstractContextManager[None]:
         """What several of these plans make is made once, and kept for the others: see `batch`."""
-        return self._together(roots) if len(set(roots)) > 1 else nullcontext()
+        return self._together([*map(physical_plan, roots)]) if len(set(roots)) > 1 else nullcontext()
 
     @contextmanager
     def _together(self, roots: Sequence[Node]) -> Iterator[None]:

@@ -15,12 +15,14 @@ from wpinq.columns.flat import column_names
 from wpinq.engines.relational.blocks.block import Block, rewritten
 from wpinq.engines.relational.blocks.relation import WEIGHT, Relation, reads
 from wpinq.engines.relational.blocks.shape import aligned, leaves, map_shape
-from wpinq.engines.relational.blocks.term import SqlTerm, both, substitute
+from wpinq.engines.relational.blocks.term import SqlTerm, both, number, substitute
 from wpinq.engines.relational.sql import sums
 from wpinq.engines.relational.sql.dialect import Dialect
 from wpinq.engines.relational.sql.emit import Emitter
 from wpinq.engines.relational.sql.script import SqlStatement, grouping, numbered, table_name
 from wpinq.expr.types import Type
+
+_ONE = number(1.0)
 
 
 def share(own: str) -> str:
@@ -80,8 +82,9 @@ def rows_to_sum(relation: Relation) -> RowsToSum | None:
     own = own if own is None else rewritten(replace(block, weight=own), (("a0", table),), to).weight
     block = rewritten(block, (("a0", table),), to)
     outputs = [*leaves(block.output)]
-    if block.weight.kind == "literal" or not outputs or any(term.kind == "literal" for term in outputs):
-        return None  # which is counted, or not grouped
+    counted = block.weight.kind == "literal" and block.weight != _ONE
+    if counted or not outputs or any(term.kind == "literal" for term in outputs):
+        return None  # which is counted in units of its own, or not grouped
     return RowsToSum(replace(block, output=aligned(block.output, relation.type)), relation.type, own, relation.mass)
 
 
@@ -93,12 +96,16 @@ def at_once(step: str, alike: Sequence[RowsToSum], dialect: Dialect) -> tuple[Sq
     inner = Emitter(dialect).select(
         block, [*leaves(block.output), *owns, block.weight], [*names, *own.values(), WEIGHT]
     )
-    added = {WEIGHT: WEIGHT} | {name: f"{WEIGHT} * ({share(name)})" for name in own.values()}
-    shares = ", ".join([*names, *(f"{text} AS {name}" for name, text in added.items())])
-    totals = [
-        f"{sums.sum_sql([WEIGHT if rows.own is None else own[rows.own]], rows.mass, dialect)} AS {WEIGHT}{i}"
-        for i, rows in enumerate(alike)
-    ]
+    ones = block.weight == _ONE  # of which there are as many as rows, and shares are what they are
+    added = {name: share(name) if ones else f"{WEIGHT} * ({share(name)})" for name in own.values()}
+    shares = ", ".join([*names, *(f"{text} AS {name}" for name, text in ({WEIGHT: WEIGHT} | added).items())])
+
+    def total(rows: RowsToSum) -> str:
+        if ones and rows.own is None:
+            return "CAST(count(*) AS DOUBLE)"
+        return sums.sum_sql([WEIGHT if rows.own is None else own[rows.own]], rows.mass, dialect)
+
+    totals = [f"{total(rows)} AS {WEIGHT}{i}" for i, rows in enumerate(alike)]
     query = f"SELECT {', '.join([*names, *totals])} FROM (SELECT {shares} FROM ({inner})){grouping(names)}"
     table, listed = table_name(query), ", ".join(names)
     return SqlStatement(step, query, table, reads([block])), [
