@@ -52,6 +52,8 @@ LARGEST = 2**13
 _PERCENT = {MASS: 18, TOP: 13, CLOSED: 38, JOINT: 29, COUNT: 2}
 _ONE_BY_ONE = 16
 """Degrees up to this one have a tag each, by which degrees are told apart that many nodes share."""
+_ANY = 2**64
+"""More than any degree."""
 _ROOM = (27, 17, 15, 15, 14, 5, 3)
 """In parts of 1/64: 3/2 together, which is what one edge moves closed wedges by, but for the 1 by its ends' degrees."""
 _WITHIN = 0.68
@@ -197,7 +199,7 @@ class Tagged(Method):
 
 
 def degree_intervals(mass: Answers, limits: Sequence[int], top: Answers | None) -> dict[str, Interval]:
-    """What half masses of degree tell of nodes, whose half is the lowest, of edges and of the largest degree.
+    """What half masses of degree tell of nodes (the lowest is half of these), edges and the largest degree.
 
     The last has its own answer as a rule; what masses tell of it is far less.
     """
@@ -221,23 +223,19 @@ def degree_limits(largest: int) -> list[int]:
     >>> degree_limits(20)[-3:]
     [15, 16, 23]
     """
-    found = [0, 1]
+    found = [*range(min(max(largest, 1), _ONE_BY_ONE) + 1)]
     while found[-1] < largest:
-        found.append(_degree_limit(len(found)))
+        found.append(round(_ONE_BY_ONE * 2 ** ((len(found) - _ONE_BY_ONE) / 2)))
     return found
 
 
 def _limits_of(mass: Answers) -> list[int]:
     """The limits that masses were asked for between."""
-    limits, plan = [_degree_limit(place) for place in range(len(mass) + 1)], mass.measurement.plan
+    limits, plan = degree_limits(_ANY)[: len(mass) + 1], mass.measurement.plan
     (source,) = (node for node in topological([plan]) if not node.inputs)
     if tags.degree_mass_by_tag(Query(source), limits).plan != plan:
         raise AnswersError(f"{MASS} was asked for between other limits than those of this version: measure again")
     return limits
-
-
-def _degree_limit(place: int) -> int:
-    return place if place <= _ONE_BY_ONE else round(_ONE_BY_ONE * 2 ** ((place - _ONE_BY_ONE) / 2))
 
 
 def fine_limits(largest: int) -> list[int]:
