@@ -65,8 +65,11 @@ def ks(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def test_degrees_without_noise_come_back() -> None:
+    """All but two or three of the highest, of which masses tell no more than the sum."""
     degrees = power_law(500)
-    assert ks(noisy_degrees(degrees, 1e-3, seed=0), degrees) <= 0.0025
+    found = noisy_degrees(degrees, 1e-3, seed=0)
+    assert ks(found, degrees) <= 0.006
+    assert ks(np.minimum(found, 16), np.minimum(degrees, 16)) <= 0.0025
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -123,15 +126,16 @@ def tail(scale: float, largest: NoisyLargest | None, hubs: list[int], seed: int)
 
 @pytest.mark.parametrize("seed", range(3))
 def test_degrees_follow_a_precise_largest_degree_and_keep_their_mass(seed: int) -> None:
-    """Whether it is in reach of the curve, below it, or that of a hub which noise of 12 hides otherwise."""
-    degrees, without = tail(12.0, None, [], seed)
+    """Whether it is in reach of the curve, below it, or that of a hub which noise of 8 hides otherwise."""
+    degrees, without = tail(8.0, None, [], seed)
     for wanted in (int(degrees.max()) - 12, int(degrees.max()) + 30):
-        _, found = tail(12.0, NoisyLargest(wanted, 0.2), [], seed)
+        _, found = tail(8.0, NoisyLargest(wanted, 0.2), [], seed)
         assert found[-1] == wanted
         assert found.sum() == pytest.approx(without.sum(), rel=0.01)
-    with_hub, found = tail(12.0, NoisyLargest(240, 0.2), [240], seed)
+    with_hub, found = tail(8.0, NoisyLargest(240, 0.2), [240], seed)
     assert found[-1] == 240
-    assert found[-2] < 120
+    assert found[-2] < 160
+    assert found[-3] < 90
     assert found.sum() == pytest.approx(with_hub.sum(), rel=0.02)
 
 
@@ -167,7 +171,7 @@ def test_a_tail_is_not_drawn_out_by_some_noise_on_two_tags() -> None:
     limits = degree_limits(512)
     for seed in range(2, 5):
         mass = noisy_mass(degrees, limits, 6.0, np.random.default_rng(seed))
-        mass[21:23] += 12
+        mass[26:28] += 12
         assert abs(estimate_degrees(mass, 6, limits)[-1] / degrees.max() - 1) < 0.2
 
 
@@ -471,7 +475,7 @@ def test_estimates_follow_from_what_files_hold_of_the_answers(tmp_path: Path) ->
 
 def test_a_session_measures_it_without_bounds() -> None:
     answers = measure_graph(EDGES, find_method(DEFAULT_METHOD), 4)
-    assert [len(answers[name]) for name in ("degree_mass", "closed_wedges", "joint_degrees")] == [34, 7, 91]
+    assert [len(answers[name]) for name in ("degree_mass", "closed_wedges", "joint_degrees")] == [52, 7, 91]
     assert len(Tagged().estimate(answers).seed(np.random.default_rng(1))) == pytest.approx(len(EDGES), rel=0.5)
 
 
