@@ -142,6 +142,37 @@ def test_a_date_or_decimal_that_is_none_is_named_as_it_was_offered(
     assert why in str(refusal.value)
 
 
+def test_decimals_of_all_widths_are_counted_exactly_to_their_ends() -> None:
+    """DuckDB holds the product of two narrow decimals as a narrow one, and fails where that is too narrow."""
+    declared = {f"d{scale}": wp.decimal(scale) for scale in (0, 2, 4, 9)}
+    with duckdb.connect() as connection:
+        for width, scale in (
+            (w, s) for w in (1, 4, 9, 13, 15, 16, 17, 18, 19, 24, 38) for s in (0, 2, 3, 6, 9) if s <= w
+        ):
+            fields = {
+                name: type_
+                for name, type_ in declared.items()
+                if type_.scale >= scale and width - scale + type_.scale < 19
+            }
+            ends = [f"{sign}{'9' * (width - scale)}.{'9' * scale}" for sign in ("", "-")]
+            rows = [
+                ", ".join(f"CAST('{end}' AS DECIMAL({width}, {scale})) AS {name}" for name in fields) for end in ends
+            ]
+            if fields:
+                found = held(connection.sql(f"SELECT {rows[0]} UNION ALL SELECT {rows[1]}"), fields)
+                units = [tuple(int(Fraction(end) * 10**type_.scale) for type_ in fields.values()) for end in ends]
+                assert dict(found.items()) == dict.fromkeys(units, 1.0)
+
+
+def test_macros_of_the_owner_do_not_stand_in_for_operators() -> None:
+    with duckdb.connect() as connection:
+        for name in "*-+/":
+            connection.execute(f'CREATE MACRO "{name}"(a, b) AS 42')
+        relation = connection.sql("SELECT DATE '2000-01-01' AS a, 1.25::DECIMAL(10, 2) AS b, 2.5::DECIMAL(30, 1) AS c")
+        found = held(relation, {"a": datetime.date, "b": wp.decimal(2), "c": wp.decimal(2)})
+        assert dict(found.items()) == {(10957, 125, 250): 1.0}
+
+
 def test_a_repeat_breaks_unit_weights_in_memory_too() -> None:
     with duckdb.connect() as connection:
         for end, fits in ((249_999, True), (0, False)):

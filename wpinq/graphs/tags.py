@@ -14,6 +14,7 @@ between limits C_i and C_{i+1}, at a node of degree d.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -152,7 +153,8 @@ def closed_wedges_by_tag(edges: Query, limits: Sequence[int], room: Sequence[flo
     -------
     Query
         Records 0, 1, …, one a tag. Uses: 3, and 1, 2, 4 or another power of 2 that is no less than `Σ_j room_j`. One
-        edge moves it by `1 + Σ_j room_j` at most where edges are `simple` and each weighs 1, else by 2/3 more.
+        edge moves it by `1 + Σ_j room_j` at most where edges are `simple` and each weighs 1, and by 2/3 more where they
+        are not `simple`.
 
     Raises
     ------
@@ -203,7 +205,7 @@ def closed_wedges_by_tag(edges: Query, limits: Sequence[int], room: Sequence[flo
 
 
 def _checked_room(room: float) -> float:
-    if isinstance(room, bool) or not isinstance(room, (int, float)) or not 0 < room < math.inf:
+    if isinstance(room, bool) or not isinstance(room, (int, float)) or not 0 < room <= sys.float_info.max:
         raise PlanError("the room of a tag is a finite number above 0")
     return float(room)
 

@@ -19,6 +19,8 @@ _INTEGERS = ("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint"
 _COARSE = ("timestamp", "timestamp_s", "timestamp_ms")
 _ZONED = ("timestamp with time zone", "timestamptz_ns")
 _EPOCH = "DATE '1970-01-01'"
+_BUILT_IN = "system.main."
+"""Before the name of an operator: a relation is asked in the database of its owner, who may have macros of it."""
 
 
 def logical_column(column: str, given: Any, type_: Logical) -> StoredColumn | None:
@@ -55,7 +57,7 @@ def _in_range(column: str, value: str, type_: Logical) -> list[tuple[str, str]]:
 
 def _date(column: str, kind: str) -> StoredColumn | None:
     if kind == "date":
-        value = f"CAST({column} - {_EPOCH} AS BIGINT)"
+        value = f'CAST({_BUILT_IN}"-"({column}, {_EPOCH}) AS BIGINT)'
         return value, _in_range(column, value, DATE)
     moment = _timestamp(column, kind)
     if moment is None or kind in _ZONED:
@@ -108,7 +110,7 @@ def _unlisted(text: str, type_: CategoryOf) -> list[tuple[str, str]]:
 
 
 def _units(column: str, scale: int) -> str:
-    return f"TRY_CAST(TRY({column} * CAST({10**scale} AS BIGINT)) AS BIGINT)"
+    return f'TRY_CAST(TRY({_BUILT_IN}"*"({column}, CAST({10**scale} AS BIGINT))) AS BIGINT)'
 
 
 def _decimal(column: str, given: Any, type_: DecimalOf) -> StoredColumn | None:
@@ -120,7 +122,9 @@ def _decimal(column: str, given: Any, type_: DecimalOf) -> StoredColumn | None:
         return None
     width, given_scale = (int(dict(given.children)[part]) for part in ("precision", "scale"))
     if given_scale <= scale and width - given_scale + scale < 19 and width + scale < 38:  # all are counted in 64 bits
-        return f"CAST({column} * CAST({10**scale} AS DECIMAL({scale + 1}, 0)) AS BIGINT)", []
+        # a product of two that 64 bits hold is held in as many, and may overflow where its units do not
+        wide = f"CAST({column} AS DECIMAL(19, {given_scale}))" if width < 19 <= width + scale + 1 else column
+        return f'CAST({_BUILT_IN}"*"({wide}, CAST({10**scale} AS DECIMAL({scale + 1}, 0))) AS BIGINT)', []
     exact = f"TRY_CAST({column} AS DECIMAL(38, {scale}))"
     value = _units(exact, scale)
     finer = [(f"{exact} <> {column}", f"a number of more than {scale} decimals")] if given_scale > scale else []

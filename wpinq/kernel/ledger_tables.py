@@ -21,7 +21,6 @@ _SELECT_ACCOUNT = "SELECT name, unit, unit_weight, schema, budget, spent FROM ac
 _DOUBLE = struct.Struct(">d")
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 _CHUNK = 1000  # keys a query: far below SQLite's limit of 32,766 parameters
-_INSERTED = 100  # answers a statement
 _INSERT = (  # keys and values side by side, and of each key where it starts and its size: to bind each takes longer
     "INSERT INTO answers (measurement, entry, key, value) "
     f"SELECT ?1, ?2, substr(?3, each.value >> 32, each.value & {2**32 - 1}), substr(?4, 8 * each.key + 1, 8) "
@@ -159,8 +158,9 @@ def listings(connection: sqlite3.Connection, measurement: str) -> list[Any]:
 def insert_answers(connection: sqlite3.Connection, measurement: int, entry: int, answers: Mapping[bytes, bytes]) -> int:
     """Store the value of each key that has none, and return how many those were. Sorted keys are stored faster."""
     before, (all_keys, all_values) = connection.total_changes, ([*answers], [*answers.values()])
-    for start in range(0, len(answers), _INSERTED):
-        keys, values = (each[start : start + _INSERTED] for each in (all_keys, all_values))
+    many = 100 if max(map(len, answers), default=0) < 2**20 else 1  # a statement, whose keys are one value for SQLite
+    for start in range(0, len(answers), many):
+        keys, values = (each[start : start + many] for each in (all_keys, all_values))
         sizes = [*map(len, keys)]
         # behind a byte, for a part of no bytes at all is null
         places = [at << 32 | size for at, size in zip(itertools.accumulate(sizes, initial=2), sizes, strict=False)]

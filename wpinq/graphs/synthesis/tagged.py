@@ -216,16 +216,16 @@ def degree_intervals(mass: Answers, limits: Sequence[int], top: Answers | None) 
 
 
 def degree_limits(largest: int) -> list[int]:
-    """Limits of tags 0, 1, 2, …, 16, 19, 23, 27, 32, … up to the first that is no less than the largest degree.
+    """Limits of tags 0, 1, 2, …, 16, 20, 25, 32, 40, … up to the first that is no less than the largest degree.
 
     Examples
     --------
     >>> degree_limits(20)[-3:]
-    [16, 19, 23]
+    [15, 16, 20]
     """
     found = [*range(min(max(largest, 1), _ONE_BY_ONE) + 1)]
     while found[-1] < largest:
-        found.append(round(_ONE_BY_ONE * 2 ** ((len(found) - _ONE_BY_ONE) / 4)))
+        found.append(round(_ONE_BY_ONE * 2 ** ((len(found) - _ONE_BY_ONE) / 3)))
     return found
 
 
