@@ -21,7 +21,7 @@ import pytest
 
 from tests.support.forging import without_triggers
 from wpinq.errors import BudgetExceeded, LedgerError
-from wpinq.kernel import ledger_file, ledger_history, ledger_schema
+from wpinq.kernel import ledger_file, ledger_history, ledger_schema, ledger_tables
 from wpinq.kernel.accounts import AccountTerms
 from wpinq.kernel.ledger import Account, Ledger, PartsOf, Price, Pricing
 
@@ -856,3 +856,12 @@ def test_a_writer_that_waits_too_long_is_told(tmp_path: pathlib.Path, monkeypatc
 
         one.debit({"m": "degrees"}, price)
         assert two.account("edges").spent == 2
+
+
+def test_keys_that_are_too_long_for_one_value_together_are_stored_one_by_one() -> None:
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE answers (measurement, entry, key PRIMARY KEY, value)")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2**21)
+        given = {bytes([i]) + b"k" * 2**20: bytes([i]) * 8 for i in range(3)}
+        assert ledger_tables.insert_answers(connection, 1, 1, given) == 3
+        assert dict(connection.execute("SELECT key, value FROM answers").fetchall()) == given
