@@ -352,7 +352,7 @@ def closed_for_nothing() -> Trap:
     common = {(end, node): 1 for end in (0, 1) for node in range(2, 14)}
     return Trap(
         mutants.FREE_CLOSING,
-        Neighbours(tags.closed_wedges_by_tag(rows, [0, 40]), common, {(0, 1): 1}),
+        Neighbours(tags.closed_wedges_by_tag(rows, [0, 40], [1.0]), common, {(0, 1): 1}),
         Fraction(1),
         Fraction(2),
         Fraction("1.6"),
