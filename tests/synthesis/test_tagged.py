@@ -367,10 +367,10 @@ def test_the_bill() -> None:
     measurements = method.measurements(method.source(), 1)
     assert {name: float(m.epsilon) for name, m in measurements.items()} == pytest.approx(
         {
-            "degree_mass": 0.18,
+            "degree_mass": 0.17,
             "largest_degree": 0.13,
-            "closed_wedges": 0.38 * 2 / 5,
-            "joint_degrees": 0.29 * 3 / 5,
+            "closed_wedges": 0.4 * 4 / 11,
+            "joint_degrees": 0.28 * 3 / 5,
             "triangle_count": 0.02,
         }
     )
@@ -387,7 +387,7 @@ def test_shares_without_one_for_a_number_of_the_graph_leave_it_out(left_out: set
     split = {name: share for name, share in method.shares.items() if name not in left_out}
     measurements = method.measurements(method.source(), 1, split)
     assert list(measurements) == list(split)
-    assert float(measurements["degree_mass"].epsilon) == pytest.approx(0.18 / float(sum(split.values())))
+    assert float(measurements["degree_mass"].epsilon) == pytest.approx(0.17 / float(sum(split.values())))
     assert 0 <= 1 - wp.bill(measurements)["edges"] < Fraction(1, 10**9)
 
 
@@ -406,7 +406,7 @@ def test_cliques_have_room_under_any_bound(degree: int) -> None:
     tags = len(coarse_limits(degree)) - 1
     room, limits = tagged._room(tags), coarse_limits(degree)
     assert len(room) == tags
-    assert tags > 7 or sum(room) <= 1.5
+    assert tags > 7 or sum(room) <= 1.75
     for tag, kept in enumerate((1, 1, 15 / 16, 15 / 16, 14 / 16)[:tags]):
         widest = (limits[tag + 1] - limits[tag]) / max(limits[tag + 1], 3) / 3
         assert room[tag] >= widest * kept - 1e-9

@@ -49,13 +49,13 @@ MASS, CLOSED, JOINT = "degree_mass", "closed_wedges", "joint_degrees"
 TOP, COUNT = "largest_degree", "triangle_count"
 LARGEST = 2**13
 """Degrees beyond this public number are cut off in tags, unless a bound is given."""
-_PERCENT = {MASS: 18, TOP: 13, CLOSED: 38, JOINT: 29, COUNT: 2}
+_PERCENT = {MASS: 17, TOP: 13, CLOSED: 40, JOINT: 28, COUNT: 2}
 _ONE_BY_ONE = 16
 """Degrees up to this one have a tag each, by which degrees are told apart that many nodes share."""
 _ANY = 2**64
 """More than any degree."""
-_ROOM = (27, 17, 15, 15, 14, 5, 3)
-"""In parts of 1/64: 3/2 together, which is what one edge moves closed wedges by, but for the 1 by its ends' degrees."""
+_ROOM = (40, 20, 15, 15, 14, 5, 3)
+"""In parts of 1/64: 7/4 together, which is what one edge moves closed wedges by, but for the 1 by its ends' degrees."""
 _WITHIN = 0.68
 """The share of normal noise that is within one standard deviation."""
 
