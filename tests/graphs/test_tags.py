@@ -20,7 +20,6 @@ from wpinq.graphs.tags import (
     closed_wedges_by_tag,
     degree_mass_by_tag,
     degree_tags,
-    half_degree_ccdf,
     half_edges,
     joint_degrees_by_tag,
 )
@@ -31,7 +30,6 @@ LIMITS = [0, 2, 4, 32]
 Edge = tuple[int, int]
 RECIPES: dict[str, tuple[Callable[[wp.Query], wp.Query], int]] = {
     "half": (half_edges, 1),
-    "ccdf": (half_degree_ccdf, 1),
     "tags": (lambda e: degree_tags(e, LIMITS), 1),
     "mass": (lambda e: degree_mass_by_tag(e, LIMITS), 1),
     "closed": (lambda e: closed_wedges_by_tag(e, LIMITS), 4),
@@ -77,8 +75,6 @@ def test_uses(name: str) -> None:
 def test_degrees_in_weight(seed: int) -> None:
     edges = graph(seed)
     degrees = Counter(end for edge in edges for end in edge)
-    ccdf = evaluated(half_degree_ccdf(SOURCE), edges)
-    assert ccdf == {y: Fraction(sum(d > y for d in degrees.values()), 2) for y in range(max(degrees.values()))}
     tags = {(a, i): t for a, d in degrees.items() for i, t in enumerate(tag_shares(d)) if t}
     assert evaluated(degree_tags(SOURCE, LIMITS), edges) == tags
     mass = evaluated(degree_mass_by_tag(SOURCE, LIMITS), edges)

@@ -11,6 +11,7 @@ from tests.support.graph_queries import (
     RECIPES,
     Measured,
     block_graph,
+    blocks,
     directed_graphs,
     simple_graphs,
     source,
@@ -117,3 +118,12 @@ def test_the_worst_graphs_reach_nine_tenths(name: str, graph: set[tuple[int, int
     """Two stars that are joined at their centres, a clique but for one edge, and two nodes with common neighbours."""
     measured = Measured(RECIPES[name](source("unit_weights", "simple")))
     assert Fraction(9, 10) * measured.bound <= measured.moved(graph, [(0, 1)]) <= measured.bound
+
+
+@pytest.mark.parametrize(
+    ("name", "reached"), [("closed wedges by tag", "1.34"), ("closed wedges by tag, twice the room", "2.09")]
+)
+def test_no_block_graph_moves_closed_wedges_further(name: str, reached: str) -> None:
+    measured = Measured(RECIPES[name](source("unit_weights", "simple")))
+    worst = max(measured.moved(graph, [(0, 1)]) for _, graph in blocks((0, 8)))
+    assert Fraction(reached) < worst <= measured.bound

@@ -37,6 +37,5 @@ from wpinq.graphs.synthesis.workflow import synthesize as synthesize
 from wpinq.graphs.tags import closed_wedges_by_tag as closed_wedges_by_tag
 from wpinq.graphs.tags import degree_mass_by_tag as degree_mass_by_tag
 from wpinq.graphs.tags import degree_tags as degree_tags
-from wpinq.graphs.tags import half_degree_ccdf as half_degree_ccdf
 from wpinq.graphs.tags import half_edges as half_edges
 from wpinq.graphs.tags import joint_degrees_by_tag as joint_degrees_by_tag

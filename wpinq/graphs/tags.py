@@ -53,31 +53,6 @@ def half_edges(edges: Query) -> Query:
     return edges.select_many(lambda e: [wp.record(src=e[0], dst=e[1]), wp.record(src=e[1], dst=e[0])])
 
 
-def half_degree_ccdf(edges: Query) -> Query:
-    """Half the complementary cumulative distribution of degrees.
-
-    `out(y) = #{a : d_a > y} / 2`, y = 0, 1, 2, …
-
-    Returns
-    -------
-    Query
-        Records 0, 1, 2, …. Uses: 1. `degree_ccdf` of `symmetrize` gives the whole counts for 2.
-
-    Notes
-    -----
-    Source: Proserpio, Goldberg and McSherry, VLDB 2014, section 3.1, over half-edges.
-
-    Examples
-    --------
-    >>> import wpinq as wp
-    >>> edges = wp.source("edges", src=int, dst=int)
-    >>> wp.evaluate(half_degree_ccdf(edges), {"edges": [(0, 1), (0, 2), (0, 3)]})
-    WeightedDataset({0: 2.0, 1: 0.5, 2: 0.5})
-    """
-    counted = ends(edges).shave(0.5).select(lambda piece: piece.index)
-    return counted.read_as("record y weighs half the number of nodes of degree above y")
-
-
 def degree_tags(edges: Query, limits: Sequence[int]) -> Query:
     """Each node with tags that weigh as its degree does.
 

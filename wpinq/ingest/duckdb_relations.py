@@ -97,7 +97,7 @@ def _stored(column: str, kind: Any, type_: Type) -> tuple[str, Type]:
     """What a relation is asked for in place of a column, and what that is: of a date, the integer that stands for it.
 
     So the relation hands over numbers, in half the memory of decimals, that are records as they lie. What cannot stand
-    for a value is null. Nothing is asked for but what operators say, for names of functions may be a user's own.
+    for a value is null. It is asked for nothing but DuckDB's own operators: names of functions may be its owner's.
     """
     found = logical_column(column, kind, type_) if isinstance(type_, Logical) and not type_.nullable else None
     if found is None or not (type_ == DATE or isinstance(type_, DecimalOf)) or kind.id not in ("date", "decimal"):
