@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import gc
 import gzip
 import io
 import os
+import pathlib
 import random
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -29,6 +32,7 @@ import pytest
 from pyarrow import parquet
 
 import wpinq as wp
+from wpinq.columns import nameless
 from wpinq.columns.held import HeldColumns, opened
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Type, record_type, type_from_annotation
@@ -516,13 +520,47 @@ def test_nothing_can_be_read_after_a_kill(small: bool, tmp_path: Path) -> None:
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-        links = [os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{process.pid}/fd")]
-        assert any("memfd:wpinq" in link for link in links) == small
-        assert any(link.startswith(str(temporary)) and link.endswith("(deleted)") for link in links) != small
+        (held,) = (
+            path
+            for path in pathlib.Path(f"/proc/{process.pid}/fd").iterdir()
+            if path.is_file() and SECRET.encode() in path.read_bytes()
+        )
+        assert held.stat().st_nlink == 0
+        assert os.readlink(held).startswith("/dev/shm/") == (small and nameless.has_room())
         assert held_on_disk() == []
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert held_on_disk() == []
+
+
+def test_nothing_is_written_where_a_database_opens_another_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    symlink = os.symlink
+
+    def misled(target: str, link: str) -> None:
+        symlink(elsewhere if link.endswith("held (deleted)") else target, link)
+
+    numbers = wp.source("numbers", int)
+    monkeypatch.setattr(os, "symlink", misled)
+    with wp.Session() as session:
+        with pytest.raises(wp.SessionError, match="nothing was written: install another version of duckdb"):
+            session.protect(numbers, [7] * 1000, budget=1)
+        assert duckdb.connect(elsewhere).execute("SHOW ALL TABLES").fetchall() == []
+
+
+def test_no_folder_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(nameless, "has_room", lambda: False)
+    numbers = wp.source("numbers", int)
+    with wp.Session() as session:
+        session.protect(numbers, [1, 2], budget=1)
+        assert [path.name for path in tmp_path.glob("wpinq-*/*")] == ["held (deleted)"]
+        with pytest.raises(SourceRejected):
+            session.protect(wp.source("others", int), ["a"], budget=1)
+    gc.collect()
+    assert not [*tmp_path.iterdir()]
 
 
 def test_what_is_held_is_let_go_of_with_the_session() -> None:

@@ -1,26 +1,22 @@
 """Weighted datasets held as columns: checked once, where no one else can open them, read by any database.
 
 The file is a DuckDB database with one table; data that are in memory as Arrow has them stay there instead
-(`arrow_rows`). A file never has a name while there is anything in it: it is memory of the
-operating system's (`memfd_create`), or a temporary file that is unlinked as it is made. So it goes with the last
-process that has it open, however that ends; and until then there is something to read again after a database failed
-and was thrown away, and in a forked child.
+(`arrow_rows`). A file never has a name while there is anything in it (`nameless`). So it goes with the last process
+that has it open, however that ends; and until then there is something to read again after a database failed and was
+thrown away, and in a forked child.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
-import weakref
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, NoReturn
 
 from wpinq.columns.arrow_rows import ArrowRows, merged
 from wpinq.columns.flat import column_names, column_types
 from wpinq.columns.merging import merge
+from wpinq.columns.nameless import NamelessFile
 from wpinq.columns.progress_bar import stop_progress_bar
 from wpinq.columns.python_rows import fetch
 from wpinq.errors import SessionError
@@ -63,13 +59,13 @@ class HeldColumns(Mapping[Value, float]):
 
     __slots__ = ("__weakref__", "_count", "_kept", "norm", "type")
 
-    def __init__(self, type_: Type, norm: Fraction, count: int, kept: _FileRows | ArrowRows) -> None:
+    def __init__(self, type_: Type, norm: Fraction, count: int, kept: NamelessFile | ArrowRows) -> None:
         self.type, self.norm, self._count, self._kept = type_, norm, count, kept
 
     @property
     def files(self) -> tuple[int, ...]:
         """The numbers of its files, which a forked child keeps open."""
-        return (self._kept.number,) if isinstance(self._kept, _FileRows) else ()
+        return (self._kept.number,) if isinstance(self._kept, NamelessFile) else ()
 
     @contextlib.contextmanager
     def shown(self, connection: Any, name: str) -> Iterator[str]:
@@ -123,23 +119,6 @@ class HeldColumns(Mapping[Value, float]):
         raise SessionError("protected data cannot be pickled or copied")
 
 
-class _FileRows:
-    """A file of one table, which is closed with this."""
-
-    __slots__ = ("__weakref__", "number")
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        weakref.finalize(self, os.close, number)
-
-    def show(self, connection: Any, name: str) -> str:
-        connection.execute(f"ATTACH '/dev/fd/{self.number}' AS {name} (READ_ONLY)")
-        return f"{name}.held"
-
-    def hide(self, connection: Any, name: str) -> None:
-        connection.execute(f"DETACH {name}")
-
-
 @contextlib.contextmanager
 def opened() -> Iterator[Any]:
     """A DuckDB of no engine's, for a while."""
@@ -173,7 +152,7 @@ def hold(
     query : str
         Its columns are those of `column_names(type_)`, and `w`.
     in_memory : bool
-        Whether to hold it in memory; else in a file without a name where temporary files are.
+        Whether to hold it in the memory file system, where it has room; else where temporary files are.
     norm : Fraction, optional
         The sum of the absolute weights. Unless given, weights are numbers of rows, and are added up.
     repeated : str, optional
@@ -181,13 +160,9 @@ def hold(
     varied : frozenset of str
         Columns of text that hardly repeat, which are held as they are: see `merging`.
     """
-    file = os.memfd_create("wpinq") if in_memory and hasattr(os, "memfd_create") else _unnamed()
-    try:
-        count, rows = _write(connection, type_, query, file, norm is None, repeated, varied)
-    except BaseException:
-        os.close(file)
-        raise
-    return HeldColumns(type_, Fraction(rows) if norm is None else norm, count, _FileRows(file))
+    file = NamelessFile(in_memory)
+    count, rows = _write(connection, type_, query, file, norm is None, repeated, varied)
+    return HeldColumns(type_, Fraction(rows) if norm is None else norm, count, file)
 
 
 def hold_table(connection: Any, type_: Type, table: Any, repeated: str) -> HeldColumns:
@@ -206,38 +181,28 @@ def hold_table(connection: Any, type_: Type, table: Any, repeated: str) -> HeldC
     return HeldColumns(type_, Fraction(rows.total), rows.count, rows)
 
 
-def _unnamed() -> int:
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
-
-
 def _write(
     connection: Any,
     type_: Type,
     query: str,
-    file: int,
+    file: NamelessFile,
     counted: bool,
     repeated: str | None,
     varied: frozenset[str],
 ) -> tuple[int, int]:
     """Make the table; how many records it has, and how many rows they are, where weights are numbers of rows."""
-    with tempfile.TemporaryDirectory(prefix="wpinq-") as folder:
-        os.write(file, _empty_database(connection))
-        # DuckDB looks for a log beside a database, even where it is told to write none.
-        link = os.path.join(folder, "held")
-        os.symlink(f"/dev/fd/{file}", link)
-        connection.execute(f"ATTACH {quoted(link)} AS holding (RECOVERY_MODE no_wal_writes)")
-        try:
-            connection.execute(f"CREATE TABLE holding.held ({_columns(type_, varied)})")
-            connection.execute(f"INSERT INTO holding.held {query}")
-            if repeated is not None:
-                merge(connection, "holding.held", column_names(type_), repeated)
-            connection.execute("CHECKPOINT holding")
-            rows = "coalesce(sum(w::HUGEINT), 0)" if counted else "0"
-            ((count, rows),) = connection.execute(f"SELECT count(*), {rows} FROM holding.held").fetchall()
-            return count, rows
-        finally:
-            cleanly(connection, "DETACH holding")
+    file.attach_empty(connection, "holding")
+    try:
+        connection.execute(f"CREATE TABLE holding.held ({_columns(type_, varied)})")
+        connection.execute(f"INSERT INTO holding.held {query}")
+        if repeated is not None:
+            merge(connection, "holding.held", column_names(type_), repeated)
+        connection.execute("CHECKPOINT holding")
+        rows = "coalesce(sum(w::HUGEINT), 0)" if counted else "0"
+        ((count, rows),) = connection.execute(f"SELECT count(*), {rows} FROM holding.held").fetchall()
+        return count, rows
+    finally:
+        cleanly(connection, "DETACH holding")
 
 
 def _columns(type_: Type, varied: frozenset[str]) -> str:
@@ -253,22 +218,3 @@ def cleanly(connection: Any, statement: str) -> None:
 
     with contextlib.suppress(duckdb.Error):
         connection.execute(statement)
-
-
-def quoted(text: str) -> str:
-    """A text as SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _empty_database(connection: Any) -> bytes:
-    """The bytes of a DuckDB database without tables, made once."""
-    if not _EMPTY:
-        with tempfile.TemporaryDirectory(prefix="wpinq-") as folder:
-            path = Path(folder) / "empty"
-            connection.execute(f"ATTACH {quoted(str(path))} AS empty")
-            connection.execute("DETACH empty")
-            _EMPTY.append(path.read_bytes())
-    return _EMPTY[0]
-
-
-_EMPTY: list[bytes] = []

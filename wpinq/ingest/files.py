@@ -20,7 +20,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from wpinq.columns.held import quoted
+from wpinq.columns.nameless import quoted
 from wpinq.columns.python_rows import load
 from wpinq.columns.row_order import in_order
 from wpinq.errors import SourceRejected

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wpinq.columns.held import quoted
+from wpinq.columns.nameless import quoted
 from wpinq.expr.logical_values import FORMS, limits
 from wpinq.expr.types import DATE, DURATION, TIME, TIMESTAMP, CategoryOf, DecimalOf, Logical, Type
 

@@ -1,0 +1,122 @@
+"""Databases in files without a name: a DuckDB can open them in this process, and nobody else can at all.
+
+A file that is unlinked is still reached by `/dev/fd/N`. DuckDB from 2.0.1 on follows such a link by what it *says*, not
+by what it is, and so would write what it is given to a new file of the name `… (deleted)`. Therefore exactly this name,
+in a folder of our own, is a link to the file: followed by what it says it leads to itself, without end, and DuckDB
+opens it as it is. Where that is not what happens, the database is let go of before anything is written to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import Any
+
+from wpinq.errors import SessionError
+
+_MEMORY = "/dev/shm"
+_ENOUGH = 1 << 30
+"""Bytes that are free in the memory file system, for anything to be held there."""
+
+
+class NamelessFile:
+    """A database of one table, `held`, in a file that goes with this, or with the last process that has it open.
+
+    Parameters
+    ----------
+    in_memory : bool
+        Whether to make it in the memory file system, where there is one with room; else where temporary files are.
+
+    Attributes
+    ----------
+    number : int
+        Of the file, which a forked child keeps open.
+    """
+
+    __slots__ = ("__weakref__", "_link", "number")
+
+    def __init__(self, in_memory: bool) -> None:
+        folder = tempfile.mkdtemp(prefix="wpinq-", dir=_MEMORY if in_memory and has_room() else None)
+        gone = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        name = os.path.join(folder, "held")
+        self.number = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        gone.detach()
+        weakref.finalize(self, _let_go, self.number, folder, os.getpid())
+        os.unlink(name)
+        self._link = _said_of(self.number, folder)
+        os.symlink(f"/dev/fd/{self.number}", self._link)
+
+    def attach_empty(self, connection: Any, name: str) -> None:
+        """Have a database write to the file, under a name."""
+        os.write(self.number, _empty_database(connection))
+        # DuckDB looks for a log beside a database, even where it is told to write none.
+        connection.execute(f"ATTACH {quoted(self._link)} AS {name} (RECOVERY_MODE no_wal_writes)")
+        query = f"SELECT path FROM duckdb_databases() WHERE database_name = {quoted(name)}"
+        ((opened,),) = connection.execute(query).fetchall()
+        if not _is_file(opened, self.number):
+            connection.execute(f"DETACH {name}")
+            raise SessionError(
+                "this DuckDB writes files that have no name to files that have one, where others could read them; "
+                "nothing was written: install another version of duckdb, such as 2.0.1, or tell us"
+            )
+
+    def show(self, connection: Any, name: str) -> str:
+        connection.execute(f"ATTACH {quoted(self._link)} AS {name} (READ_ONLY)")
+        return f"{name}.held"
+
+    def hide(self, connection: Any, name: str) -> None:
+        connection.execute(f"DETACH {name}")
+
+
+def has_room() -> bool:
+    """Whether there is a memory file system with room for what people hold in memory."""
+    try:
+        room = os.statvfs(_MEMORY)
+    except OSError:
+        return False
+    return os.access(_MEMORY, os.W_OK) and room.f_bavail * room.f_frsize >= _ENOUGH
+
+
+def _said_of(number: int, folder: str) -> str:
+    """What a link to an unlinked file says, where the operating system has such links."""
+    with contextlib.suppress(OSError):
+        said = os.readlink(f"/proc/self/fd/{number}")
+        if os.path.samefile(os.path.dirname(said), folder):
+            return said
+    return os.path.join(folder, "held")
+
+
+def _is_file(path: str, number: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(number))
+    except OSError:
+        return False
+
+
+def _let_go(number: int, folder: str, process: int) -> None:
+    os.close(number)
+    if os.getpid() == process:  # a forked child closes the file, and leaves the folder to its parent
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def quoted(text: str) -> str:
+    """A text as SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _empty_database(connection: Any) -> bytes:
+    """The bytes of a DuckDB database without tables, made once."""
+    if not _EMPTY:
+        with tempfile.TemporaryDirectory(prefix="wpinq-") as folder:
+            path = Path(folder) / "empty"
+            connection.execute(f"ATTACH {quoted(str(path))} AS empty")
+            connection.execute("DETACH empty")
+            _EMPTY.append(path.read_bytes())
+    return _EMPTY[0]
+
+
+_EMPTY: list[bytes] = []
