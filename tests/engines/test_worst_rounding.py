@@ -19,7 +19,7 @@ from wpinq.engines.relational.duckdb.database import Database
 from wpinq.plan.arithmetic import UNIT_ROUNDOFF
 from wpinq.plan.operator import REGISTRY
 
-TRIALS = 8
+TRIALS = 16
 
 DERIVED = {
     "Select": (1, 1 + 2**-6 + 2**-18),
