@@ -191,8 +191,8 @@ def _write(
     varied: frozenset[str],
 ) -> tuple[int, int]:
     """Make the table; how many records it has, and how many rows they are, where weights are numbers of rows."""
-    file.attach_empty(connection, "holding")
     try:
+        file.attach_empty(connection, "holding")
         connection.execute(f"CREATE TABLE holding.held ({_columns(type_, varied)})")
         connection.execute(f"INSERT INTO holding.held {query}")
         if repeated is not None:

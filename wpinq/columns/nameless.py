@@ -51,14 +51,13 @@ class NamelessFile:
         os.symlink(f"/dev/fd/{self.number}", self._link)
 
     def attach_empty(self, connection: Any, name: str) -> None:
-        """Have a database write to the file, under a name."""
+        """Have a database write to the file, under a name, which the caller detaches also where this fails."""
         os.write(self.number, _empty_database(connection))
         # DuckDB looks for a log beside a database, even where it is told to write none.
         connection.execute(f"ATTACH {quoted(self._link)} AS {name} (RECOVERY_MODE no_wal_writes)")
         query = f"SELECT path FROM duckdb_databases() WHERE database_name = {quoted(name)}"
         ((opened,),) = connection.execute(query).fetchall()
         if not _is_file(opened, self.number):
-            connection.execute(f"DETACH {name}")
             raise SessionError(
                 "this DuckDB writes files that have no name to files that have one, where others could read them; "
                 "nothing was written: install another version of duckdb, such as 2.0.1, or tell us"
