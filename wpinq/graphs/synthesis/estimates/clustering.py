@@ -18,7 +18,7 @@ def estimate_clustering(
 ) -> Floats:
     """The share of closed wedges at nodes of each degree that noisy weights of closed wedges make most likely.
 
-    The logit of the share is a curve over log2 of the degree. At degree 2 it is 0 give or take 2; its slope there
+    The logit of the share is a curve over log2 of the degree. At degree 2 it is 0 give or take 3/2; its slope there
     is −0.35 ± 0.5 an octave, because clustering falls with the degree in almost all graphs that people have looked at,
     by a logit of up to −0.7 an octave (Ravasz and Barabási, Phys. Rev. E 2003); and it changes by 4, 2, 1, 1/2 or 1/4
     over an octave. The weights say how likely each of these is (Laplace's approximation of the evidence), and the
@@ -127,4 +127,4 @@ def fit_curve(octave: Floats, adds: Floats, closed: Floats, deviation: Floats, b
 
 def clustering_basis(octave: Floats, bend: float) -> Floats:
     """The curves that the logit of clustering may take besides its slope: see `curve_basis`."""
-    return curve_basis(octave, level=2.0, slope=0.5, bend=bend)
+    return curve_basis(octave, level=1.5, slope=0.5, bend=bend)

@@ -14,7 +14,7 @@ from wpinq.graphs.synthesis.estimates.laplace_misfit import ROUNDED, laplace_mis
 from wpinq.graphs.synthesis.estimates.noisy_largest import NoisyLargest, above_each
 from wpinq.graphs.synthesis.estimates.splines import curve_basis, most_likely
 
-_BEND, _ROUGHNESS = 3.0, 0.3
+_BEND, _ROUGHNESS = 1.0, 0.3
 _CUT_OFF = 20.0
 """The standard deviation of the fall of the curve by a cut-off, at the highest degree whose mass stands out."""
 _FARTHEST = 8.0
@@ -38,7 +38,7 @@ def estimate_degrees(
     """The degrees that noisy masses of degree make most likely.
 
     The number of nodes of degree d is `exp(f(log2 d) − a·d/D − b·(d/D)² + g(d))`. f is a curve whose slope changes by
-    about 3 over an octave; a and b are the sizes of normal numbers of deviation 20, D the upper limit of the highest
+    about 1 over an octave; a and b are the sizes of normal numbers of deviation 20, D the upper limit of the highest
     tag whose mass stands out of noise, so that tails may end as an exponential or a normal one does and not as a power
     law alone; g is independent for each degree, Cauchy of scale 0.3. Spikes and ends that the data insist on are
     followed; where noise is larger than what is there, the curve tells. (Were a and b of either sign, some noise on the
