@@ -71,6 +71,11 @@ class Engine(ABC):
         """Get ready before the first evaluation, so that what is wrong with the options shows."""
         return None
 
+    def admit(self, roots: Sequence[Node]) -> None:
+        """Raise PlanError for plans that cannot be run together; from the plans alone, whatever data are held."""
+        for root in roots:
+            self.check(root)
+
     def rehearse(self, root: Node) -> None:
         """Raise PlanError for a plan that would fail here on no data at all, where `check` cannot tell."""
         return
