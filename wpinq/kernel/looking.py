@@ -59,9 +59,7 @@ class Looking:
 
     def get_ready(self, orders: Sequence[Order]) -> None:
         """Refuse what the engine cannot run at all, and have it open."""
-        self._engine.admit([order.measurement.plan for order in orders if order.looks_at_once])
-        for later in [order for order in orders if not order.looks_at_once]:
-            self._engine.admit([later.measurement.plan])
+        self._engine.admit([(order.measurement.plan, order.looks_at_once) for order in orders])
         self._engine.open()
         for order in orders:
             self._engine.rehearse(order.measurement.plan)

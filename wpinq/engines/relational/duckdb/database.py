@@ -102,14 +102,19 @@ class Database(RelationalEngine):
         """
         check_with(root, REWRITES)
 
-    def admit(self, roots: Sequence[Node]) -> None:
-        """Refuse plans that are to be evaluated together, where DuckDB cannot run them: their programs are tried.
+    def admit(self, plans: Sequence[tuple[Node, bool]]) -> None:
+        """Refuse plans that DuckDB cannot run: their programs are tried, those of plans that are run together so.
 
         Whether plans are refused hangs on no data. What is refused was refused in a DuckDB that has none: together,
         and then one by one. And what runs on no data beside what is held would run there, too: the statements are the
         same and so are the settings, and of the memory, of which both may take as much, data leave less and threads
         take more. So that other DuckDB opens only where something fails, or under a limit of this one's own.
         """
+        self._admit([root for root, together in plans if together])
+        for root in [root for root, together in plans if not together]:
+            self._admit([root])
+
+    def _admit(self, roots: Sequence[Node]) -> None:
         new = [root for root in dict.fromkeys(roots) if root not in self._admitted]
         if not new:
             return
