@@ -17,7 +17,7 @@ from wpinq.engines.relational.duckdb.asking import ask
 from wpinq.engines.relational.duckdb.instance import Instance, check_options
 from wpinq.engines.relational.duckdb.loading import load, unload
 from wpinq.engines.relational.duckdb.rehearsals import NOTHING
-from wpinq.engines.relational.duckdb.work import Work
+from wpinq.engines.relational.duckdb.attempts import Work
 from wpinq.engines.relational.engine import RelationalEngine, check_given
 from wpinq.engines.relational.nesting import check_nesting
 from wpinq.engines.relational.programs import Plan
