@@ -14,10 +14,10 @@ from wpinq.columns.python_rows import fetch
 from wpinq.engines.contract import WantedRanges
 from wpinq.engines.relational.compiler import in_ranges, source_tables
 from wpinq.engines.relational.duckdb.asking import ask
+from wpinq.engines.relational.duckdb.attempts import Work
 from wpinq.engines.relational.duckdb.instance import Instance, check_options
 from wpinq.engines.relational.duckdb.loading import load, unload
 from wpinq.engines.relational.duckdb.rehearsals import NOTHING
-from wpinq.engines.relational.duckdb.attempts import Work
 from wpinq.engines.relational.engine import RelationalEngine, check_given
 from wpinq.engines.relational.nesting import check_nesting
 from wpinq.engines.relational.programs import Plan
