@@ -96,7 +96,7 @@ def test_plans_of_dates_are_taken_together_too(monkeypatch: pytest.MonkeyPatch) 
         visits.select_many(lambda r, part=part: [wp.weighted(wp.month(r.day), r.size / part)]).plan for part in (3.0, 7)
     ]
     made: list[SqlStatement] = []
-    monkeypatch.setattr(Database, "check", lambda *_: None)
+    monkeypatch.setattr(Database, "admit", lambda *_: None)
     create = WarmTables.create
     monkeypatch.setattr(WarmTables, "create", lambda *given: (made.append(given[1]), create(*given)))
     rows = [(datetime.date(2024, 1 + i % 3, 1 + i), i) for i in range(20)]

@@ -49,10 +49,15 @@ class ArrowRows:
     count: int
     total: int
 
+    @property
+    def weighted(self) -> bool:
+        """Whether there are weights."""
+        return "w" in self.table.column_names
+
     def show(self, connection: Any, name: str) -> str:
         """What to read the records from, until they are hidden."""
         connection.register(name, ArrowStream(self.table))
-        if "w" in self.table.column_names:
+        if self.weighted:
             return f"(SELECT * FROM {name} WHERE w <> 0)"
         return f"(SELECT *, CAST(1 AS DOUBLE) AS w FROM {name})"
 

@@ -67,6 +67,11 @@ class HeldColumns(Mapping[Value, float]):
         """The numbers of its files, which a forked child keeps open."""
         return (self._kept.number,) if isinstance(self._kept, NamelessFile) else ()
 
+    @property
+    def each_weighs_one(self) -> bool:
+        """Whether it holds no weights, for each record weighs 1."""
+        return isinstance(self._kept, ArrowRows) and not self._kept.weighted
+
     @contextlib.contextmanager
     def shown(self, connection: Any, name: str) -> Iterator[str]:
         """What to read the columns from, for a while."""

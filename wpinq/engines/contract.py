@@ -71,6 +71,17 @@ class Engine(ABC):
         """Get ready before the first evaluation, so that what is wrong with the options shows."""
         return None
 
+    def admit(self, plans: Sequence[tuple[Node, bool]]) -> None:
+        """Raise PlanError for plans that cannot be run, some of them together; from the plans alone, whatever is held.
+
+        Parameters
+        ----------
+        plans : sequence of tuple
+            Each with whether it is to be evaluated together with the others of which that is said.
+        """
+        for root, _ in plans:
+            self.check(root)
+
     def rehearse(self, root: Node) -> None:
         """Raise PlanError for a plan that would fail here on no data at all, where `check` cannot tell."""
         return
@@ -189,7 +200,8 @@ def gap(root: Node, name: str) -> str:
 
 def at_keys(weights: Weights, keys: Sequence[Value]) -> Weights:
     """What some records weigh, in their order; those that weigh nothing are left out."""
-    return {key: weights[key] for key in keys if key in weights}
+    found = zip(keys, map(weights.get, keys), strict=True)
+    return {key: weight for key, weight in found if weight is not None}
 
 
 def sides_of(weights: Mapping[Value, Any], candidates: Sequence[Value]) -> Sides:

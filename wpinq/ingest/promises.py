@@ -31,6 +31,8 @@ def enforce(
 
     With a unit weight, that of the items of a mapping, they are held to it as well: a symmetric edge is two of them.
     """
+    if held.each_weighs_one:
+        facts -= _OF_ONES
     if not facts:
         return
     with held.shown(connection, "checking") as table:
@@ -140,6 +142,10 @@ _CHECKS: dict[str, tuple[str, Callable[[str, Type], str]]] = {
     "simple": ("(a, a), or both (a, b) and (b, a), where the source declares simple", _not_simple),
     "symmetric": ("(a, b) and (b, a) of different weight, where the source declares symmetric", _asymmetric),
 }
+
+
+_OF_ONES = frozenset({"nonnegative", "unit_weights", "whole_weights"})
+"""What weights of 1 keep."""
 
 
 def norm(weights: Iterable[float]) -> Fraction:

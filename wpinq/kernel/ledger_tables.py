@@ -23,7 +23,7 @@ _UNFIT = re.compile("[\0\ud800-\udfff]")
 _CHUNK = 1000  # keys a query: far below SQLite's limit of 32,766 parameters
 _INSERT = (  # keys and values side by side, and of each key where it starts and its size: to bind each takes longer
     "INSERT INTO answers (measurement, entry, key, value) "
-    f"SELECT ?1, ?2, substr(?3, each.value >> 32, each.value & {2**32 - 1}), substr(?4, 8 * each.key + 1, 8) "
+    "SELECT ?1, ?2, substr(?3, each.value >> ?6, each.value & ((1 << ?6) - 1)), substr(?4, 8 * each.key + 1, 8) "
     "FROM json_each(?5) AS each WHERE TRUE ON CONFLICT DO NOTHING"
 )
 
@@ -158,13 +158,14 @@ def listings(connection: sqlite3.Connection, measurement: str) -> list[Any]:
 def insert_answers(connection: sqlite3.Connection, measurement: int, entry: int, answers: Mapping[bytes, bytes]) -> int:
     """Store the value of each key that has none, and return how many those were. Sorted keys are stored faster."""
     before, (all_keys, all_values) = connection.total_changes, ([*answers], [*answers.values()])
-    many = 100 if max(map(len, answers), default=0) < 2**20 else 1  # a statement, whose keys are one value for SQLite
+    bits = max(map(len, answers), default=0).bit_length()  # as few as will do, for SQLite reads the places as text
+    many = 300 if bits <= 18 else 1  # a statement, whose keys are one value for SQLite
     for start in range(0, len(answers), many):
         keys, values = (each[start : start + many] for each in (all_keys, all_values))
         sizes = [*map(len, keys)]
         # behind a byte, for a part of no bytes at all is null
-        places = [at << 32 | size for at, size in zip(itertools.accumulate(sizes, initial=2), sizes, strict=False)]
-        connection.execute(_INSERT, (measurement, entry, b" " + b"".join(keys), b"".join(values), str(places)))
+        places = [at << bits | size for at, size in zip(itertools.accumulate(sizes, initial=2), sizes, strict=False)]
+        connection.execute(_INSERT, (measurement, entry, b" " + b"".join(keys), b"".join(values), str(places), bits))
     return connection.total_changes - before
 
 

@@ -56,10 +56,10 @@ class Looking:
 
     def check(self, order: Order, keys: Collection[Value]) -> None:
         """Refuse, before anything is paid, a look for some keys that would not be taken; from what is public."""
-        self._engine.check(order.measurement.plan)
 
     def get_ready(self, orders: Sequence[Order]) -> None:
         """Refuse what the engine cannot run at all, and have it open."""
+        self._engine.admit([(order.measurement.plan, order.looks_at_once) for order in orders])
         self._engine.open()
         for order in orders:
             self._engine.rehearse(order.measurement.plan)

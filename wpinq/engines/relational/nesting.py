@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from wpinq.engines.relational.compiler import PLANS_LIMIT, compile_plan
-from wpinq.engines.relational.sql.script import Rewrite
+from wpinq.engines.relational.compiler import PLANS_LIMIT
+from wpinq.engines.relational.programs import Plan
 from wpinq.errors import PlanError
-from wpinq.plan.node import Node
 
 NESTING_LIMIT = 8
 """Planned in a quarter of a second; 14 take half a minute, and 16 may end the process."""
@@ -40,9 +39,9 @@ def nesting(sql: str) -> int:
 
 
 @lru_cache(maxsize=PLANS_LIMIT)
-def check_nesting(root: Node, rewrites: tuple[Rewrite, ...]) -> None:
+def check_nesting(plan: Plan) -> None:
     """Refuse a plan whose program DuckDB would not plan in reasonable time."""
-    for step, sql in compile_plan(root, rewrites).queries:
+    for step, sql in plan.program().queries:
         if nesting(sql) > NESTING_LIMIT:
             raise PlanError(
                 f"{step}: functions of lists stand more than {NESTING_LIMIT} deep inside one another, as those of "

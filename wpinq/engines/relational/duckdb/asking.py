@@ -61,16 +61,17 @@ def ask(
     compiled = replace(plan, asked=few).program()
     run(compiled, tables, on_step)
     output: Weights = {}
-    if not keys:
+    alike = batch.alike(plan.root) if batch is not None else []
+    if len(alike) > 1:
+        added: dict[Hashable, RowsToSum | None] = {(each.root, each.rewrites): each.program().added for each in alike}
+        output = tables.at_keys(tables.keep_sums(of_plan, added, compiled.steps[-1][0]), type_, keys)
+    elif not keys:
         _try(tables, compiled.output)
         if compiled.asked:
             tables.release(compiled.reads)
             compiled = plan.program()
             run(compiled, tables, None)
             _try(tables, compiled.output)
-    elif batch is not None and len(alike := batch.alike(plan.root)) > 1:
-        added: dict[Hashable, RowsToSum | None] = {(plan.root, plan.rewrites): plan.program().added for plan in alike}
-        output = tables.at_keys(tables.keep_sums(of_plan, added, compiled.steps[-1][0]), type_, keys)
     elif compiled.asked or (batch is not None and compiled.grows and before == 0):
         output = fetch_keys(tables.connection, f"({compiled.output})", type_, keys, compiled.asked)
     else:

@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from wpinq.columns.progress_bar import stop_progress_bar
 from wpinq.columns.python_rows import LOADING
 from wpinq.engines.relational.sql.exact_sums import FUNCTIONS, register
+
+
+@dataclass(slots=True)
+class _State:
+    """What all connections to one DuckDB have in common.
+
+    Attributes
+    ----------
+    threads, now : int
+        On how many threads a statement may run, and on how many the next one will.
+    registered : bool
+        Whether it knows the functions that run in Python. It is told of them by the first statement that calls one:
+        most plans call none.
+    """
+
+    threads: int
+    now: int
+    registered: bool = False
 
 
 class Connection:
@@ -19,16 +39,27 @@ class Connection:
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
-        ((self._threads,),) = connection.execute("SELECT current_setting('threads')").fetchall()
-        self._now = self._threads
-        register(connection)
+        ((threads,),) = connection.execute("SELECT current_setting('threads')").fetchall()
+        stop_progress_bar(connection)
+        self._state = _State(threads, threads)
+
+    def beside(self) -> Connection:
+        """Another connection to the same DuckDB, with temporary tables and views of its own; one runs at a time."""
+        other = Connection.__new__(Connection)
+        other._connection, other._state = self._connection.cursor(), self._state
+        stop_progress_bar(other._connection)
+        return other
 
     def execute(self, sql: str, given: Sequence[Any] | Mapping[str, Any] | None = ()) -> Any:
         """Run a statement with some parameters, on as many threads as it may have."""
-        threads = 1 if any(name in sql for name in (*FUNCTIONS, LOADING)) else self._threads
-        if threads != self._now:
+        calls = any(name in sql for name in FUNCTIONS)
+        if calls and not self._state.registered:
+            register(self._connection)
+            self._state.registered = True
+        threads = 1 if calls or LOADING in sql else self._state.threads
+        if threads != self._state.now:
             self._connection.execute(f"SET threads = {threads}")
-            self._now = threads
+            self._state.now = threads
         return self._connection.execute(sql, given)
 
     def __getattr__(self, name: str) -> Any:

@@ -7,18 +7,17 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from itertools import count
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 from wpinq.columns.python_rows import fetch
 from wpinq.engines.contract import WantedRanges
 from wpinq.engines.relational.compiler import in_ranges, source_tables
 from wpinq.engines.relational.duckdb.asking import ask
+from wpinq.engines.relational.duckdb.attempts import Work
 from wpinq.engines.relational.duckdb.instance import Instance, check_options
 from wpinq.engines.relational.duckdb.loading import load, unload
+from wpinq.engines.relational.duckdb.rehearsals import NOTHING
 from wpinq.engines.relational.engine import RelationalEngine, check_given
 from wpinq.engines.relational.nesting import check_nesting
 from wpinq.engines.relational.programs import Plan
@@ -27,12 +26,16 @@ from wpinq.engines.relational.running import run
 from wpinq.engines.relational.sql.script import Rewrite
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.expr.values import Value
+from wpinq.interrupts import interruptible
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
 from wpinq.plan.erasure import physical_plan
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 
 FAILED = 'the engine "duckdb" could not evaluate the plan, perhaps for want of memory; the reason cannot be shown'
+
+ADMITTED = 1024
+"""How many plans are remembered that were admitted."""
 
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
@@ -75,6 +78,7 @@ class Database(RelationalEngine):
         super().__init__()
         self._options = (memory_limit, threads)
         self._instance: Instance | None = None
+        self._admitted: set[Node] = set()
         _databases.add(self)
 
     @staticmethod
@@ -97,6 +101,47 @@ class Database(RelationalEngine):
         wpinq.errors.PlanError: the engine "duckdb" cannot run this plan: Join: the caps of its sides differ by ...
         """
         check_with(root, REWRITES)
+
+    def admit(self, plans: Sequence[tuple[Node, bool]]) -> None:
+        """Refuse plans that DuckDB cannot run: their programs are tried, those of plans that are run together so.
+
+        Whether plans are refused hangs on no data. What is refused was refused in a DuckDB that has none: together,
+        and then one by one. And what runs on no data beside what is held would run there, too: the statements are the
+        same and so are the settings, and of the memory, of which both may take as much, data leave less and threads
+        take more. So that other DuckDB opens only where something fails, or under a limit of this one's own.
+        """
+        self._admit([root for root, together in plans if together])
+        for root in [root for root, together in plans if not together]:
+            self._admit([root])
+
+    def _admit(self, roots: Sequence[Node]) -> None:
+        new = [root for root in dict.fromkeys(roots) if root not in self._admitted]
+        if not new:
+            return
+        ran = self._options[0] is None and self._ran(new, self.rewrites)
+        if not ran and not (len(new) > 1 and _drafts._ran(new, self.rewrites)):
+            for root in new:
+                self.check(root)
+        if len(self._admitted) + len(new) > ADMITTED:
+            self._admitted.clear()
+        self._admitted.update(new)
+
+    def _ran(self, roots: Sequence[Node], rewrites: tuple[Rewrite, ...]) -> bool:
+        """Whether the programs of plans run here on no data, out of sight of any. After a failure it is shut."""
+        import duckdb
+
+        ran: bool | None = None
+        with self._lock:
+            try:
+                ran = not self._closed and interruptible(lambda: self._opened().rehearsals.run(roots, rewrites))
+            except PlanError:
+                ran = False  # there is no program
+            except (duckdb.Error, MemoryError, RecursionError):
+                pass
+            finally:
+                if ran is None:
+                    self._shut()
+        return bool(ran)
 
     @staticmethod
     def rest() -> None:
@@ -163,10 +208,12 @@ class Database(RelationalEngine):
         root = physical_plan(root)
         declared = check_given(self.name, root, data, arithmetic)
         rewrites = self.rewrites if rewrites is None else rewrites
-        check_nesting(root, rewrites)
-        work = _Work(root, declared, data, on_step, keys, within, rewrites)
 
         def attempt() -> Weights | None:
+            batch = next((one for one in self._batches if rewrites is REWRITES and root in one), None)
+            plan = Plan(root, rewrites) if batch is None else batch.plan(root)
+            check_nesting(plan)
+            work = Work(plan, batch, declared, data, on_step, keys, within)
             output, fault = self._attempt(work)
             return self._attempt(work, cautious=True)[0] if fault else output
 
@@ -189,7 +236,7 @@ class Database(RelationalEngine):
             (self._instance.abandon if abandoned else self._instance.close)()
             self._instance = None
 
-    def _attempt(self, work: _Work, cautious: bool = False) -> tuple[Weights | None, bool]:
+    def _attempt(self, work: Work, cautious: bool = False) -> tuple[Weights | None, bool]:
         """The output or None, and whether a fault of DuckDB's own is why.
 
         What DuckDB says of a failure says what the data are: it ends here. So does the instance, for after a failure
@@ -211,14 +258,13 @@ class Database(RelationalEngine):
                 self._shut()
         return output, fault
 
-    def _run(self, instance: Instance, work: _Work) -> Weights:
+    def _run(self, instance: Instance, work: Work) -> Weights:
         connection, tables = instance.connection, instance.tables
-        for name, table in source_tables(work.root).items():
+        plan, batch = work.plan, work.batch
+        for name, table in source_tables(plan.root).items():
             self._hold(table, work.declared[name], work.data[name])
-        batch = next((one for one in self._batches if work.rewrites is REWRITES and work.root in one), None)
-        plan = Plan(work.root, work.rewrites) if batch is None else batch.plan(work.root)
         if batch is not None:
-            batch.begin(work.root)
+            batch.begin(plan.root)
         if work.keys is None:
             compiled = plan.program()
             run(compiled, tables, work.announcer())
@@ -266,7 +312,7 @@ class Database(RelationalEngine):
 def check_with(root: Node, rewrites: tuple[Rewrite, ...]) -> None:
     """Refuse a plan whose program, with some rewrites, DuckDB cannot run on no data at all."""
     try:
-        _drafts.evaluate(root, dict.fromkeys(sources([root]), _NOTHING), keys=(), rewrites=rewrites)
+        _drafts.evaluate(root, dict.fromkeys(sources([root]), NOTHING), keys=(), rewrites=rewrites)
         return
     except PlanError as error:
         reason = str(error)
@@ -275,40 +321,11 @@ def check_with(root: Node, rewrites: tuple[Rewrite, ...]) -> None:
     raise PlanError(f'the engine "duckdb" cannot run this plan: {reason}; or use engine="reference"')
 
 
-@dataclass(slots=True)
-class _Work:
-    """A plan with its data, and how many of its steps were announced."""
-
-    root: Node
-    declared: Mapping[str, Source]
-    data: Mapping[str, Any]
-    on_step: Callable[[str], None] | None
-    keys: Sequence[Value] | None
-    within: WantedRanges
-    rewrites: tuple[Rewrite, ...]
-    announced: int = 0
-
-    def announcer(self) -> Callable[[str], None]:
-        """What to announce the steps to: each is announced once, also when the work is done again."""
-        numbers = count(1)
-
-        def announce(step: str) -> None:
-            number = next(numbers)
-            if number > self.announced:
-                self.announced = number
-                if self.on_step is not None:
-                    self.on_step(step)
-
-        return announce
-
-
 _public = Database()
 """For public data: opening DuckDB takes longer than evaluating a small plan. Keeps no data."""
 
 _drafts = Database(threads=1)
 """For no data at all, on which plans are checked: what one of them made is there for the next."""
-
-_NOTHING: Mapping[Value, float] = MappingProxyType({})
 
 
 def _left_behind() -> None:

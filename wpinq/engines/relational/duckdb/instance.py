@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from wpinq.columns.held import SETTINGS_OF_ALL
-from wpinq.columns.progress_bar import stop_progress_bar
 from wpinq.engines.relational.duckdb.connection import Connection
+from wpinq.engines.relational.duckdb.rehearsals import Rehearsals
 from wpinq.engines.relational.duckdb.warm_tables import WarmTables
 from wpinq.errors import PlanError
 
@@ -74,9 +74,13 @@ class Instance:
         self._opened.register_filesystem(self.spill)
         self.close = weakref.finalize(self, _shut, self._opened, self.spill)
         self.connection = Connection(self._opened)
-        stop_progress_bar(self.connection)
         if cautious:
             self._leave_out_optimizers()
+
+    @cached_property
+    def rehearsals(self) -> Rehearsals:
+        """Where plans are tried on no data, out of sight of what stands in it."""
+        return Rehearsals(self.connection.beside())
 
     @cached_property
     def tables(self) -> WarmTables:
@@ -91,10 +95,11 @@ class Instance:
     def abandon(self) -> None:
         """Forget it in a forked child, where its threads are gone: closing it there would crash the child.
 
-        The connection is never destroyed; the parent keeps its files, of which the child had a handle each.
+        Its connections are never destroyed; the parent keeps its files, of which the child had a handle each.
         """
         self.close.detach()
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._opened))
+        for connection in (self._opened, self.__dict__.get("rehearsals")):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
         self.spill.close()
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from wpinq.columns.flat import reader
 from wpinq.columns.memory_sizes import bytes_of
 from wpinq.columns.python_rows import fetch
 from wpinq.engines.contract import at_keys
@@ -49,8 +50,8 @@ KEPT_TABLES = 1024
 class _WarmTable:
     sources: frozenset[str]
     rows: int
-    size: int | None
-    """In bytes; None where it is not to be kept."""
+    size: int | None = None
+    """In bytes, as of when nobody reads it any more; None where it is not to be kept."""
 
 
 @dataclass(slots=True)
@@ -122,12 +123,13 @@ class WarmTables:
             return
         ((rows,),) = self.connection.execute(statement.sql).fetchall()
         self._below[name] = self._sources(statement.reads)
-        self.tables[name] = _WarmTable(self._below[name], rows, self._size(name, rows))
+        self.tables[name] = _WarmTable(self._below[name], rows)
 
     def drop(self, table: str) -> None:
         """A table is read no more: it is kept while it is wanted or there is room, those used last before others."""
         if table != self.last:
             self.idle[table] = None
+            self.tables[table].size = self._size(table, self.tables[table].rows)
             self.trim()
 
     def trim(self) -> None:
@@ -199,6 +201,12 @@ class WarmTables:
         self.create(statement, True)
         for plan, text in zip(added, read_from, strict=True):
             self.results[plan] = Result(self._sources(statement.reads), statement.creates, text)
+        if self.tables[statement.creates].rows * len(added) <= KEPT_RECORDS:  # read by one query, and not by one each
+            rows = self.connection.execute(f"SELECT * FROM {statement.creates}").fetchall()
+            for place, (plan, of) in enumerate(added.items(), -len(added)):
+                read = reader(of.type)
+                self.results[plan].weights = {read(row): row[place] for row in rows if row[place]}
+            self._trim_results()
         self._set_last(statement.creates)
         return self.results[of_plan]
 

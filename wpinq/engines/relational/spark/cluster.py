@@ -101,7 +101,7 @@ class SparkDatabase(RelationalEngine):
         """
         problem, root = None, physical_plan(root)
         try:
-            check_nesting(root, REWRITES)
+            check_nesting(Plan(root))
             compiled = compile_plan(root, dialect=SPARK)
         except PlanError as error:
             problem = str(error)

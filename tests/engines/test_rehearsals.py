@@ -1,0 +1,162 @@
+"""Plans tried on no data in the DuckDB that holds some: out of its sight, and with no say in what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import pytest
+
+import wpinq as wp
+from wpinq.engines.relational.duckdb import database
+from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.relational.duckdb.rehearsals import Rehearsals
+from wpinq.errors import EvaluationFailed, PlanError
+from wpinq.expr.values import Value
+from wpinq.kernel.confined_looking import ConfinedLooking
+from wpinq.kernel.looking import Looking
+
+NUMBERS = wp.source("numbers", int)
+DATA = {"numbers": {1: 0.75, 2: 2.0, 3: 1.0}}
+HALVES = NUMBERS.select(lambda x: x % 2)
+LISTS = wp.source("lists", list[float]).select(lambda xs: wp.sum(xs))
+UNFIT = wp.source("light", int, cap="1e-25").join(
+    wp.source("heavy", int), lambda x: x % 2, lambda y: y % 2, lambda x, y: x
+)
+
+
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether plans ran together, or one by one, in the DuckDB without data, in order."""
+    database._drafts._shut()
+    Database.check.cache_clear()  # type: ignore[attr-defined]
+    asked: list[bool] = []
+    opened = Database._opened
+
+    def noted(self: Database, cautious: bool = False) -> Any:
+        if self is database._drafts:
+            asked.append(cautious)
+        return opened(self, cautious)
+
+    monkeypatch.setattr(Database, "_opened", noted)
+    return asked
+
+
+def test_what_runs_beside_the_data_opens_no_other_duckdb(apart: list[bool]) -> None:
+    with Database() as held:
+        weights = held.evaluate(HALVES.plan, DATA)
+        held.admit([(HALVES.plan, True), (NUMBERS.plan, True), (LISTS.plan, False)])
+        assert not apart
+        assert held.evaluate(HALVES.plan, DATA) == weights == {0: 2.0, 1: 1.75}
+
+
+def test_nothing_of_the_data_is_seen() -> None:
+    with Database() as held:
+        held.evaluate(HALVES.plan, DATA, keys=[0])
+        instance = held.open()
+        (seen,) = instance.connection.execute("SELECT count(*) FROM source_numbers").fetchall()
+        assert seen == (3,)
+        beside = instance.rehearsals._tables.connection
+        for (name,) in instance.connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+            with pytest.raises(duckdb.CatalogException):
+                beside.execute(f"SELECT * FROM {name}")
+        held.admit([(HALVES.plan, True)])
+        assert beside.execute("SELECT count(*) FROM source_numbers").fetchall() == [(0,)]
+        assert instance.connection.execute("SELECT count(*) FROM source_numbers").fetchall() == [(3,)]
+
+
+@pytest.mark.parametrize("error", [duckdb.OutOfMemoryException, duckdb.InternalError, MemoryError, RecursionError])
+def test_what_fails_beside_the_data_is_taken_where_there_are_none(
+    error: type[Exception], apart: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Rehearsals.run
+    with Database() as held:
+        held.evaluate(HALVES.plan, DATA)
+        own = held.open().rehearsals
+
+        def fails(self: Rehearsals, *given: Any) -> bool:
+            if self is own:
+                raise error("numbers: 1, 2, 3")
+            return run(self, *given)
+
+        monkeypatch.setattr(Rehearsals, "run", fails)
+        held.admit([(HALVES.plan, True), (NUMBERS.plan, True)])
+        assert apart
+        assert held._instance is None  # nothing in it is left to be trusted
+        assert held.evaluate(HALVES.plan, DATA) == {0: 2.0, 1: 1.75}
+
+
+def test_what_is_refused_is_refused_in_the_words_of_the_check(apart: list[bool]) -> None:
+    with Database() as held:
+        held.evaluate(HALVES.plan, DATA)
+        with pytest.raises(PlanError) as without:
+            Database.check(UNFIT.plan)
+        for plans in [[(UNFIT.plan, True)], [(HALVES.plan, True), (UNFIT.plan, True)], [(UNFIT.plan, False)]]:
+            with pytest.raises(PlanError) as beside:
+                held.admit(plans)
+            assert str(beside.value) == str(without.value)
+            assert beside.value.__context__ is None
+        assert held._instance is not None  # it has no program: nothing failed here
+        held.admit([(HALVES.plan, True)])
+
+
+def test_under_a_limit_of_its_own_nothing_is_tried_beside_the_data(apart: list[bool]) -> None:
+    with Database("1GB") as held:
+        held.admit([(HALVES.plan, True)])
+        assert apart
+
+
+def test_calls_of_python_run_on_one_thread_whichever_connection_asks() -> None:
+    with Database(threads=2) as held:
+        held.admit([(LISTS.plan, True)])
+        connection = held.open().connection
+        threads = "SELECT current_setting('threads')"
+        assert connection.execute(threads).fetchall() == [(2,)]
+        data: dict[str, dict[Value, float]] = {"lists": {(0.5, 0.25): 1.0, (2.0,): 2.0}}
+        assert held.evaluate(LISTS.plan, data) == {0.75: 1.0, 2.0: 2.0}
+        beside = held.open().rehearsals._tables.connection
+        assert beside.execute("SELECT wpinq_sum([1.5]), current_setting('threads')").fetchall() == [(1.5, 1)]
+        assert connection.execute("SELECT wpinq_sum([1.5]), current_setting('threads')").fetchall() == [(1.5, 1)]
+        assert connection.execute(threads).fetchall() == beside.execute(threads).fetchall() == [(2,)]
+
+
+def test_a_source_of_another_declaration_takes_the_place_of_the_empty_one() -> None:
+    with Database() as held:
+        held.admit([(HALVES.plan, True)])
+        other = wp.source("numbers", str).select(lambda x: wp.length(x))
+        held.admit([(other.plan, True)])
+        held.admit([(NUMBERS.where(lambda x: x > 1).plan, True)])
+        assert held.evaluate(HALVES.plan, DATA) == {0: 2.0, 1: 1.75}
+
+
+def test_analysts_who_are_not_trusted_have_plans_tried_apart() -> None:
+    for method in ("check", "get_ready"):
+        assert vars(ConfinedLooking)[method] is not vars(Looking)[method]
+        assert "admit" not in vars(ConfinedLooking)[method].__code__.co_names
+
+
+def test_a_closed_database_opens_nothing() -> None:
+    held = Database()
+    held.close()
+    held.admit([(HALVES.plan, True)])
+    assert held._instance is None
+    with pytest.raises((PlanError, EvaluationFailed)):
+        held.evaluate(HALVES.plan, DATA)
+
+
+@pytest.mark.parametrize("kept", [2**14, 0])
+def test_sums_over_the_same_rows_are_those_of_each_plan_alone(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from wpinq.engines.relational.duckdb import warm_tables
+
+    monkeypatch.setattr(warm_tables, "KEPT_RECORDS", kept)
+    rows = wp.source("rows", {"of": int | None, "x": int}, facts=["unit_weights"])
+    shares = [rows.select_many(lambda r, n=n: [wp.weighted(r.of, r.x / n)]) for n in (3.0, 7.0, 11.0)]
+    data: dict[str, dict[Value, float]] = {"rows": {(i % 5 or None, i - 40): 1.0 for i in range(97)}}
+    keys = [None, 1, 2, 3, 4, 5]
+    plans = [query.plan for query in shares]
+    with Database() as held, held.together(plans):
+        together = [held.evaluate(plan, data, keys=keys) for plan in plans]
+    for plan, weights in zip(plans, together, strict=True):
+        with Database() as alone:
+            assert weights == alone.evaluate(plan, data, keys=keys)
+        assert list(weights) == [key for key in keys if key in weights]
