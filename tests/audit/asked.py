@@ -42,6 +42,7 @@ GRAPHS: Mapping[str, tuple[bool, dict[str, Any]]] = {
     "triangles by degree": (False, {"common": 8, "left": 0, "right": 0, "clique": True}),
     "squares by degree": (False, {"common": 8, "left": 0, "right": 0, "clique": True}),
     "closed wedges by tag": (False, {"common": 8, "left": 0, "right": 0}),
+    "closed wedges by tag, a quarter of the second": (False, {"common": 8, "left": 0, "right": 0}),
     "joint degrees by tag": (False, {"common": 0, "left": 2, "right": 2}),
     "edges in paths": (False, {"common": 4, "left": 0, "right": 0, "clique": True}),
     "paths": (False, {"common": 0, "left": 4, "right": 4}),

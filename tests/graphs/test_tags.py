@@ -82,9 +82,16 @@ def test_degrees_in_weight(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "room"), [(0, None), (1, None), (1, [0.03125, 0.125, 0.25]), (2, [0.75, 0.375, 0.375]), (2, [2.5, 1, 0.1])]
+    ("seed", "room", "weights"),
+    [
+        (0, None, None),
+        (1, None, [1, 0.75, 0.5]),
+        (1, [0.03125, 0.125, 0.25], [0.5, 0.5, 0.5]),
+        (2, [0.75, 0.375, 0.375], [0.25, 1, 1]),
+        (2, [2.5, 1, 0.1], None),
+    ],
 )
-def test_closed_wedges(seed: int, room: list[float] | None) -> None:
+def test_closed_wedges(seed: int, room: list[float] | None, weights: list[float] | None) -> None:
     edges = graph(seed)
     near = neighbours(edges)
     expected: dict[int, Fraction] = defaultdict(Fraction)
@@ -92,8 +99,9 @@ def test_closed_wedges(seed: int, room: list[float] | None) -> None:
         for tag in range(3):
             middles = [len(near[b]) for b in near[a] & near[c]]
             pair = sum((2 * tag_shares(d)[tag] / Fraction(d * (3 * d - 1)) for d in middles), Fraction(0))
-            expected[tag] += min(pair, Fraction((room or [0.5, 0.25, 0.25])[tag]))
-    found = evaluated(closed_wedges_by_tag(SOURCE, LIMITS, room), edges)
+            share = Fraction((weights or [1, 1, 1])[tag])
+            expected[tag] += share * min(pair, Fraction((room or [0.5, 0.25, 0.25])[tag]))
+    found = evaluated(closed_wedges_by_tag(SOURCE, LIMITS, room, weights), edges)
     assert found == {tag: weight for tag, weight in expected.items() if weight}
 
 
@@ -167,10 +175,31 @@ def test_a_room_that_does_not_fit_the_tags_is_refused(room: list[float]) -> None
         closed_wedges_by_tag(SOURCE, LIMITS, room)
 
 
-def test_an_edge_moves_closed_wedges_by_what_it_has_room_for_and_by_one() -> None:
+@pytest.mark.parametrize("weights", [[1, 1], [1, 1, 1, 1], [1, 0, 1], [1, 1.5, 1], [True, 1, 1], [1, 1, math.nan]])
+def test_weights_that_do_not_fit_the_tags_are_refused(weights: list[float]) -> None:
+    with pytest.raises(PlanError, match="weight"):
+        closed_wedges_by_tag(SOURCE, LIMITS, weights=weights)
+
+
+def test_weights_of_one_change_no_plan() -> None:
+    assert closed_wedges_by_tag(SOURCE, LIMITS, weights=[1, 1, 1]).plan == closed_wedges_by_tag(SOURCE, LIMITS).plan
+
+
+@pytest.mark.parametrize(
+    ("room", "weights", "moved"),
+    [
+        (None, None, 2),
+        ([0.75, 0.375, 0.375], None, Fraction(5, 2)),
+        ([0.125, 0.25, 0.125], None, Fraction(3, 2)),
+        (None, [1, 0.5, 0.25], Fraction(11, 16) + Fraction(11, 16)),
+        ([0.75, 0.375, 0.375], [0.5, 0.5, 0.5], Fraction(5, 4)),
+    ],
+)
+def test_an_edge_moves_closed_wedges_by_what_it_has_room_for_and_by_one(
+    room: list[float] | None, weights: list[float] | None, moved: Fraction
+) -> None:
     edges = wp.source("edges", src=int, dst=int, facts=["simple", "unit_weights"])
-    for room, moved in ((None, 2), ([0.75, 0.375, 0.375], Fraction(5, 2)), ([0.125, 0.25, 0.125], Fraction(3, 2))):
-        assert closed_wedges_by_tag(edges, LIMITS, room).stability() == {"edges": moved}
+    assert closed_wedges_by_tag(edges, [0, 4, 64, 512], room, weights).stability() == {"edges": moved}
 
 
 def test_cliques_are_left_whole() -> None:

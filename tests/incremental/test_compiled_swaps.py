@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from wpinq.engines.incremental.compiled.neighbours import state
 from wpinq.engines.incremental.compiled.routines import header, modules
 from wpinq.engines.incremental.compiled.tables import compiled_evaluator
 from wpinq.errors import PlanError
-from wpinq.graphs import recipes, subgraphs
+from wpinq.graphs import recipes, subgraphs, tags
 from wpinq.plan.arithmetic import FLOAT
 
 EDGES = wp.source("edges", src=int, dst=int)
@@ -59,6 +60,55 @@ def test_neighbour_lists_and_tables_make_the_same_walk(monkeypatch: pytest.Monke
         assert a.score == pytest.approx(b.score, abs=1e-9)
         assert fast.edges == slow.edges
     assert 0 < a.accepted < a.evaluated < a.steps
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_last_step_that_scales_weights_leaves_the_walk_what_it_is(
+    monkeypatch: pytest.MonkeyPatch, outside: bool
+) -> None:
+    """Scores, outputs and every decision, below the width and above it, inside the domain and outside."""
+    use_interpreter(monkeypatch)
+    once = wp.source("edges", src=int, dst=int)
+    closed = tags.closed_wedges_by_tag(once, [0, 2, 6, 40], [0.5, 0.25, 0.25], [1.0, 0.5, 0.125])
+    paired = tags.joint_degrees_by_tag(once, [0, 2, 4]).select_many(lambda p: [wp.weighted(p, 1.0 / (1 + p[0] + p[1]))])
+    goals = [
+        Goal(closed.plan, 0.7, {0: 1.0, 1: 0.3, 7: 2.0}, outside, width=0.25),
+        Goal(paired.plan, 0.4, {(0, 0): 2.0, (5, 5): 1.0}, outside, width=0.5),
+    ]
+    start = graph(3, 16, 40)
+    fast, slow = (
+        SwapWalk(goals, "edges", start, symmetric=False, seed=5, virtual=virtual) for virtual in (True, False)
+    )
+    assert (fast.specialised, slow.specialised) == (True, False)
+    for _ in range(3):
+        a, b = fast.run(30, 3.0), slow.run(30, 3.0)
+        assert (a.evaluated, a.accepted) == (b.evaluated, b.accepted)
+        assert a.score == pytest.approx(b.score, abs=1e-9)
+        assert fast.edges == slow.edges
+    for one, other in zip(fast.outputs, slow.outputs, strict=True):
+        assert one == pytest.approx(other, abs=1e-9)
+    assert 0 < a.accepted < a.evaluated
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        lambda tag: [wp.weighted(tag, wp.where(tag == 0, 0.0, 1.0))],
+        lambda tag: [wp.weighted(tag, wp.where(tag == 0, -0.5, 0.5))],
+        lambda tag: [wp.weighted(tag, 1e-160)],
+        lambda tag: [wp.weighted(tag, wp.where(tag == 0, 0.5, 0.25)), wp.weighted(9, 0.125)],
+        lambda tag: [wp.weighted(tag % 2, wp.where(tag == 0, 0.5, 0.25))],
+    ],
+    ids=["dropped", "negative", "next to nothing", "two", "another record"],
+)
+def test_a_last_step_that_does_more_is_served_by_tables(monkeypatch: pytest.MonkeyPatch, last: Any) -> None:
+    use_interpreter(monkeypatch)
+    closed = tags.closed_wedges_by_tag(wp.source("edges", src=int, dst=int), [0, 2, 6, 40]).select_many(last)
+    walk = SwapWalk([Goal(closed.plan, 1.0, {0: 1.0})], "edges", graph(3, 9, 14), symmetric=False, seed=5)
+    assert not walk.specialised
+    walk.run(10, 1.0)
+    fresh = reference.evaluate(closed.plan, {"edges": dict.fromkeys(walk.edges, 1.0)}, FLOAT)
+    assert {**dict.fromkeys(fresh, 0.0), **walk.outputs[0]} == pytest.approx(fresh, abs=1e-9)
 
 
 def test_compiled_and_interpreted_walks_are_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from itertools import chain
 import pytest
 
 from tests.stability.test_traps import TRAPS
+from tests.support.ends import broken_ends
 from tests.support.mutants import MUTANTS, Mutant, planted
 from tests.support.nasty import attack
 from tests.support.reached import REACHED
@@ -20,6 +21,7 @@ def found_out(seed: int) -> bool:
         return (
             bool(attack(seed, 1_000, first=True).faults)
             or any(data.broken() for data in chain(built, traps))
+            or broken_ends()
             or bool(attack(seed + 1, CASES, first=True).faults)
         )
     except AssertionError:  # one term stands for two values

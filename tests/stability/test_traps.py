@@ -353,8 +353,8 @@ def closed_for_nothing() -> Trap:
     return Trap(
         mutants.FREE_CLOSING,
         Neighbours(tags.closed_wedges_by_tag(rows, [0, 40], [1.0]), common, {(0, 1): 1}),
-        Fraction(1),
-        Fraction(2),
+        Fraction(31, 32),
+        Fraction(63, 32),
         Fraction("1.6"),
     )
 
@@ -374,6 +374,67 @@ def pairs_of_closed_wedges() -> Trap:
     )
 
 
+def closed_under_any_tag() -> Trap:
+    """The tag under which an edge closes wedges is worked out from the edge: it may be the one that weighs most."""
+    rows = wp.source("rows", src=int, dst=int, facts=["unit_weights", "simple"])
+    common = {(end, node): 1 for end in (0, 1) for node in range(2, 14)}
+    tagged = Query(tags.closed_wedges_by_tag(rows, [0, 40, 100]).plan.inputs[0].inputs[0])
+    closing = rows.select(lambda e: wp.record(ends=wp.sort((e.src, e.dst)), tag=e.src * 0))
+    by_tag = tagged.intersect(closing).select(lambda pair: pair.tag)
+    weighed = by_tag.select_many(lambda tag: [wp.weighted(tag, wp.where(tag == 0, 1.0, 0.25))])
+    return Trap(
+        mutants.LEAST_WEIGHT,
+        Neighbours(weighed, common, {(0, 1): 1}),
+        Fraction(31, 32) + Fraction(1, 4),
+        Fraction(31, 32) + 1,
+        Fraction("1.6"),
+    )
+
+
+def closed_under_no_tag() -> Trap:
+    """Beyond the list of widths no wedge is, and an edge that closes negatively is all that comes out."""
+    rows = wp.source("rows", src=int, dst=int, facts=["unit_weights", "simple"])
+    tagged = Query(tags.closed_wedges_by_tag(rows, [0, 1, 2]).plan.inputs[0].inputs[0])
+    closing = rows.select_many(lambda e: [wp.weighted(wp.record(ends=wp.sort((e.src, e.dst)), tag=7), -1.0)])
+    by_tag = tagged.intersect(closing).select(lambda pair: pair.tag)
+    weighed = by_tag.select_many(lambda tag: [wp.weighted(tag, wp.where(tag >= 2, 1.0, 1 / 64))])
+    return Trap(
+        mutants.NO_TAG,
+        Neighbours(weighed, {(0, 1): 1}, {(2, 3): 1}),
+        Fraction(1, 32),
+        Fraction(65, 64),
+        Fraction(1),
+    )
+
+
+def closed_under_the_heavier_tag() -> Trap:
+    """Common neighbours have as much in the second tag, which weighs more, as in the first."""
+    rows = wp.source("rows", src=int, dst=int, facts=["unit_weights", "simple"])
+    common = {(end, node): 1 for end in (0, 1) for node in range(2, 14)}
+    return Trap(
+        mutants.NEXT_TAG,
+        Neighbours(tags.closed_wedges_by_tag(rows, [0, 1, 40], [0.25, 1.0], [0.0625, 1.0]), common, {(0, 1): 1}),
+        Fraction(61, 64) + Fraction(5, 16),
+        Fraction(61, 64) + Fraction(65, 64),
+        Fraction("1.3"),
+    )
+
+
+def closed_wedges_of_both_signs() -> Trap:
+    """What one record of a tag gains another loses, and neither is nothing."""
+    rows = wp.source("rows", src=int, dst=int, facts=["unit_weights", "simple"])
+    common = {(end, node): 1 for end in (0, 1) for node in range(2, 14)}
+    by_tag = tags.closed_wedges_by_tag(rows, [0, 40], [1.0])
+    signed = by_tag.select_many(lambda tag: [wp.weighted((tag, 1), 0.5), wp.weighted((tag, 2), -0.25)])
+    return Trap(
+        mutants.SET_OFF,
+        Neighbours(signed, common, {(0, 1): 1}),
+        Fraction(1, 2),
+        Fraction(95, 64),
+        Fraction("1.2"),
+    )
+
+
 TRAPS: tuple[Callable[[], Trap], ...] = (
     sorted_keys,
     nullable_fields,
@@ -389,6 +450,10 @@ TRAPS: tuple[Callable[[], Trap], ...] = (
     two_ratios,
     closed_for_nothing,
     pairs_of_closed_wedges,
+    closed_under_any_tag,
+    closed_under_no_tag,
+    closed_under_the_heavier_tag,
+    closed_wedges_of_both_signs,
     wide_keys,
 )
 

@@ -36,6 +36,9 @@ RECIPES: Mapping[str, Callable[[Query], Query]] = {
     "squares by degree": lambda edges: subgraphs.squares_by_degree(symmetrize(edges)),
     "closed wedges by tag": lambda edges: tags.closed_wedges_by_tag(edges, LIMITS, [0.75, 0.25]),
     "closed wedges by tag, twice the room": lambda edges: tags.closed_wedges_by_tag(edges, LIMITS, [1.5, 0.5]),
+    "closed wedges by tag, a quarter of the second": lambda edges: tags.closed_wedges_by_tag(
+        edges, LIMITS, [0.75, 0.25], [1.0, 0.25]
+    ),
     "joint degrees by tag": lambda edges: tags.joint_degrees_by_tag(edges, LIMITS),
     "edges in paths": edges_in_paths,
     "edges in paths, one number": lambda edges: edges_in_paths(edges).select(lambda pair: "all"),

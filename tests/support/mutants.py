@@ -99,13 +99,37 @@ FREE_CLOSING = Mutant(
     "an edge closes wedges for nothing",
     stability,
     "_by_form",
-    (("OF_BOTH_ENDS + found[form.closing.digest].change.total", "OF_BOTH_ENDS"),),
+    ((" + form.of_closing(found[form.closing.digest].change)", ""),),
 )
 PAIRS_BY_FORM = Mutant(
     "closed wedges of pairs come and go in the same records",
     closed_wedges,
-    "closed_wedges",
+    "_by_tag",
     (("if applied(node.operator.function, [pair]) == pair.fields[tag]:", "if True:"),),
+)
+LEAST_WEIGHT = Mutant(
+    "what closes under an unknown tag weighs the least that any does",
+    closed_wedges.ClosedWedges,
+    "of_closing",
+    (("Fraction(1))", "min(self.weights))"),),
+)
+NO_TAG = Mutant(
+    "what closes under no tag weighs the most that any tag does",
+    closed_wedges.ClosedWedges,
+    "of_closing",
+    (("Fraction(1))", "max(self.weights))"),),
+)
+NEXT_TAG = Mutant(
+    "what closes weighs what it would under the tag before",
+    closed_wedges.ClosedWedges,
+    "of_closing",
+    (("enumerate(self.weights)", "enumerate(self.weights, 1)"),),
+)
+SET_OFF = Mutant(
+    "what a tag becomes is set off, gain against loss",
+    closed_wedges,
+    "closed_wedges",
+    (("sum(abs(weight) for", "sum(weight for"),),
 )
 WIDE_KEY = Mutant("a key's first fields are the key", Join, "ceiling", (FIRST_FIELDS,))
 
@@ -293,7 +317,26 @@ MUTANTS = (
     BESIDE_A_RATIO,
     FREE_CLOSING,
     PAIRS_BY_FORM,
-    Mutant("the form of one end", stability, "_by_form", (("OF_BOTH_ENDS +", "OF_BOTH_ENDS / 2 +"),)),
+    Mutant(
+        "pairs of neighbours gain nothing",
+        closed_wedges,
+        "_of_one_end",
+        (("Fraction(3 * degree + 1, 2)", "(degree + 1)"),),
+    ),
+    LEAST_WEIGHT,
+    NO_TAG,
+    NEXT_TAG,
+    SET_OFF,
+    *(
+        Mutant(name, closed_wedges.ClosedWedges, "of_both_ends", (change,))
+        for name, change in (
+            ("the form of one end", ("2 * most", "most")),
+            ("the tags below are empty", ("full + weight * width", "weight * width")),
+            ("an end moves most at limits", (", at(turn)", "")),
+            ("a tag moves most where it begins", (", at(beyond - 1)", "")),
+            ("nothing moves beyond the last limit", ("full / (3 * (limit + 1))", "0")),
+        )
+    ),
     Mutant(
         "keys that are not known are the same",
         lineage,

@@ -28,7 +28,7 @@ from wpinq.graphs.synthesis.graph_plots import plot_trace
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.tagged import SmoothedTarget, Tagged, coarse_limits, degree_limits, fine_limits
-from wpinq.graphs.tags import degree_mass_by_tag, joint_degrees_by_tag
+from wpinq.graphs.tags import closed_wedges_by_tag, degree_mass_by_tag, joint_degrees_by_tag
 from wpinq.measure.answers import Answers
 from wpinq.query import Query
 from wpinq.synthesis import Settings, Swaps, Target, noise_level, sample
@@ -369,8 +369,8 @@ def test_the_bill() -> None:
         {
             "degree_mass": 0.17,
             "largest_degree": 0.13,
-            "closed_wedges": 0.4 * 4 / 11,
-            "joint_degrees": 0.28 * 3 / 5,
+            "closed_wedges": 0.41 * 16 / 27,
+            "joint_degrees": 0.27 * 3 / 5,
             "triangle_count": 0.02,
         }
     )
@@ -404,7 +404,7 @@ def test_bounds_leave_out_the_numbers_that_noise_would_hide() -> None:
 def test_cliques_have_room_under_any_bound(degree: int) -> None:
     """Nearly: of no clique of up to 128 nodes more than a sixteenth is cut under a tag, of 512 an eighth."""
     tags = len(coarse_limits(degree)) - 1
-    room, limits = tagged._room(tags), coarse_limits(degree)
+    room, limits = tagged._each(tagged._ROOM, tags), coarse_limits(degree)
     assert len(room) == tags
     assert tags > 7 or sum(room) <= 1.75
     for tag, kept in enumerate((1, 1, 15 / 16, 15 / 16, 14 / 16)[:tags]):
@@ -484,13 +484,17 @@ def test_all_keys_are_known_beforehand() -> None:
         Tagged().keys("degree_mass", {})
 
 
-def test_masses_between_other_limits_are_refused() -> None:
-    """As many as there are between some limits of its own: they would be read as the masses between these."""
-    answers = simulated(4)
-    query = degree_mass_by_tag(find_method("tags").source(), fine_limits(64))
-    other = wp.simulate(query.noisy_count(1, range(6)), {"edges": EDGES}, seed=1)
-    with pytest.raises(AnswersError, match="degree_mass was asked for between other limits"):
-        Tagged().estimate({**answers, "degree_mass": other})
+@pytest.mark.parametrize("name", ["degree_mass", "closed_wedges"])
+def test_answers_to_another_question_of_the_same_name_are_refused(name: str) -> None:
+    """As many as there are between some limits of its own, and with all of their weight: they would be read wrong."""
+    answers, source = simulated(4), find_method("tags").source()
+    other = {
+        "degree_mass": degree_mass_by_tag(source, fine_limits(64)),
+        "closed_wedges": closed_wedges_by_tag(source, coarse_limits(64)),
+    }
+    asked = wp.simulate(other[name].noisy_count(1, range(len(answers[name]))), {"edges": EDGES}, seed=1)
+    with pytest.raises(AnswersError, match=f"{name} was asked for otherwise than in this version"):
+        Tagged().estimate({**answers, name: asked})
 
 
 @pytest.mark.parametrize("degree", [0, 1])

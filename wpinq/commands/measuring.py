@@ -27,7 +27,7 @@ from wpinq.measure.bill import Bill
 from wpinq.synthesis.checkpoint import CheckpointError
 from wpinq.synthesis.settings import MOST_STEPS, STEPS_AN_EDGE, Settings
 
-FORMAT, FORMAT_VERSION = "wpinq synthesis measuring", 5
+FORMAT, FORMAT_VERSION = "wpinq synthesis measuring", 6
 """The version rises when methods come to measure something else for the same words: what a ledger holds of the former
 would not replay, and going on would pay anew."""
 _NOTE = "measuring.json"

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -109,13 +110,15 @@ def degree_mass_by_tag(edges: Query, limits: Sequence[int]) -> Query:
     return mass.read_as("record i weighs half the degree that nodes have between limits i and i + 1")
 
 
-def closed_wedges_by_tag(edges: Query, limits: Sequence[int], room: Sequence[float] | None = None) -> Query:
+def closed_wedges_by_tag(
+    edges: Query, limits: Sequence[int], room: Sequence[float] | None = None, weights: Sequence[float] | None = None
+) -> Query:
     """Closed wedges, by the degree tags of their middle nodes.
 
     A wedge a–b–c gives its ends `w_i(d_b) = 2·t_i(d_b) / (d_b·(3·d_b − 1))` under tag i. With `P_i(a, c)` the sum over
     the common neighbours b of an edge {a, c},
 
-    `out(i) = Σ_{edges {a, c}} min(P_i(a, c), room_i)`,
+    `out(i) = weight_i · Σ_{edges {a, c}} min(P_i(a, c), room_i)`,
 
     where the last limit is no less than any degree; else `w_i(d) = t_i(d) / (d·((d − 1)/2 + 2·Σ_j t_j(d)))`.
 
@@ -123,18 +126,21 @@ def closed_wedges_by_tag(edges: Query, limits: Sequence[int], room: Sequence[flo
     ----------
     room : sequence of float, optional
         The most that the wedges which one edge closes weigh under each tag: 1/2, 1/4, 1/4, … unless told.
+    weights : sequence of float, optional
+        What is left of the weight under each tag, above 0 and at most 1: all of it unless told. Less of tags that weigh
+        much leaves less noise for the others.
 
     Returns
     -------
     Query
         Records 0, 1, …, one a tag. Uses: 3, and 1, 2, 4 or another power of 2 that is no less than `Σ_j room_j`. One
-        edge moves it by `1 + Σ_j room_j` at most where edges are `simple` and each weighs 1, and by 2/3 more where they
-        are not `simple`.
+        edge moves it by `1 + Σ_j weight_j · room_j` at most where edges are `simple` and each weighs 1, and by less
+        where tags at high degrees have less weight. Where edges are not `simple`, it is `5/3 + Σ_j room_j`.
 
     Raises
     ------
     PlanError
-        When a room is not a finite number above 0, or there is not one a tag.
+        When a room is not a finite number above 0, a weight is not above 0 and at most 1, or there is not one a tag.
 
     Notes
     -----
@@ -154,9 +160,8 @@ def closed_wedges_by_tag(edges: Query, limits: Sequence[int], room: Sequence[flo
     WeightedDataset({0: Fraction(3, 5)})
     """
     half, tags = half_edges(edges), len(checked_limits(limits)) - 1
-    rooms = [1 / 2, *[1 / 4] * (tags - 1)] if room is None else [_checked_room(each) for each in room]
-    if len(rooms) != tags:
-        raise PlanError(f"there are {tags} tags between these limits: give {tags} rooms, not {len(rooms)}")
+    rooms = _one_a_tag("room", room or [1 / 2, *[1 / 4] * (tags - 1)], tags, sys.float_info.max)
+    shares = _one_a_tag("weight", weights or [1] * tags, tags, 1.0)
     wedges = half.join(half, lambda x: x.dst, lambda y: y.src, lambda x, y: wp.record(a=x.src, b=x.dst, c=y.dst)).where(
         lambda wedge: wedge.a != wedge.c
     )
@@ -176,13 +181,26 @@ def closed_wedges_by_tag(edges: Query, limits: Sequence[int], room: Sequence[flo
         ]
     )
     closed = tagged.intersect(spread).select(lambda pair: pair.tag)
+    changed = [(tag, share) for tag, (before, share) in enumerate(pairwise(shares), 1) if share != before]
+    if changed or shares[0] < 1:
+        closed = closed.select_many(lambda tag: [wp.weighted(tag, _beyond(tag, shares[0], changed))])
     return closed.read_as("record i weighs the closed wedges in tag i of their middle nodes, about 1/(3d) each")
 
 
-def _checked_room(room: float) -> float:
-    if isinstance(room, bool) or not isinstance(room, (int, float)) or not 0 < room <= sys.float_info.max:
-        raise PlanError("the room of a tag is a finite number above 0")
-    return float(room)
+def _one_a_tag(name: str, given: Sequence[float], tags: int, most: float) -> list[float]:
+    if len(given) != tags:
+        raise PlanError(f"there are {tags} tags between these limits: give {tags} {name}s, not {len(given)}")
+    if any(isinstance(each, bool) or not isinstance(each, (int, float)) or not 0 < each <= most for each in given):
+        raise PlanError(f"the {name} of a tag is a finite number above 0{f', at most {most:g}' * (most <= 1)}")
+    return [float(each) for each in given]
+
+
+def _beyond(number: Any, first: Any, rest: Iterable[tuple[int, Any]]) -> Any:
+    """An expression: the first value below all limits, else that of the last limit which a number is not below."""
+    found = first
+    for limit, value in rest:
+        found = wp.where(number >= limit, value, found)
+    return found
 
 
 def joint_degrees_by_tag(edges: Query, limits: Sequence[int]) -> Query:
@@ -230,11 +248,5 @@ def _whole_degree_tags(edges: Query, limits: Sequence[int]) -> Query:
     it, as a list of widths cannot; engines do not know that there are few such tags, so other recipes do without.
     """
     inner = checked_limits(limits)[1:-1]
-
-    def tag(number: Any) -> Any:
-        found: Any = 0
-        for below, limit in enumerate(inner):
-            found = wp.where(number >= limit, below + 1, found)
-        return found
-
-    return ends(edges).shave(0.5).select(lambda piece: wp.record(record=piece.record, index=tag(piece.index)))
+    pieces, by_limit = ends(edges).shave(0.5), [(limit, tag) for tag, limit in enumerate(inner, 1)]
+    return pieces.select(lambda piece: wp.record(record=piece.record, index=_beyond(piece.index, 0, by_limit)))

@@ -6,24 +6,31 @@ No operator sees that. docs/proofs/stability.md, "Closed wedges by tag", proves 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from wpinq.errors import ExpressionError
 from wpinq.expr import library as wp
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda
 from wpinq.expr.trace import trace
-from wpinq.expr.types import Type
+from wpinq.expr.types import INT, Type
 from wpinq.expr.values import Value
-from wpinq.plan.moves.terms import Term, any_record, applied, evaluated, record
+from wpinq.plan.arithmetic import EXACT
+from wpinq.plan.moves.change import Change
+from wpinq.plan.moves.terms import Term, any_record, applied, constant, evaluated, record
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Intersect, Join, Select, SelectMany, Shave, Source, Where
 
 BY_FORM = "closed wedges come and go in the same tags (by form)"
 
-OF_BOTH_ENDS = Fraction(1)
-"""How far one edge moves them through the degrees and neighbours of its ends: less than 1/2 at either."""
+_GRAIN = 64
+"""Bounds are rounded up to a multiple of its inverse: short numbers on bills."""
+_FAR = 2**32
+"""Limits of degrees are not looked at beyond it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,33 +43,81 @@ class ClosedWedges:
         The edges, each there once: without loops, and never in both directions.
     closing : Node
         The side of the Intersect that closes wedges, of whatever weights.
+    tag : int
+        The field of the tag in what is closed.
+    widths : sequence of Fraction
+        How much degree is in each tag.
+    weights : sequence of Fraction
+        What weight 1 under each tag becomes, of either sign together: at most 1.
     """
 
     source: Node
     closing: Node
+    tag: int
+    widths: Sequence[Fraction]
+    weights: Sequence[Fraction]
+
+    @property
+    def of_both_ends(self) -> Fraction:
+        """How far one edge moves them through the degrees and neighbours of its ends: twice the most at any degree."""
+        if sum(self.widths) > _FAR:
+            return max(self.weights)
+        limit, full, most = 0, Fraction(0), Fraction(0)
+        for width, weight in zip(self.widths, self.weights, strict=True):
+            beyond = limit + int(width)
+            at = partial(_of_one_end, full - weight * limit, weight)
+            # It rises and then falls with the degree, or falls and then rises, and is largest where it turns or ends.
+            turn = limit + bisect_left(range(limit, beyond - 1), True, key=lambda d: at(d + 1) <= at(d))
+            most = max(most, at(limit), at(turn), at(beyond - 1))
+            limit, full = beyond, full + weight * width
+        most = max(most, full / (3 * (limit + 1)))
+        return Fraction(math.ceil(2 * most * _GRAIN), _GRAIN)
+
+    def of_closing(self, change: Change) -> Fraction:
+        """How far they move with the side that closes wedges."""
+        weights = {constant(Constant(INT, tag)): weight for tag, weight in enumerate(self.weights)}
+        # Of a tag that is not known, or is none, all weight may be left: where that side is negative it passes through.
+        moves = ((weights.get(term.at((self.tag,)), Fraction(1)), move.total) for term, move in change.atoms.items())
+        return sum((weight * total for weight, total in moves), Fraction(0))
+
+
+def _of_one_end(below: Fraction, weight: Fraction, degree: int) -> Fraction:
+    """What an end of this degree moves them by, in a tag that has this weight."""
+    return degree * (below + weight * Fraction(3 * degree + 1, 2)) / ((degree + 1) * (3 * degree + 2))
 
 
 @lru_cache(maxsize=1024)
 def closed_wedges(node: Node) -> ClosedWedges | None:
-    """What a step reads, where it adds up closed wedges of simple edges by tag."""
+    """What a step reads, where it adds up closed wedges of simple edges by tag, or makes something of each such sum."""
+    if not isinstance(node.operator, (Select, SelectMany, Where)):
+        return None
+    form = _by_tag(node)
+    if form is not None or (form := _by_tag(node.inputs[0])) is None:
+        return form
+    images = node.operator.images(EXACT)
+    return replace(form, weights=[sum(abs(weight) for _, weight in images(tag)) for tag in range(len(form.widths))])
+
+
+def _by_tag(node: Node) -> ClosedWedges | None:
+    """The form itself, before anything is made of the sums."""
     if not isinstance(node.operator, Select) or not isinstance(node.inputs[0].operator, Intersect):
         return None
     for tagged, closing in (node.inputs[0].inputs, node.inputs[0].inputs[::-1]):
         found = _tagged(tagged)
         if found is not None:
-            source, tag = found
+            source, widths, tag = found
             pair = any_record("pair", tagged.type)
             if applied(node.operator.function, [pair]) == pair.fields[tag]:
-                return ClosedWedges(source, closing)
+                return ClosedWedges(source, closing, tag, widths, [Fraction(1)] * len(widths))
     return None
 
 
-def _tagged(node: Node) -> tuple[Node, int] | None:
-    """The edges, and the field of the tag, where a step pairs the sorted ends of wedges with tags of their middles."""
+def _tagged(node: Node) -> tuple[Node, Sequence[Fraction], int] | None:
+    """The edges, the widths of tags and the field of the tag, where wedges meet the tags of their middles."""
     if not isinstance(node.operator, Join):
         return None
-    wedges = _wedges(node.inputs[0])
-    if wedges is None or wedges.source != _tags(node.inputs[1]):
+    wedges, tags = _wedges(node.inputs[0]), _tags(node.inputs[1])
+    if wedges is None or tags is None or wedges.source != tags[0]:
         return None
     wedge, tag = (any_record(name, below.type) for name, below in zip(("wedge", "tag"), node.inputs, strict=True))
     at, number = tag.fields
@@ -77,7 +132,7 @@ def _tagged(node: Node) -> tuple[Node, int] | None:
         return None
     place = image.index(number)
     ends = _of(lambda x: wp.sort((x[one], x[other])), node.inputs[0].type, wedge)
-    return (wedges.source, place) if image[1 - place] == ends else None
+    return (*tags, place) if image[1 - place] == ends else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +171,10 @@ def _wedges(node: Node) -> _Wedges | None:
     return _Wedges(source, (ends[0], 3 - sum(ends), ends[1]))
 
 
-def _tags(node: Node) -> Node | None:
-    """The edges, where the weight of each node, half an edge for each, is cut into tags by one public list of widths.
+def _tags(node: Node) -> tuple[Node, Sequence[Fraction]] | None:
+    """The edges, and how much degree is in each tag, where one public list of widths cuts the weight of each node.
 
-    They are multiples of 1/2, so that half an edge is in one tag, or beyond all.
+    The widths are multiples of 1/2, and a node weighs half an edge for each: that is in one tag, or beyond all.
     """
     if not isinstance(node.operator, Shave) or not isinstance(node.operator.widths, Lambda):
         return None
@@ -128,7 +183,9 @@ def _tags(node: Node) -> Node | None:
         return None
     source, edge, elements = found
     widths = _constants(node.operator.widths.core.body)
-    return source if elements == {*edge} and widths is not None and all(map(_whole_halves, widths)) else None
+    if elements != {*edge} or widths is None or not all(map(_whole_halves, widths)):
+        return None
+    return source, [2 * Fraction(width) for width in widths]
 
 
 def _constants(body: Expr) -> tuple[Value, ...] | None:

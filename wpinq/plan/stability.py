@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from wpinq.expr.nodes import below_first
-from wpinq.plan.closed_wedges import BY_FORM, OF_BOTH_ENDS, closed_wedges
+from wpinq.plan.closed_wedges import BY_FORM, closed_wedges
 from wpinq.plan.moves.ceiling import NO_CEILING
 from wpinq.plan.moves.change import ONE, Change, Move, added
 from wpinq.plan.moves.lineage import Lineages, with_itself
@@ -188,7 +188,7 @@ def _by_form(node: Node, change: Change, found: Mapping[bytes, Moved], cut: Node
     form = closed_wedges(node)
     if form is None or form.source != cut:
         return change
-    most = OF_BOTH_ENDS + found[form.closing.digest].change.total
+    most = form.of_both_ends + form.of_closing(found[form.closing.digest].change)
     if most >= change.total:
         return change
     gain, loss = (sum(getattr(move, part) for move in change.atoms.values()) for part in ("increase", "decrease"))

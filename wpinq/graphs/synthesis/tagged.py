@@ -10,7 +10,7 @@ in the clustering where it is near. The walk then fits the closed wedges and the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -49,13 +49,18 @@ MASS, CLOSED, JOINT = "degree_mass", "closed_wedges", "joint_degrees"
 TOP, COUNT = "largest_degree", "triangle_count"
 LARGEST = 2**13
 """Degrees beyond this public number are cut off in tags, unless a bound is given."""
-_PERCENT = {MASS: 17, TOP: 13, CLOSED: 40, JOINT: 28, COUNT: 2}
+_PERCENT = {MASS: 17, TOP: 13, CLOSED: 41, JOINT: 27, COUNT: 2}
 _ONE_BY_ONE = 16
 """Degrees up to this one have a tag each, by which degrees are told apart that many nodes share."""
 _ANY = 2**64
 """More than any degree."""
 _ROOM = (40, 20, 15, 15, 14, 5, 3)
-"""In parts of 1/64: 7/4 together, which is what one edge moves closed wedges by, but for the 1 by its ends' degrees."""
+"""In parts of 1/64: how much closed wedges may weigh on one edge under each tag. Many pairs have several neighbours of
+low degree in common, few have many of a degree above 128. A clique needs a quarter at most, and that where its nodes'
+degrees are the limit of a tag."""
+_WEIGHTS = (64, 32)
+"""In parts of 1/64: how much of their weight closed wedges keep under each tag. They weigh least in the lowest, where
+most nodes are. So an edge moves them by 27/16, and not by 11/4."""
 _WITHIN = 0.68
 """The share of normal noise that is within one standard deviation."""
 
@@ -128,14 +133,13 @@ class Tagged(Method):
         """
         largest = LARGEST if bounds.degree is None else bounds.degree
         fine, coarse = fine_limits(largest), coarse_limits(largest)
-        places = len(coarse) - 1
-        closed = tags.closed_wedges_by_tag(source, coarse, _room(places))
+        closed = _closed_wedges(source, coarse)
         pairs = combinations_with_replacement(range(len(fine) - 1), 2)
         by_degree = degree_limits(largest)
         wanted = {
             MASS: tags.degree_mass_by_tag(source, by_degree).noisy_count(1, range(len(by_degree) - 1)),
             TOP: largest_degree(source, 1),
-            CLOSED: closed.noisy_count(1, range(places)),
+            CLOSED: closed.noisy_count(1, range(len(coarse) - 1)),
             JOINT: tags.joint_degrees_by_tag(source, fine).noisy_count(1, pairs),
             COUNT: triangle_count(source, 1),
         }
@@ -163,15 +167,17 @@ class Tagged(Method):
 
     def _estimate(self, answers: Mapping[str, Answers]) -> Estimates:
         mass, top = answered(answers, MASS), answers.get(TOP)
-        limits = _limits_of(mass)
+        limits = degree_limits(_ANY)[: len(mass) + 1]
+        _check_version(MASS, mass, partial(tags.degree_mass_by_tag, limits=limits))
         highest = None if top is None else NoisyLargest(float(top.value), top.scale)
         degrees = graphical(estimate_degrees(_values(mass), mass.scale, limits, highest))
         if degrees.sum() < 4:
             raise AnswersError(LOST)
         classes = DegreeClasses.of(np.sort(degrees[degrees > 0]))
         closed, joint = answered(answers, CLOSED), answered(answers, JOINT)
-        largest = int(degrees.max())
-        wedges = wedge_weights(coarse_limits(4 ** len(closed) // 2), largest)
+        coarse, largest = coarse_limits(4 ** len(closed) // 2), int(degrees.max())
+        _check_version(CLOSED, closed, partial(_closed_wedges, limits=coarse))
+        wedges = wedge_weights(coarse, largest) * _each(_WEIGHTS, len(closed))
         counted = _count(answers[COUNT], largest) if COUNT in answers else None
         clustered = classes.degrees, wedges, _values(closed), closed.scale, counted
         clustering = estimate_clustering(*clustered)
@@ -229,13 +235,17 @@ def degree_limits(largest: int) -> list[int]:
     return found
 
 
-def _limits_of(mass: Answers) -> list[int]:
-    """The limits that masses were asked for between."""
-    limits, plan = degree_limits(_ANY)[: len(mass) + 1], mass.measurement.plan
+def _closed_wedges(source: Query, limits: Sequence[int]) -> Query:
+    places = len(limits) - 1
+    return tags.closed_wedges_by_tag(source, limits, _each(_ROOM, places), _each(_WEIGHTS, places))
+
+
+def _check_version(name: str, answers: Answers, asked: Callable[[Query], Query]) -> None:
+    """Refuse answers to another question of this name: what they say would be read wrong."""
+    plan = answers.measurement.plan
     (source,) = (node for node in topological([plan]) if not node.inputs)
-    if tags.degree_mass_by_tag(Query(source), limits).plan != plan:
-        raise AnswersError(f"{MASS} was asked for between other limits than those of this version: measure again")
-    return limits
+    if asked(Query(source)).plan != plan:
+        raise AnswersError(f"{name} was asked for otherwise than in this version, in limits or weights: measure again")
 
 
 def fine_limits(largest: int) -> list[int]:
@@ -263,13 +273,9 @@ def coarse_limits(largest: int) -> list[int]:
     return found
 
 
-def _room(places: int) -> list[float]:
-    """How much closed wedges may weigh on one edge under each of so many tags.
-
-    Many pairs have several neighbours of low degree in common, few have many of a degree above 128. A clique needs a
-    quarter at most, and that where its nodes' degrees are the limit of a tag.
-    """
-    return [parts / 64 for parts in [*_ROOM, *[_ROOM[-1]] * (places - len(_ROOM))][:places]]
+def _each(parts: Sequence[int], places: int) -> list[float]:
+    """Parts of 1/64 for each of so many tags, the last for all that are left."""
+    return [part / 64 for part in [*parts, *[parts[-1]] * (places - len(parts))][:places]]
 
 
 def _count(answers: Answers, largest: int) -> tuple[float, float]:

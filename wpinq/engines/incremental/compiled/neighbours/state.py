@@ -14,6 +14,7 @@ from wpinq.engines.incremental.compiled.neighbours.decomposition import OutOfRea
 from wpinq.engines.incremental.compiled.neighbours.formula_code import InvariantList
 from wpinq.engines.incremental.compiled.neighbours.graph import Graph
 from wpinq.engines.incremental.compiled.neighbours.invariants import Invariants
+from wpinq.engines.incremental.compiled.neighbours.rescaled import Rescaled
 from wpinq.engines.incremental.compiled.neighbours.tag_lists import TagLists, distinct
 from wpinq.engines.incremental.compiled.neighbours.walk_code import WalkCode
 from wpinq.engines.incremental.compiled.routines.header import DUST
@@ -43,6 +44,8 @@ class NeighbourWalk:
         The steps it was generated from.
     goals : sequence of Goal
         What each plan's output is to come close to.
+    rescaled : sequence of Rescaled
+        Which part of each plan the steps are of, and what is left to do.
     symmetric : bool
         Whether the source holds both directions of each edge.
     graph : Graph
@@ -54,7 +57,15 @@ class NeighbourWalk:
         Where this graph's tags are too many, or what neighbours add to a norm differs.
     """
 
-    def __init__(self, code: WalkCode, steps: Steps, goals: Sequence[Goal], symmetric: bool, graph: Graph) -> None:
+    def __init__(
+        self,
+        code: WalkCode,
+        steps: Steps,
+        goals: Sequence[Goal],
+        rescaled: Sequence[Rescaled],
+        symmetric: bool,
+        graph: Graph,
+    ) -> None:
         self._code, self._graph, self._steps = code, graph, steps
         self._goals, self._dictionary = goals, steps.dictionary
         self._labels = graph.vertices.words(steps.dictionary)
@@ -66,9 +77,9 @@ class NeighbourWalk:
         self._compute_norms()
         self._lay_out_rows()
         self._lay_out_outputs()
-        self._elsewhere = 0.0
-        for number, goal in enumerate(goals):
-            self._aim(number, goal)
+        self._elsewhere, self._factors = 0.0, list[Floats]()
+        for number, (goal, each) in enumerate(zip(goals, rescaled, strict=True)):
+            self._aim(number, goal, each)
         self.resynchronize()
 
     # --- set up -----------------------------------------------------------------------------------------------
@@ -194,19 +205,22 @@ class NeighbourWalk:
             end = at + len(self._row_tags(pair))
             held["weights"][:, end] = held["weights"][:, at:end].sum(axis=1)
 
-    def _aim(self, number: int, goal: Goal) -> None:
+    def _aim(self, number: int, goal: Goal, rescaled: Rescaled) -> None:
         output = self._output(number)
         records = self._dictionary.decode_all(output.words, goal.plan.type)
-        goals = np.array([float(goal.values.get(record, 0.0)) for record in records])
+        factors = rescaled.factors(records)
+        self._factors.append(factors)
+        goals = np.array([float(goal.values.get(record, 0.0)) for record in records]) / factors
         inside = np.array([record in goal.values for record in records], dtype=bool)
-        prices = np.where(inside | goal.outside, float(goal.epsilon), 0.0)
+        prices, widths = np.where(inside | goal.outside, float(goal.epsilon), 0.0) * factors, goal.width / factors
         known = set(records)
         missing = [float(value) for record, value in goal.values.items() if record not in known]
-        self._elsewhere += goal.epsilon * float(np.sum(_losses(missing, goal.width)))
+        self._elsewhere += sum(map(goal.cost, missing))
         if number in self._code.invariant:
-            self._elsewhere += float(np.sum(prices * _losses((output.weights - goals).tolist(), goal.width)))
+            off = (output.weights - goals).tolist()
+            self._elsewhere += float(np.sum(prices * np.array([*map(loss, off, widths.tolist())])))
         else:
-            for name, value in (("goals", goals), ("prices", prices), ("widths", goal.width)):
+            for name, value in (("goals", goals), ("prices", prices), ("widths", widths)):
                 self._held[name][self._spans[number]] = value
 
     # --- the walk ---------------------------------------------------------------------------------------------
@@ -244,7 +258,8 @@ class NeighbourWalk:
         found = []
         for number, goal in enumerate(self._goals):
             output = self._output(number)
-            held = zip(self._dictionary.decode_all(output.words, goal.plan.type), output.weights.tolist(), strict=True)
+            records = self._dictionary.decode_all(output.words, goal.plan.type)
+            held = zip(records, (output.weights * self._factors[number]).tolist(), strict=True)
             found.append({record: weight for record, weight in held if abs(weight) >= DUST})
         return found
 
@@ -252,7 +267,3 @@ class NeighbourWalk:
     def memory(self) -> int:
         """The bytes of the arrays, the graph's aside."""
         return sum(array.nbytes for name, array in self._held.items() if name not in self._graph.arrays)
-
-
-def _losses(differences: Sequence[float], width: float) -> Floats:
-    return np.array([loss(difference, width) for difference in differences])

@@ -9,6 +9,7 @@ from wpinq.arrays import Integers
 from wpinq.engines.incremental.compiled.neighbours.decomposition import OutOfReach
 from wpinq.engines.incremental.compiled.neighbours.generation import generate
 from wpinq.engines.incremental.compiled.neighbours.graph import Edges, Graph, Numbers, numbered
+from wpinq.engines.incremental.compiled.neighbours.rescaled import Rescaled
 from wpinq.engines.incremental.compiled.neighbours.state import NeighbourWalk
 from wpinq.engines.incremental.compiled.steps.plans import lower
 from wpinq.engines.incremental.compiled.walks.graph_walk import GraphWalk, vertex_type
@@ -112,10 +113,11 @@ class SwapWalk(GraphWalk):
         if not self._virtual:
             return None
         dictionary = Dictionary()
-        steps = lower([goal.plan for goal in self._goals], dictionary)
+        rescaled = [Rescaled.of(goal.plan) for goal in self._goals]
+        steps = lower([each.plan for each in rescaled], dictionary)
         try:
             code = generate(steps, self._source, self._symmetric)
-            return NeighbourWalk(code, steps, self._goals, self._symmetric, self._graph)
+            return NeighbourWalk(code, steps, self._goals, rescaled, self._symmetric, self._graph)
         except OutOfReach:
             return None
 
