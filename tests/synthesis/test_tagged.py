@@ -369,7 +369,7 @@ def test_the_bill() -> None:
         {
             "degree_mass": 0.17,
             "largest_degree": 0.13,
-            "closed_wedges": 0.41 * 16 / 27,
+            "closed_wedges": 0.41 * 64 / 125,
             "joint_degrees": 0.27 * 3 / 5,
             "triangle_count": 0.02,
         }

@@ -58,9 +58,9 @@ _ROOM = (40, 20, 15, 15, 14, 5, 3)
 """In parts of 1/64: how much closed wedges may weigh on one edge under each tag. Many pairs have several neighbours of
 low degree in common, few have many of a degree above 128. A clique needs a quarter at most, and that where its nodes'
 degrees are the limit of a tag."""
-_WEIGHTS = (64, 32)
+_WEIGHTS = (64, 40)
 """In parts of 1/64: how much of their weight closed wedges keep under each tag. They weigh least in the lowest, where
-most nodes are. So an edge moves them by 27/16, and not by 11/4."""
+most nodes are. So an edge moves them by 125/64, and not by 11/4."""
 _WITHIN = 0.68
 """The share of normal noise that is within one standard deviation."""
 
@@ -175,7 +175,7 @@ class Tagged(Method):
             raise AnswersError(LOST)
         classes = DegreeClasses.of(np.sort(degrees[degrees > 0]))
         closed, joint = answered(answers, CLOSED), answered(answers, JOINT)
-        coarse, largest = coarse_limits(4 ** len(closed) // 2), int(degrees.max())
+        coarse, largest = coarse_limits(_ANY)[: len(closed) + 1], int(degrees.max())
         _check_version(CLOSED, closed, partial(_closed_wedges, limits=coarse))
         wedges = wedge_weights(coarse, largest) * _each(_WEIGHTS, len(closed))
         counted = _count(answers[COUNT], largest) if COUNT in answers else None
