@@ -174,7 +174,8 @@ def speed(example: Example, scale: float, folder: Path, given: argparse.Namespac
     oracle = _shown(reference["seconds"]) if reference else ""
     print(
         f"| {scale:g} | {example.name} | {engine['rows']:,} | {_shown(sql['seconds'])} | "
-        f"{_shown(session['protect'])} | {_shown(session['release'])} | {times:.1f} | {opened:.1f} | {session['peak']:.2f} | "
+        f"{_shown(session['protect'])} | {_shown(session['release'])} | {times:.1f} | {opened:.1f} | "
+        f"{session['peak']:.2f} | "
         f"{_shown(engine['load'])} | {_shown(engine['seconds'])} | {oracle} |",
         flush=True,
     )
