@@ -168,14 +168,14 @@ def test_limits_that_do_not_rise_are_refused(limits: list[int]) -> None:
 
 @pytest.mark.parametrize(
     "room",
-    [[1, 1], [1, 1, 1, 1], [1, 0, 1], [1, -1, 1], [True, 1, 1], [1, math.inf, 1], [math.nan] * 3, [10**400, 1, 1]],
+    [[], [1, 1], [1, 1, 1, 1], [1, 0, 1], [1, -1, 1], [True, 1, 1], [1, math.inf, 1], [math.nan] * 3, [10**400, 1, 1]],
 )
 def test_a_room_that_does_not_fit_the_tags_is_refused(room: list[float]) -> None:
     with pytest.raises(PlanError, match="room"):
         closed_wedges_by_tag(SOURCE, LIMITS, room)
 
 
-@pytest.mark.parametrize("weights", [[1, 1], [1, 1, 1, 1], [1, 0, 1], [1, 1.5, 1], [True, 1, 1], [1, 1, math.nan]])
+@pytest.mark.parametrize("weights", [[], [1, 1], [1, 1, 1, 1], [1, 0, 1], [1, 1.5, 1], [True, 1, 1], [1, 1, math.nan]])
 def test_weights_that_do_not_fit_the_tags_are_refused(weights: list[float]) -> None:
     with pytest.raises(PlanError, match="weight"):
         closed_wedges_by_tag(SOURCE, LIMITS, weights=weights)

@@ -160,8 +160,9 @@ def closed_wedges_by_tag(
     WeightedDataset({0: Fraction(3, 5)})
     """
     half, tags = half_edges(edges), len(checked_limits(limits)) - 1
-    rooms = _one_a_tag("room", room or [1 / 2, *[1 / 4] * (tags - 1)], tags, sys.float_info.max)
-    shares = _one_a_tag("weight", weights or [1] * tags, tags, 1.0)
+    usual = [1 / 2, *[1 / 4] * (tags - 1)]
+    rooms = _one_a_tag("room", usual if room is None else room, tags, sys.float_info.max)
+    shares = _one_a_tag("weight", [1] * tags if weights is None else weights, tags, 1.0)
     wedges = half.join(half, lambda x: x.dst, lambda y: y.src, lambda x, y: wp.record(a=x.src, b=x.dst, c=y.dst)).where(
         lambda wedge: wedge.a != wedge.c
     )
@@ -191,7 +192,8 @@ def _one_a_tag(name: str, given: Sequence[float], tags: int, most: float) -> lis
     if len(given) != tags:
         raise PlanError(f"there are {tags} tags between these limits: give {tags} {name}s, not {len(given)}")
     if any(isinstance(each, bool) or not isinstance(each, (int, float)) or not 0 < each <= most for each in given):
-        raise PlanError(f"the {name} of a tag is a finite number above 0{f', at most {most:g}' * (most <= 1)}")
+        bound = "finite" if most > 1 else "at most 1"
+        raise PlanError(f"the {name} of a tag is a number above 0, and {bound}")
     return [float(each) for each in given]
 
 
