@@ -332,8 +332,7 @@ MUTANTS = (
         for name, change in (
             ("the form of one end", ("2 * most", "most")),
             ("the tags below are empty", ("full + weight * width", "weight * width")),
-            ("an end moves most at limits", (", at(turn)", "")),
-            ("a tag moves most where it begins", (", at(beyond - 1)", "")),
+            ("a tag moves most where it begins", ("at(turn)", "at(limit)")),
             ("nothing moves beyond the last limit", ("full / (3 * (limit + 1))", "0")),
         )
     ),

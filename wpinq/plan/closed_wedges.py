@@ -66,9 +66,9 @@ class ClosedWedges:
         for width, weight in zip(self.widths, self.weights, strict=True):
             beyond = limit + int(width)
             at = partial(_of_one_end, full - weight * limit, weight)
-            # It rises and then falls with the degree, or falls and then rises, and is largest where it turns or ends.
+            # In a tag it rises with the degree, and from some degree on may fall.
             turn = limit + bisect_left(range(limit, beyond - 1), True, key=lambda d: at(d + 1) <= at(d))
-            most = max(most, at(limit), at(turn), at(beyond - 1))
+            most = max(most, at(turn))
             limit, full = beyond, full + weight * width
         most = max(most, full / (3 * (limit + 1)))
         return Fraction(math.ceil(2 * most * _GRAIN), _GRAIN)
