@@ -66,6 +66,7 @@ TRUSTED = (
         "kernel/charge",
         "kernel/ledger_head",
         "kernel/ledger_schema",
+        "kernel/ledger_stored",
         "kernel/ledger_totals",
         "kernel/ledger_history",
         "kernel/ledger_audit",

@@ -17,10 +17,15 @@ from tests.support.forging import without_triggers
 from wpinq.errors import LedgerError
 from wpinq.kernel import ledger_file, ledger_schema
 from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.ledger_backup import restore
 from wpinq.kernel.ledger_upgrade import upgrade
 
 ROOT = pathlib.Path(__file__).parents[2]
-FORMER = {1: ROOT / "tests/session/former/ledger.sqlite", 3: ROOT / "tests/ledger/former/ledger.sqlite"}
+FORMER = {
+    1: ROOT / "tests/session/former/ledger.sqlite",
+    3: ROOT / "tests/ledger/former/ledger.sqlite",
+    4: ROOT / "tests/ledger/former/format_4.sqlite",
+}
 
 
 def raw(path: pathlib.Path) -> sqlite3.Connection:
@@ -50,7 +55,7 @@ def path(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> pathlib.Path
 def test_a_former_ledger_is_brought_to_the_format_of_today_and_stays_what_it_was(path: pathlib.Path) -> None:
     before = history(path)
     with Ledger(path) as ledger:
-        assert format_of(path) == ledger_schema.FORMAT == 4
+        assert format_of(path) == ledger_schema.FORMAT == 5
         assert history(path) == before
         ledger.verify()
         accounts = ledger.accounts()
@@ -71,8 +76,9 @@ def test_a_former_ledger_is_brought_to_the_format_of_today_and_stays_what_it_was
     assert history(path)[: len(before)] == before
 
 
-def test_listings_shared_accounts_and_answers_are_found_again(tmp_path: pathlib.Path) -> None:
-    with Ledger(shutil.copy(FORMER[3], tmp_path)) as ledger:
+@pytest.mark.parametrize("version", [3, 4])
+def test_listings_shared_accounts_and_answers_are_found_again(tmp_path: pathlib.Path, version: int) -> None:
+    with Ledger(shutil.copy(FORMER[version], tmp_path)) as ledger:
         assert {account.name: (account.budget, account.spent) for account in ledger.accounts()} == {
             "edges": (2 * 10**9, 12),
             "people": (10**8, 6),
@@ -92,6 +98,9 @@ def test_listings_shared_accounts_and_answers_are_found_again(tmp_path: pathlib.
         "UPDATE accounts SET spent = 0",
         "UPDATE entries SET content = replace(content, '}', ' }') WHERE sequence = 2",
         "DELETE FROM answers",
+        "UPDATE answers SET value = zeroblob(8)",
+        "UPDATE answers SET entry = entry + 1",
+        "UPDATE answers SET measurement = measurement + 1000",
         "UPDATE entries SET content = 'no JSON' WHERE kind = 'answers'",
     ],
 )
@@ -144,12 +153,28 @@ def test_processes_that_open_it_at_once_bring_it_there_once(path: pathlib.Path) 
     assert format_of(path) == ledger_schema.FORMAT
 
 
+def test_a_copy_of_a_former_ledger_is_restored(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """As a former version made it."""
+    connection = raw(path)
+    connection.execute(f"PRAGMA application_id = {ledger_schema.BACKUP_ID}")
+    connection.close()
+    before = history(path)
+    head = f"{before[-1][0]}:{before[-1][2].hex()}"
+    restored = tmp_path / "restored.db"
+    assert str(restore(path, restored, head)) == head
+    assert format_of(path) < ledger_schema.FORMAT == format_of(restored)
+    with Ledger(restored, expect_head=head) as ledger:
+        ledger.verify()
+    assert history(restored) == history(path) == before
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kill -9 is of POSIX")
-def test_a_kill_amid_it_leaves_the_former_or_the_new(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_kill_amid_it_leaves_the_former_or_the_new(tmp_path: pathlib.Path, version: int) -> None:
     """Before its n-th statement, for every n."""
     kills = 0
     for number in range(1, 200):
-        path = pathlib.Path(shutil.copy(FORMER[3], tmp_path / f"{number}.db"))
+        path = pathlib.Path(shutil.copy(FORMER[version], tmp_path / f"{number}.db"))
         child = os.fork()
         if child == 0:
             _open_and_die(path, number)

@@ -23,6 +23,8 @@ from wpinq.kernel.ledger_head import START
 
 ROOT = pathlib.Path(__file__).parents[2]
 LISTING = {"domain": {"integers": [0, 9]}, "above": 2.0}
+PACKED = "CAST(x'00000000000000017a' || zeroblob(8) AS BLOB)"
+"""An answer of 0 for `z`, in SQL."""
 LATER = 2 * ledger_audit.TAIL
 """Debits after the first ones, so that those are not among the last entries."""
 
@@ -126,7 +128,7 @@ COLUMNS = {
     "entries": ["time", "kind", "source", "amount", "content", "hash"],
     "measurements": ["id", "digest"],
     "parts": ["partition", "part", "entry", "demand"],
-    "answers": ["measurement", "key", "value", "entry"],
+    "answer_sets": ["measurement", "entry", "answers"],
     "answered": ["measurement", "entry"],
     "listings": ["measurement", "entry"],
 }
@@ -135,18 +137,17 @@ ORDER = {"accounts": "name", "entries": "sequence", "measurements": "id", "parts
 
 def changed(table: str, column: str, row: str) -> str:
     """A statement that changes one cell of the first or last row; of entries, the last two are of other kinds."""
-    order = ORDER.get(table, "entry, measurement" + (", key" if table == "answers" else ""))
+    order = ORDER.get(table, "entry, measurement")
     rank = f"row_number() OVER (ORDER BY {', '.join(f'{o} {row}' for o in order.split(', '))})"
     keys = {"accounts": "name", "entries": "sequence", "measurements": "id", "parts": "partition, part, entry"}
-    key = keys.get(table, "measurement, key" if table == "answers" else "measurement, entry")
+    key = keys.get(table, "measurement, entry")
     where = f"({key}) IN (SELECT {key} FROM (SELECT {key}, {rank} AS place FROM {table}) WHERE place = 1)"
     if column == "":
         return f"DELETE FROM {table} WHERE {where}"
     new = {
         "kind": "CASE kind WHEN 'debit' THEN 'answers' ELSE 'debit' END",
         "hash": "zeroblob(32)",
-        "key": "CAST(key || 'x' AS BLOB)",
-        "value": "zeroblob(8)",
+        "answers": "zeroblob(length(answers))",
         "content": "replace(content, '}', ',\"more\":1}')",
     }.get(column, f"{column} + 1000" if column in INTEGERS else f"{column} || '1'")
     return f"UPDATE {table} SET {column} = {new} WHERE {where}"
@@ -186,7 +187,7 @@ def test_what_the_last_entries_did_is_noticed_at_opening_without_a_trace(
         Ledger(path)
 
 
-EARLY = {"accounts": "opening", "answers": "use", "answered": "use", "listings": "use"}
+EARLY = {"accounts": "opening", "answer_sets": "use", "answered": "use", "listings": "use"}
 
 
 @pytest.mark.parametrize(("table", "column"), CELLS)
@@ -282,9 +283,9 @@ def without_head(attack: Callable[..., str | None]) -> Attack:
 def rewritten(path: pathlib.Path) -> None:
     """The whole history anew, with one debit less and every hash and total right."""
     edited(path, "UPDATE accounts SET spent = 0", "DELETE FROM parts", "DELETE FROM measurements WHERE digest <> 'm'",
-           "DELETE FROM answers WHERE measurement <> 1", "DELETE FROM answered WHERE measurement <> 1",
+           "DELETE FROM answer_sets WHERE measurement <> 1", "DELETE FROM answered WHERE measurement <> 1",
            "DELETE FROM listings WHERE measurement <> 1", "DELETE FROM entries WHERE sequence > 2")  # fmt: skip
-    edited(path, "DELETE FROM measurements", "DELETE FROM answers", "DELETE FROM answered", "DELETE FROM listings",
+    edited(path, "DELETE FROM measurements", "DELETE FROM answer_sets", "DELETE FROM answered", "DELETE FROM listings",
            "UPDATE accounts SET budget = 1000000")  # fmt: skip
     connection = sqlite3.connect(path, isolation_level=None)
     totals = ledger_totals.now(connection, ledger_totals.of_accounts(connection))
@@ -393,7 +394,7 @@ ATTACKS: dict[str, tuple[str, list[Attack]]] = {
     "any row changed or deleted by SQL that drops triggers, also where they are put back": (
         "opening",
         [
-            edits("DELETE FROM answers WHERE key = x'61' AND measurement = 1", traceless=False),
+            edits("DELETE FROM answer_sets WHERE measurement = 1 AND entry = 5", traceless=False),
             edits("UPDATE entries SET time = 'then' WHERE sequence = 3", traceless=False),
             edits("DELETE FROM parts WHERE partition = 'p' AND part = 'y'", traceless=False),
         ],
@@ -402,16 +403,19 @@ ATTACKS: dict[str, tuple[str, list[Attack]]] = {
         "opening",
         [
             unseen("UPDATE entries SET time = 'then' WHERE sequence = (SELECT max(sequence) FROM entries)"),
-            edits("DELETE FROM answers WHERE measurement = (SELECT max(measurement) FROM answers) AND key = x'61'"),
+            edits("DELETE FROM answer_sets WHERE entry = (SELECT max(entry) FROM answer_sets)"),
+            edits("DELETE FROM answer_sets WHERE measurement = (SELECT max(measurement) FROM answer_sets)"),
             edits("DELETE FROM entries WHERE sequence = (SELECT max(sequence) FROM entries)"),
         ],
     ),
     "the same of the answers and listings of an earlier measurement": (
         "the next use of that measurement, before anything is shown or drawn",
         [
-            edits("DELETE FROM answers WHERE key = x'61' AND measurement = 1"),
-            edits("DELETE FROM answers WHERE measurement = 1"),
-            edits("UPDATE answers SET value = zeroblob(8) WHERE key = x'61' AND measurement = 1"),
+            edits("DELETE FROM answer_sets WHERE measurement = 1 AND entry = 5"),
+            edits("DELETE FROM answer_sets WHERE measurement = 1"),
+            edits("DELETE FROM answered WHERE measurement = 1"),
+            edits("UPDATE answer_sets SET answers = zeroblob(16) WHERE measurement = 1 AND entry = 5"),
+            inserted(f"INSERT INTO answer_sets VALUES (1, 9999, {PACKED})"),
             edits("DELETE FROM listings WHERE measurement = 1"),
         ],
     ),
@@ -518,7 +522,7 @@ def test_an_answer_that_is_added_while_a_ledger_is_open_is_never_shown(path: pat
         with Ledger(path) as other:  # what is stored as it should be is shown
             other.store_answers("m", {b"e": 5.0}, listings=1)
         assert ledger.answers("m", [b"e"]) == {b"e": 5.0}
-        inserted("INSERT INTO answers VALUES (1, x'7a', zeroblob(8), 3)")(path)
+        inserted(f"INSERT INTO answer_sets VALUES (1, 9999, {PACKED})")(path)
         for use in (
             lambda: ledger.answers("m", [b"z"]),
             lambda: ledger.listings("m"),
@@ -539,7 +543,7 @@ def test_an_answer_that_is_added_while_a_process_forks_is_never_shown(path: path
         if child == 0:
             os._exit(0)
         os.waitpid(child, 0)
-        inserted("INSERT INTO answers VALUES (1, x'7a', zeroblob(8), 3)")(path)
+        inserted(f"INSERT INTO answer_sets VALUES (1, 9999, {PACKED})")(path)
         with pytest.raises(LedgerError, match="has been tampered with: the answers"):
             ledger.answers("m", [b"z"])
         with pytest.raises(LedgerError, match="has been tampered with: the answers"):

@@ -120,8 +120,6 @@ class Ledger(LedgerAccounts, LedgerAnswers):
             new, entries = debits.settled(connection, measurements, price, demands, said, analyst)
             for entry in entries:
                 self._append(connection, "debit", entry.account, entry.charge, entry.content, entry.first)
-            # there were as many measurements as the totals say, so these have no answers yet
-            self._sound |= dict.fromkeys(new, (self._file.seen, 0))
             return new
 
         return self._file.write(debited)

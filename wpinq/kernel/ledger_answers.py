@@ -11,10 +11,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_audit, ledger_history
+from wpinq.kernel import ledger_audit, ledger_history, ledger_stored
 from wpinq.kernel import ledger_tables as tables
 from wpinq.kernel.ledger_book import LedgerBook
-from wpinq.kernel.ledger_file import LedgerFile, Version
+from wpinq.kernel.ledger_file import LedgerFile
+from wpinq.kernel.ledger_stored import Stored
+
+_REMEMBERED = 256, 2**20  # measurements, and answers of all of them together
 
 
 class LedgerAnswers(LedgerBook):
@@ -22,8 +25,7 @@ class LedgerAnswers(LedgerBook):
 
     def __init__(self, file: LedgerFile) -> None:
         super().__init__(file)
-        # measurements whose answers were found to be those that were stored: as of when, and how many there were
-        self._sound: dict[str, tuple[Version, int]] = {}
+        self._remembered: dict[str, Stored] = {}  # what was read, the last used last: it never changes, but grows
 
     def answers(self, measurement: str, keys: Iterable[bytes] | None = None) -> dict[bytes, float]:
         """The stored answers of a measurement: for these keys, or all by increasing key.
@@ -46,16 +48,8 @@ class LedgerAnswers(LedgerBook):
             raise LedgerError("answers are kept for keys of bytes")
 
         def found(connection: sqlite3.Connection) -> dict[bytes, float]:
-            self._check_answers(connection, measurement, self._file.version(connection))
-            identity = tables.measurement_id(connection, measurement)
-            if identity is None:
-                return {}
-            if wanted is None:
-                query = "SELECT key, value FROM answers WHERE measurement = ? ORDER BY key"
-                rows = connection.execute(query, (identity,)).fetchall()
-                return {key: tables.from_bytes(value) for key, value in rows}
-            stored = tables.stored_answers(connection, identity, sorted(wanted))
-            return {key: tables.from_bytes(stored[key][0]) for key in wanted if key in stored}
+            stored = self._stored(connection, measurement).answers
+            return {key: stored[key] for key in (sorted(stored) if wanted is None else wanted) if key in stored}
 
         return self._file.snapshot(found)
 
@@ -65,11 +59,7 @@ class LedgerAnswers(LedgerBook):
         Read them before the answers: one that comes in between is found out when what was drawn is stored.
         """
 
-        def found(connection: sqlite3.Connection) -> list[Any]:
-            self._check_answers(connection, measurement, self._file.version(connection))
-            return tables.listings(connection, measurement)
-
-        return self._file.snapshot(found)
+        return self._file.snapshot(lambda connection: [*self._stored(connection, measurement).listings])
 
     def store_answers(
         self, measurement: str, answers: Mapping[bytes, float], listings: int = 0
@@ -101,24 +91,15 @@ class LedgerAnswers(LedgerBook):
             raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
 
         def standing(connection: sqlite3.Connection) -> dict[bytes, float] | None:
-            self._check_answers(connection, measurement, self._file.seen)
+            stored = self._stored(connection, measurement)
             identity = tables.measurement_id(connection, measurement)
             if identity is None:
                 raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
-            if tables.count(connection, "listings", identity) != listings:
+            if len(stored.listings) != listings:
                 return None
-            entry = self._next_entry(connection)
-            offered = {key: tables.to_bytes(answers[key]) for key in sorted(answers)}
-            stored, ours = dict(zip(answers, map(float, answers.values()), strict=True)), offered
-            if tables.insert_answers(connection, identity, entry, offered) < len(offered):
-                found = tables.stored_answers(connection, identity, [*offered])
-                stored = {key: tables.from_bytes(found[key][0]) for key in answers}
-                ours = {key: value for key, (value, by) in sorted(found.items()) if by == entry}
-            if ours:
-                self._count_answers(measurement, len(ours))
-                said = ledger_history.summary(measurement, ours)
-                self._append(connection, ledger_history.ANSWERS, "", 0, said)
-            return stored
+            self._store(connection, measurement, identity, answers, stored)
+            first = {key: stored.answers[key] for key in stored.answers.keys() & answers.keys()}
+            return {**dict(zip(answers, map(float, answers.values()), strict=True)), **first}
 
         return self._file.write(standing)
 
@@ -144,39 +125,48 @@ class LedgerAnswers(LedgerBook):
         LedgerError
             As `store_answers`.
         """
-        given = {key: tables.to_bytes(value) for key, value in sorted(rows.items()) if math.isfinite(value)}
 
         def added(connection: sqlite3.Connection) -> None:
-            self._check_answers(connection, measurement, self._file.seen)
+            stored = self._stored(connection, measurement)
             identity = tables.measurement_id(connection, measurement)
-            if identity is None or len(given) < len(rows):
+            if identity is None or not all(map(math.isfinite, rows.values())):
                 raise LedgerError(
                     "a listing is of a measurement that was debited, with finite floats: call debit first"
                 )
-            if [tables.count(connection, of, identity) for of in ("listings", "answers")] != [listings, answers]:
-                return
-            tables.insert_answers(connection, identity, self._next_entry(connection), given)
-            self._count_answers(measurement, len(given))
-            content = ledger_history.summary(measurement, given) | {"listing": dict(listing)}
-            self._append(connection, ledger_history.ANSWERS, "", 0, content)
+            if [len(stored.listings), len(stored.answers)] == [listings, answers]:
+                self._store(connection, measurement, identity, rows, stored, {"listing": dict(listing)})
 
         self._file.write(added)
 
-    def _check_answers(self, connection: sqlite3.Connection, measurement: str, version: Version) -> None:
-        """Refuse answers that are not those that were stored: when they are first used, and when others added some.
+    def _store(
+        self,
+        connection: sqlite3.Connection,
+        measurement: str,
+        identity: int,
+        answers: Mapping[bytes, float],
+        stored: Stored,
+        more: dict[str, Any] | None = None,
+    ) -> None:
+        """Append what is new of some answers, as one entry, unless they are very large, or none without `more` to say.
 
-        None is changed or taken away: where nobody added any, they are as many. The caller is in a transaction.
+        It may be undone until it is committed. So it is not remembered here, but read when it is used.
         """
-        known = self._sound.get(measurement)
-        if known is not None and known[0] == version:
-            return
-        identity = tables.measurement_id(connection, measurement)
-        there = 0 if identity is None else tables.count(connection, "answers", identity)
-        if known is None or known[1] != there:
-            ledger_audit.check_answers(connection, self._file.name, measurement)
-        self._sound[measurement] = version, there
+        new = {key: value for key, value in answers.items() if key not in stored.answers} if stored.answers else answers
+        pieces = [*ledger_stored.pieces(new)] or [(0, b"")] * (more is not None)
+        for left, (count, packed) in zip(reversed(range(len(pieces))), pieces, strict=True):
+            row = (identity, self._next_entry(connection), packed)
+            connection.execute("INSERT INTO answer_sets (measurement, entry, answers) VALUES (?, ?, ?)", row)
+            said = ledger_stored.summary(measurement, packed, count) | ({} if left or more is None else more)
+            self._append(connection, ledger_history.ANSWERS, "", 0, said)
 
-    def _count_answers(self, measurement: str, added: int) -> None:
-        """Keep in mind that this process added answers, after they were checked: none of them is somebody else's."""
-        version, there = self._sound[measurement]
-        self._sound[measurement] = version, there + added
+    def _stored(self, connection: sqlite3.Connection, measurement: str) -> Stored:
+        """All that is stored of a measurement now, or a refusal. The caller is in a transaction."""
+        stored = self._remembered.pop(measurement, None) or Stored()
+        ledger_audit.catch_up(connection, self._file.name, measurement, stored)
+        self._remembered[measurement] = stored
+        many, answers = _REMEMBERED
+        while len(self._remembered) > 1 and (
+            len(self._remembered) > many or sum(len(each.answers) for each in self._remembered.values()) > answers
+        ):
+            del self._remembered[next(iter(self._remembered))]
+        return stored

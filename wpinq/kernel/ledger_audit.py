@@ -8,11 +8,9 @@ verified, which says what is wrong, or finds that nothing is.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import json
 import sqlite3
-from collections import Counter
 from typing import Any
 
 from wpinq.errors import LedgerError
@@ -20,13 +18,14 @@ from wpinq.kernel import ledger_history, ledger_schema, ledger_totals
 from wpinq.kernel.debits import MARK
 from wpinq.kernel.ledger_head import START, Head
 from wpinq.kernel.ledger_history import ANSWERS, IMPOSSIBLE
+from wpinq.kernel.ledger_stored import Stored
 from wpinq.kernel.ledger_totals import TOTALS
 
 TAIL = 32
 """How many of the last entries are looked at when a ledger is opened."""
 
-MANY = 1000
-"""Where a measurement has more answers than this, they are checked when they are first used, and not before."""
+SMALL = 2**16
+"""Where more bytes of answers than this were stored, they are checked when they are first used, and not before."""
 
 EXPECTED = "the head that is expected"
 """How an entry is known that somebody kept elsewhere."""
@@ -99,10 +98,9 @@ def _signs_hold(connection: sqlite3.Connection, last: int) -> bool:
     if contents[rows[0][0]].get(TOTALS) != totals:
         return False
     told = [(row[0], row[2], contents[row[0]]) for row in rows[:last] if row[0]]
-    return all(_happened(connection, *entry) for entry in told) and not any(
-        wrong_answers(connection, measurement) is not None
-        for measurement in {content["measurement"] for _, kind, content in told if kind == ANSWERS}
-        if _few("answers", connection, measurement) and _few("answered", connection, measurement)
+    first = {content["measurement"]: entry for entry, kind, content in told if kind == ANSWERS}  # the last comes first
+    return all(_happened(connection, *entry) for entry in told) and all(
+        _sound(connection, measurement, since) for measurement, since in first.items()
     )
 
 
@@ -123,43 +121,24 @@ def _happened(connection: sqlite3.Connection, sequence: int, kind: str, content:
     return kind != ANSWERS or there("answered", where, sequence, content["measurement"])
 
 
-def _few(table: str, connection: sqlite3.Connection, measurement: str) -> bool:
-    query = f"SELECT 1 FROM {table} WHERE measurement = (SELECT id FROM measurements WHERE digest = ?) LIMIT ?"
-    return len(connection.execute(query, (measurement, MANY + 1)).fetchall()) <= MANY
-
-
-def wrong_answers(connection: sqlite3.Connection, measurement: str) -> int | None:
-    """An entry whose answers or listing are not those that it stored; 0 where they are of none; None where all is well.
-
-    The caller is in a transaction. It takes time that goes with the answers of the measurement.
-    """
+def _sound(connection: sqlite3.Connection, measurement: str, since: int) -> bool:
+    """Whether a measurement has what an entry stored, and what later ones did, as far as that is little."""
     query = (
-        "SELECT sequence, content FROM measurements JOIN answered ON measurement = id JOIN entries ON sequence = entry "
-        "WHERE digest = ?"
+        "SELECT sum(length(answers)) FROM answer_sets "
+        "WHERE measurement = (SELECT id FROM measurements WHERE digest = ?) AND entry >= ?"
     )
-    told: dict[int, Any] = {entry: json.loads(content) for entry, content in connection.execute(query, (measurement,))}
-    counts: Counter[int] = Counter()
-    digests = {entry: hashlib.sha256() for entry in told}
-    query = "SELECT entry, key, value FROM answers WHERE measurement = (SELECT id FROM measurements WHERE digest = ?)"
-    for entry, key, value in connection.execute(f"{query} ORDER BY key", (measurement,)):
-        if entry not in digests:
-            return 0
-        counts[entry] += 1
-        digests[entry].update(ledger_history.packed(key, value))
-    for entry, content in told.items():
-        found = [measurement, counts[entry], digests[entry].hexdigest()]
-        if [content["measurement"], content["count"], content["digest"]] != found:
-            return entry
-    listed = {entry for entry, content in told.items() if "listing" in content}
-    query = "SELECT entry FROM listings WHERE measurement = (SELECT id FROM measurements WHERE digest = ?)"
-    return min(listed ^ {entry for (entry,) in connection.execute(query, (measurement,))}, default=None)
+    (size,) = connection.execute(query, (measurement, since)).fetchone()
+    return (size or 0) > SMALL or Stored(since - 1).catch_up(connection, measurement) is None
 
 
-def check_answers(connection: sqlite3.Connection, name: str, measurement: str) -> None:
-    """Refuse answers that are not those that were stored. The caller is in a transaction."""
+def catch_up(connection: sqlite3.Connection, name: str, measurement: str, stored: Stored) -> None:
+    """Take in what was stored of a measurement since, or refuse it: it is something else than its entries say.
+
+    The caller is in a transaction. What was taken in before a refusal must not be used.
+    """
     wrong: int | None = 0
     with contextlib.suppress(*IMPOSSIBLE):
-        wrong = wrong_answers(connection, measurement)
+        wrong = stored.catch_up(connection, measurement)
     if wrong is not None:
         where = f"of entry {wrong} " if wrong else "of a measurement "
         raise _tampered(name, f"the answers {where}are not those that were stored")
@@ -195,15 +174,16 @@ def verify(connection: sqlite3.Connection, name: str, identity: int = ledger_sch
             wrong = set(connection.execute(query)) ^ set(books.execute(query))
             if wrong:
                 raise _tampered(name, reason.format(min(row[0] for row in wrong)))
-    query = "SELECT 1 FROM answers WHERE measurement NOT IN (SELECT id FROM measurements)"
+    query = "SELECT 1 FROM answer_sets WHERE measurement NOT IN (SELECT id FROM measurements)"
     if connection.execute(query).fetchone() is not None:
         raise _tampered(name, "there are answers of what was never paid for")
     for query in _OF_ANALYSTS:
         if connection.execute(query).fetchone() is not None:
             raise _tampered(name, "there is what an analyst has, and no source")
-    query = "SELECT digest FROM measurements WHERE id IN (SELECT measurement FROM answered) OR id IN "
-    for (measurement,) in connection.execute(f"{query} (SELECT DISTINCT measurement FROM answers)").fetchall():
-        check_answers(connection, name, measurement)
+    answered = "SELECT measurement FROM answered UNION SELECT measurement FROM answer_sets"
+    query = f"SELECT digest FROM measurements WHERE id IN ({answered})"
+    for (measurement,) in connection.execute(query).fetchall():
+        catch_up(connection, name, measurement, Stored())
     if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
         raise _tampered(name, "the file is damaged")
 

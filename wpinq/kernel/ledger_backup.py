@@ -16,6 +16,7 @@ from wpinq.kernel import ledger_audit, ledger_history, ledger_place, ledger_sche
 from wpinq.kernel.ledger_companion import HAS_TURNS, Companion, Note
 from wpinq.kernel.ledger_file import PATIENCE, LedgerFile
 from wpinq.kernel.ledger_head import Head
+from wpinq.kernel.ledger_upgrade import upgrade
 
 
 def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> Head:
@@ -79,6 +80,8 @@ def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expect
                 if connection.execute("PRAGMA application_id").fetchone() != (ledger_schema.BACKUP_ID,):
                     raise LedgerError(f"{os.fspath(copy)} is no backup of a ledger: wpinq budget backup makes them")
                 _copied(connection, part, ledger_schema.APPLICATION_ID)
+            with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+                upgrade(connection, "the copy")  # which may be of a former format
             head = _checked(part, ledger_schema.APPLICATION_ID, known, noted)
 
             def placed(note: Note) -> None:

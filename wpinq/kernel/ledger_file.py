@@ -242,7 +242,6 @@ class LedgerFile:
         try:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("SELECT json_array_length('[]')")  # here, and not first after a debit
             if self._path is None:
                 ledger_schema.create(connection)
             elif ledger_schema.check(connection, self.name) != ledger_schema.FORMAT:

@@ -12,7 +12,6 @@ import hashlib
 import json
 import sqlite3
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +23,7 @@ from wpinq.measure.delta_reading import Charged
 
 ANSWERS = "answers"
 
-IMPOSSIBLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+IMPOSSIBLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError, struct.error)
 """What reading the content of a forged entry can raise."""
 
 
@@ -233,20 +232,7 @@ def debited(connection: sqlite3.Connection, run: str, after: int) -> dict[str, i
     return spent
 
 
-def summary(measurement: str, rows: Mapping[bytes, bytes]) -> dict[str, Any]:
-    """What an entry says of answers that it stored: how many, and SHA-256 over keys and values, by increasing key."""
-    sizes, written = [*map(len, rows)], [b""] * 3 * len(rows)  # as `packed` has each
-    lengths = {size: _LENGTH(size) for size in set(sizes)}
-    written[::3], written[1::3], written[2::3] = map(lengths.__getitem__, sizes), rows, rows.values()
-    return {"measurement": measurement, "count": len(rows), "digest": hashlib.sha256(b"".join(written)).hexdigest()}
-
-
-def packed(key: bytes, value: bytes) -> bytes:
-    """An answer as it is summarised."""
-    return _LENGTH(len(key)) + key + value
-
-
-_LENGTH, _text = struct.Struct(">Q").pack, json.encoder.encode_basestring_ascii
+_text = json.encoder.encode_basestring_ascii
 
 
 def chain(previous: bytes, row: tuple[int, str, str, str, int, str]) -> bytes:

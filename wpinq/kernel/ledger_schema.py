@@ -20,10 +20,10 @@ APPLICATION_ID = 0x7750494E
 BACKUP_ID = 0x77504942
 """`wPIB`: of a copy that is kept to be restored, and that nothing is spent from."""
 
-FORMAT = 4
-"""What is written. Of the older ones, 1 was the first, 2 had accounts that tables share, and 3 listings. They are
-brought to this one when they are opened; versions that know an older one only refuse it, for they would append entries
-without totals, and leave out what keeps a listing and an account true."""
+FORMAT = 5
+"""What is written. Of the older ones, 1 was the first, 2 had accounts that tables share, 3 listings and 4 totals; in
+all of them each answer was a row. They are brought to this one when they are opened. Versions that know an older one
+only refuse it: they would append entries without totals, and leave out what keeps a listing and an account true."""
 
 LIMIT = 2**62
 """Budgets are below it and so are charges, so no sum of the two leaves the 64 bits of an SQLite integer."""
@@ -58,15 +58,15 @@ _TABLES = (
     demand TEXT NOT NULL,
     PRIMARY KEY (partition, part, entry)
 ) STRICT, WITHOUT ROWID""",
-    # The value is the 8 bytes of the double, big-endian: a REAL column would turn -0.0 into 0.0.
-    """CREATE TABLE answers (
+)
+
+_ANSWERS = """CREATE TABLE answers (
     measurement INTEGER NOT NULL REFERENCES measurements (id),
     key BLOB NOT NULL,
     value BLOB NOT NULL CHECK (length(value) = 8),
     entry INTEGER NOT NULL,
     PRIMARY KEY (measurement, key)
-) STRICT, WITHOUT ROWID""",
-)
+) STRICT, WITHOUT ROWID"""
 
 _LISTINGS = """CREATE TABLE listings (
     measurement INTEGER NOT NULL REFERENCES measurements (id),
@@ -77,6 +77,13 @@ _LISTINGS = """CREATE TABLE listings (
 _ANSWERED = """CREATE TABLE answered (
     measurement INTEGER NOT NULL,
     entry INTEGER NOT NULL,
+    PRIMARY KEY (measurement, entry)
+) STRICT, WITHOUT ROWID"""
+
+_ANSWER_SETS = """CREATE TABLE answer_sets (
+    measurement INTEGER NOT NULL,
+    entry INTEGER NOT NULL,
+    answers BLOB NOT NULL,
     PRIMARY KEY (measurement, entry)
 ) STRICT, WITHOUT ROWID"""
 
@@ -95,7 +102,7 @@ def _only_grow(*tables: str) -> tuple[str, ...]:
 
 # INSERT OR REPLACE deletes without firing the delete triggers, so a second insert of a row is refused as well.
 _TRIGGERS = (
-    *_only_grow("entries", "measurements", "parts", "answers"),
+    *_only_grow("entries", "measurements", "parts"),
     _refusal(
         "entries_in_order",
         "INSERT ON entries WHEN NEW.sequence IS NOT (SELECT coalesce(max(sequence), 0) + 1 FROM entries)",
@@ -112,9 +119,6 @@ _TRIGGERS = (
         "(SELECT 1 FROM parts WHERE partition = NEW.partition AND part = NEW.part AND entry >= NEW.entry)",
         "the demand of a part is recorded in order",
     ),
-    "CREATE TRIGGER answers_first_stands BEFORE INSERT ON answers WHEN EXISTS "
-    "(SELECT 1 FROM answers WHERE measurement = NEW.measurement AND key = NEW.key) "
-    "BEGIN SELECT RAISE(IGNORE); END",
     _refusal("accounts_delete", "DELETE ON accounts", "an account is for ever"),
     _refusal(
         "accounts_start_unspent",
@@ -138,29 +142,34 @@ _LISTING_TRIGGERS = (
     ),
 )
 
-_ANSWERED_TRIGGERS = (
-    *_only_grow("answered"),
-    _refusal(
-        "answered_once",
-        "INSERT ON answered WHEN EXISTS "
-        "(SELECT 1 FROM answered WHERE measurement = NEW.measurement AND entry >= NEW.entry)",
-        "the entries of a measurement are recorded in order",
-    ),
+_ANSWERS_TRIGGERS = (
+    *_only_grow("answers"),
+    "CREATE TRIGGER answers_first_stands BEFORE INSERT ON answers WHEN EXISTS "
+    "(SELECT 1 FROM answers WHERE measurement = NEW.measurement AND key = NEW.key) "
+    "BEGIN SELECT RAISE(IGNORE); END",
 )
 
-_ADDED = {
-    1: (*_TABLES, *_TRIGGERS),
-    2: (),
-    3: (_LISTINGS, *_LISTING_TRIGGERS),
-    FORMAT: (_ANSWERED, *_ANSWERED_TRIGGERS),
-}
-"""What each format has beside those before it."""
+
+def _in_order(table: str, reason: str) -> tuple[str, ...]:
+    """A table of measurements and entries only grows, and each measurement at its end."""
+    later = f"SELECT 1 FROM {table} WHERE measurement = NEW.measurement AND entry >= NEW.entry"
+    return *_only_grow(table), _refusal(f"{table}_once", f"INSERT ON {table} WHEN EXISTS ({later})", reason)
+
+
+_PARTS = (
+    (1, FORMAT, (*_TABLES, *_TRIGGERS)),
+    (1, 4, (_ANSWERS, *_ANSWERS_TRIGGERS)),
+    (3, FORMAT, (_LISTINGS, *_LISTING_TRIGGERS)),
+    (4, FORMAT, (_ANSWERED, *_in_order("answered", "the entries of a measurement are recorded in order"))),
+    (5, FORMAT, (_ANSWER_SETS, *_in_order("answer_sets", "the answers of a measurement are stored in order"))),
+)
+"""The first format and the last that have something, and what makes it."""
 
 
 def create(connection: sqlite3.Connection, upto: int = FORMAT, above: int = 0) -> None:
-    """Make an empty database a ledger, or one of an older format a newer one. The caller holds the transaction."""
-    for version, statements in _ADDED.items():
-        for statement in statements if above < version <= upto else ():
+    """Make an empty database a ledger, or add to an older one what it lacks. The caller holds the transaction."""
+    for first, last, statements in _PARTS:
+        for statement in statements if above < first <= upto <= last else ():
             connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {upto}")

@@ -1,31 +1,20 @@
-"""What the ledger's tables hold, read and checked: accounts, measurements, demands of parts, stored answers."""
+"""What the ledger's tables hold, read and checked: accounts, measurements, demands of parts."""
 
 from __future__ import annotations
 
-import itertools
-import json
 import re
 import sqlite3
-import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger_releases import Terms
 from wpinq.kernel.ledger_schema import LIMIT
 
 _SELECT_ACCOUNT = "SELECT name, unit, unit_weight, schema, budget, spent FROM accounts"
-_DOUBLE = struct.Struct(">d")
 _UNFIT = re.compile("[\0\ud800-\udfff]")
-_CHUNK = 1000  # keys a query: far below SQLite's limit of 32,766 parameters
-_INSERT = (  # keys and values side by side, and of each key where it starts and its size: to bind each takes longer
-    "INSERT INTO answers (measurement, entry, key, value) "
-    "SELECT ?1, ?2, substr(?3, each.value >> ?6, each.value & ((1 << ?6) - 1)), substr(?4, 8 * each.key + 1, 8) "
-    "FROM json_each(?5) AS each WHERE TRUE ON CONFLICT DO NOTHING"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,62 +115,6 @@ def measurement_id(connection: sqlite3.Connection, digest: str) -> int | None:
     """The row number of a measurement, or None where it was never debited."""
     row = connection.execute("SELECT id FROM measurements WHERE digest = ?", (digest,)).fetchone()
     return None if row is None else int(row[0])
-
-
-def stored_answers(
-    connection: sqlite3.Connection, measurement: int, keys: list[bytes]
-) -> dict[bytes, tuple[bytes, int]]:
-    """Key -> the bytes of the value, and the entry that stored it. Sorted keys are found twice as fast."""
-    found: dict[bytes, tuple[bytes, int]] = {}
-    for marks, chunk in _chunks(keys):
-        query = f"SELECT key, value, entry FROM answers WHERE measurement = ? AND key IN ({marks})"
-        for key, value, entry in connection.execute(query, [measurement, *chunk]).fetchall():
-            found[key] = (value, entry)
-    return found
-
-
-def count(connection: sqlite3.Connection, table: str, measurement: int) -> int:
-    """How many answers or listings a measurement has."""
-    (rows,) = connection.execute(f"SELECT count(*) FROM {table} WHERE measurement = ?", (measurement,)).fetchone()
-    return int(rows)
-
-
-def listings(connection: sqlite3.Connection, measurement: str) -> list[Any]:
-    """The listings of a measurement, as they were stored, in order."""
-    query = (
-        "SELECT content FROM listings JOIN measurements ON id = measurement JOIN entries ON sequence = listings.entry "
-        "WHERE digest = ? ORDER BY sequence"
-    )
-    return [json.loads(content)["listing"] for (content,) in connection.execute(query, (measurement,))]
-
-
-def insert_answers(connection: sqlite3.Connection, measurement: int, entry: int, answers: Mapping[bytes, bytes]) -> int:
-    """Store the value of each key that has none, and return how many those were. Sorted keys are stored faster."""
-    before, (all_keys, all_values) = connection.total_changes, ([*answers], [*answers.values()])
-    bits = max(map(len, answers), default=0).bit_length()  # as few as will do, for SQLite reads the places as text
-    many = 300 if bits <= 18 else 1  # a statement, whose keys are one value for SQLite
-    for start in range(0, len(answers), many):
-        keys, values = (each[start : start + many] for each in (all_keys, all_values))
-        sizes = [*map(len, keys)]
-        # behind a byte, for a part of no bytes at all is null
-        places = [at << bits | size for at, size in zip(itertools.accumulate(sizes, initial=2), sizes, strict=False)]
-        connection.execute(_INSERT, (measurement, entry, b" " + b"".join(keys), b"".join(values), str(places), bits))
-    return connection.total_changes - before
-
-
-to_bytes: Callable[[float], bytes] = _DOUBLE.pack
-"""A double, to the last bit."""
-
-
-def from_bytes(stored: bytes) -> float:
-    """What `to_bytes` was given."""
-    return float(_DOUBLE.unpack(stored)[0])
-
-
-def _chunks(items: list[Any]) -> Iterator[tuple[str, list[Any]]]:
-    for start in range(0, len(items), _CHUNK):
-        chunk = items[start : start + _CHUNK]
-        yield ", ".join("?" * len(chunk)), chunk
 
 
 def check_text(what: str, text: str) -> None:

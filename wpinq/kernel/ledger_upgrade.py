@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
 
@@ -36,5 +37,19 @@ def upgrade(connection: sqlite3.Connection, name: str) -> None:
             answered = [(ids[json.loads(content)["measurement"]], sequence) for sequence, content in rows]
         except IMPOSSIBLE:
             answered = []  # which the verification finds out
-        connection.executemany("INSERT INTO answered (measurement, entry) VALUES (?, ?)", answered)
+        if version < 4:
+            connection.executemany("INSERT INTO answered (measurement, entry) VALUES (?, ?)", answered)
+        sets = dict.fromkeys(answered, b"") | _sets(connection)
+        stored = [(*pair, sets[pair]) for pair in sorted(sets)]
+        connection.executemany("INSERT INTO answer_sets (measurement, entry, answers) VALUES (?, ?, ?)", stored)
+        connection.execute("DROP TABLE answers")
         ledger_audit.verify(connection, name)
+
+
+def _sets(connection: sqlite3.Connection) -> dict[tuple[int, int], bytes]:
+    """Measurement and entry -> the answers that were rows, as `ledger_stored` packs them."""
+    rows = connection.execute("SELECT measurement, entry, key, value FROM answers ORDER BY measurement, entry, key")
+    return {
+        pair: b"".join(len(key).to_bytes(8, "big") + key + value for *_, key, value in group)
+        for pair, group in itertools.groupby(rows, key=lambda row: row[:2])
+    }

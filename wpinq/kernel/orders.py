@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import repeat
 
 from wpinq.dataset import EngineDataset
 from wpinq.errors import EpsilonError, PlanError, SessionError
@@ -223,7 +224,7 @@ def _scale(measurement: Measurement, certificate: Certificate, *, former: bool =
 def noisy(order: Order, outputs: Weights, keys: Sequence[Value], past: Past = ()) -> list[float]:
     """The weights of some keys with noise, in the units of the order's scale, given what listings said of the keys."""
     sink = order.measurement.sink
-    weights = [outputs.get(key, 0.0) for key in keys]
+    weights = [*map(outputs.get, keys, repeat(0.0))]
     if past:
         cuts = [least_cut(past, key) for key in keys]
         return silently(lambda given: order.conditional.at_most(_in_units(order, given), cuts), weights)

@@ -138,7 +138,8 @@ class WayOfRelease:
         while True:
             listings = [] if new else self._ledger.listings(order.digest)
             stored = {} if new else self._ledger.answers(order.digest, encoded)
-            missing = {code: key for key, code in zip(keys, encoded, strict=True) if code not in stored}
+            coded = zip(encoded, keys, strict=True)
+            missing = {code: key for code, key in coded if code not in stored} if stored else dict(coded)
             if not missing:
                 break
             noisy = self._looking.draw(order, [*missing.values()], order.past(listings))

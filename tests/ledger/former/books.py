@@ -1,4 +1,7 @@
-"""Wrote `ledger.sqlite`, of format 3, with the version of wpinq that wrote that: it is not run again."""
+"""Wrote `ledger.sqlite`, of format 3, and `format_4.sqlite`, each with a version of wpinq that wrote that format.
+
+It is not run again.
+"""
 
 from __future__ import annotations
 
