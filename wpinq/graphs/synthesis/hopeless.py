@@ -48,7 +48,7 @@ def hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[st
     >>> from wpinq.graphs.synthesis import Bounds, find_method
     >>> method = find_method("tags")
     >>> hopeless(method.measurements(method.source(), "0.01"), Bounds(nodes=20))["joint_degrees"]
-    'joint_degrees of any graph of at most 20 nodes comes to less than 64, and the noise is ±1,421'
+    'joint_degrees of any graph of at most 20 nodes comes to less than 64, and the noise is ±1,476'
     """
     if bounds.nodes is None:
         return {}
