@@ -114,6 +114,30 @@ def test_one_that_is_not_whole_is_refused_and_stays_as_it_was(path: pathlib.Path
     assert (format_of(path), history(path)) == (version, before)
 
 
+@pytest.mark.parametrize("cell", ["key = 'text'", "key = 7", "value = 'eight by'", "entry = 'text'"])
+def test_answers_of_another_type_are_refused_too(path: pathlib.Path, tmp_path: pathlib.Path, cell: str) -> None:
+    """As somebody makes them who takes the types off the table and puts them back."""
+    connection = raw(path)
+    (sql,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'answers'").fetchone()
+    for said, edit in ((sql.replace("STRICT, ", ""), f"UPDATE answers SET {cell}"), (sql, "SELECT 1")):
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'answers'", (said,))
+        connection.close()
+        with without_triggers(path) as connection:
+            connection.execute(edit + " WHERE entry = (SELECT max(entry) FROM answers)" * edit.startswith("UPDATE"))
+        connection = raw(path)
+    connection.close()
+    with pytest.raises(LedgerError, match="tampered"):
+        Ledger(path)
+    connection = raw(path)
+    connection.execute(f"PRAGMA application_id = {ledger_schema.BACKUP_ID}")
+    (*head, hashed) = connection.execute("SELECT sequence, hash FROM entries ORDER BY sequence DESC").fetchone()
+    connection.close()
+    with pytest.raises(LedgerError, match="tampered"):
+        restore(path, tmp_path / "restored.db", f"{head[0]}:{hashed.hex()}")
+    assert not (tmp_path / "restored.db").exists()
+
+
 def test_one_that_is_open_elsewhere_waits(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What has it open may be an older version, which would not see that the format changes."""
     monkeypatch.setattr(ledger_file, "PATIENCE", 0.2)

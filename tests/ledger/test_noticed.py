@@ -416,6 +416,9 @@ ATTACKS: dict[str, tuple[str, list[Attack]]] = {
             edits("DELETE FROM answered WHERE measurement = 1"),
             edits("UPDATE answer_sets SET answers = zeroblob(16) WHERE measurement = 1 AND entry = 5"),
             inserted(f"INSERT INTO answer_sets VALUES (1, 9999, {PACKED})"),
+            edits(f"INSERT INTO answer_sets VALUES (1, -9999, {PACKED})"),
+            edits(f"INSERT INTO answer_sets VALUES (1, {-(2**63)}, {PACKED})"),
+            edits("INSERT INTO listings VALUES (1, -9999)"),
             edits("DELETE FROM listings WHERE measurement = 1"),
         ],
     ),
@@ -430,9 +433,10 @@ ATTACKS: dict[str, tuple[str, list[Attack]]] = {
             edits("UPDATE parts SET part = 'z' WHERE part = 'x' AND partition = 'p'"),
         ],
     ),
-    "the same of an earlier entry, the digest of a measurement, or the demand of a part that is gone": (
+    "the same of an earlier entry or all it did, a digest of a measurement, or the demand of a part that is gone": (
         "`--verify` only",
         [
+            edits("DELETE FROM answer_sets WHERE entry = 5", "DELETE FROM answered WHERE entry = 5"),
             edits("UPDATE entries SET time = 'then' WHERE sequence = 3"),
             edits("DELETE FROM parts WHERE partition = 'p' AND part = 'y'"),
             edits("UPDATE measurements SET digest = 'another' WHERE id = 1"),
@@ -571,6 +575,45 @@ def test_an_older_copy_that_is_put_into_an_open_ledger_is_spent_nothing_from(
                 each.set_budget("edges", 10**8)
     with pytest.raises(LedgerError, match="an older copy was put in its place"):
         Ledger(path)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_what_a_process_read_before_an_older_copy_was_put_in_is_forgotten(
+    path: pathlib.Path, tmp_path: pathlib.Path, gone: bool
+) -> None:
+    """Otherwise it would show answers that are in no ledger, and draw others for keys that have some."""
+    kept = tmp_path / "kept.db"
+    with contextlib.closing(sqlite3.connect(path)) as now, contextlib.closing(sqlite3.connect(kept)) as copy:
+        now.backup(copy)
+    head = pathlib.Path(f"{path}-head").read_bytes()
+    with Ledger(path) as ledger:
+        assert ledger.store_answers("m", {b"x": 1.0, b"y": 2.0}, 1) == {b"x": 1.0, b"y": 2.0}
+        assert ledger.answers("m", [b"x", b"y"]) == {b"x": 1.0, b"y": 2.0}
+        with contextlib.closing(sqlite3.connect(kept)) as copy, contextlib.closing(sqlite3.connect(path)) as now:
+            copy.backup(now)
+        os.remove(f"{path}-head") if gone else pathlib.Path(f"{path}-head").write_bytes(head)
+        with Ledger(path) as other:
+            assert other.store_answers("m", {b"x": 7.0}, 1) == {b"x": 7.0}
+        assert ledger.answers("m", [b"a", b"x", b"y"]) == {b"a": 1.0, b"x": 7.0}
+    with Ledger(path) as ledger:
+        ledger.verify()
+        assert ledger.answers("m", [b"x", b"y"]) == {b"x": 7.0}
+
+
+@pytest.mark.parametrize("table", ["answer_sets", "answered", "listings"])
+def test_what_is_taken_away_from_an_open_ledger_is_noticed_at_the_next_use(path: pathlib.Path, table: str) -> None:
+    with Ledger(path) as ledger:
+        assert ledger.answers("m", [b"a"]) == {b"a": 1.0}
+        edited(path, f"DELETE FROM {table} WHERE entry = (SELECT min(entry) FROM {table})", traceless=False)
+        for use in (lambda: ledger.answers("m", [b"a"]), lambda: ledger.store_answers("m", {b"z": 1.0}, listings=1)):
+            with pytest.raises(LedgerError, match="has been tampered with"):
+                use()
+
+
+def test_listings_are_not_those_that_are_remembered(path: pathlib.Path) -> None:
+    with Ledger(path) as ledger:
+        ledger.listings("m")[0]["above"] = 0.0
+        assert ledger.listings("m") == [LISTING]
 
 
 def test_the_documentation_has_this_table() -> None:

@@ -5,6 +5,7 @@ A second noisy value for a key could be averaged with the first. So what was dra
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 from collections.abc import Iterable, Mapping
@@ -14,10 +15,10 @@ from wpinq.errors import LedgerError
 from wpinq.kernel import ledger_audit, ledger_history, ledger_stored
 from wpinq.kernel import ledger_tables as tables
 from wpinq.kernel.ledger_book import LedgerBook
-from wpinq.kernel.ledger_file import LedgerFile
+from wpinq.kernel.ledger_file import LedgerFile, Version
 from wpinq.kernel.ledger_stored import Stored
 
-_REMEMBERED = 256, 2**20  # measurements, and answers of all of them together
+_REMEMBERED = 2**20  # answers, of all measurements: where more are read, those used longest ago are read anew
 
 
 class LedgerAnswers(LedgerBook):
@@ -25,7 +26,8 @@ class LedgerAnswers(LedgerBook):
 
     def __init__(self, file: LedgerFile) -> None:
         super().__init__(file)
-        self._remembered: dict[str, Stored] = {}  # what was read, the last used last: it never changes, but grows
+        # what was read, the last used last, and as of when: what others wrote since may be another history
+        self._remembered: dict[str, tuple[Version, Stored]] = {}
 
     def answers(self, measurement: str, keys: Iterable[bytes] | None = None) -> dict[bytes, float]:
         """The stored answers of a measurement: for these keys, or all by increasing key.
@@ -58,8 +60,8 @@ class LedgerAnswers(LedgerBook):
 
         Read them before the answers: one that comes in between is found out when what was drawn is stored.
         """
-
-        return self._file.snapshot(lambda connection: [*self._stored(connection, measurement).listings])
+        read = self._file.snapshot(lambda connection: [*self._stored(connection, measurement).listings])
+        return [json.loads(content)["listing"] for content in read]
 
     def store_answers(
         self, measurement: str, answers: Mapping[bytes, float], listings: int = 0
@@ -161,12 +163,14 @@ class LedgerAnswers(LedgerBook):
 
     def _stored(self, connection: sqlite3.Connection, measurement: str) -> Stored:
         """All that is stored of a measurement now, or a refusal. The caller is in a transaction."""
-        stored = self._remembered.pop(measurement, None) or Stored()
+        version = self._file.version(connection)
+        known, stored = self._remembered.pop(measurement, (version, Stored()))
+        if known != version and not stored.stands(connection, measurement):
+            stored = Stored()
+        before = len(stored.answers)
         ledger_audit.catch_up(connection, self._file.name, measurement, stored)
-        self._remembered[measurement] = stored
-        many, answers = _REMEMBERED
-        while len(self._remembered) > 1 and (
-            len(self._remembered) > many or sum(len(each.answers) for each in self._remembered.values()) > answers
-        ):
-            del self._remembered[next(iter(self._remembered))]
+        self._remembered[measurement] = version, stored
+        grown, kept = len(stored.answers) > before, self._remembered
+        while grown and len(kept) > 1 and sum(len(each.answers) for _, each in kept.values()) > _REMEMBERED:
+            del kept[next(iter(kept))]
         return stored

@@ -128,7 +128,7 @@ def _sound(connection: sqlite3.Connection, measurement: str, since: int) -> bool
         "WHERE measurement = (SELECT id FROM measurements WHERE digest = ?) AND entry >= ?"
     )
     (size,) = connection.execute(query, (measurement, since)).fetchone()
-    return (size or 0) > SMALL or Stored(since - 1).catch_up(connection, measurement) is None
+    return (size or 0) > SMALL or Stored(since).catch_up(connection, measurement) is None
 
 
 def catch_up(connection: sqlite3.Connection, name: str, measurement: str, stored: Stored) -> None:

@@ -19,23 +19,42 @@ _LARGEST = 2**28
 """Bytes that an entry stores, if its keys are more than one: SQLite keeps values below 10⁹."""
 
 
+_TABLES = ("answer_sets", "answered", "listings")
+_NONE: tuple[int, Any, Any] = (0, "null", b"")
+_OF = "WHERE measurement = (SELECT id FROM measurements WHERE digest = :digest) AND entry"
+
+
 @dataclass(slots=True)
 class Stored:
     """What was stored of a measurement, up to an entry.
 
     Attributes
     ----------
-    entry : int
-        The last entry of those that are in it; 0 where none is.
+    since : int
+        The entry after the last of those that are in it: at first the least integer of SQLite, so that what stands
+        before all entries is found.
+    last : bytes
+        The hash of the last, which stands for the history that it is of.
+    entries : int
+        How many there are.
     answers : dict
         Key -> value.
-    listings : list
-        Listings as they were stored, in order.
+    listings : list of str
+        Those that have a listing, in order, as they are written.
     """
 
-    entry: int = 0
+    since: int = -(2**63)
+    last: bytes = b""
+    entries: int = 0
     answers: dict[bytes, float] = field(default_factory=dict)
-    listings: list[Any] = field(default_factory=list)
+    listings: list[str] = field(default_factory=list)
+
+    def stands(self, connection: sqlite3.Connection, measurement: str) -> bool:
+        """Whether all entries that are in it are still there, and of the same history."""
+        tables = ", ".join(f"(SELECT count(*) FROM {table} {_OF} < :since)" for table in _TABLES)
+        query = f"SELECT hash, {tables} FROM entries WHERE sequence = :since - 1"
+        found = connection.execute(query, {"digest": measurement, "since": self.since}).fetchone()
+        return not self.entries or found == (self.last, self.entries, self.entries, len(self.listings))
 
     def catch_up(self, connection: sqlite3.Connection, measurement: str) -> int | None:
         """Take in what was stored since; None, or an entry, 0 where none is known, of which something else is there.
@@ -43,34 +62,27 @@ class Stored:
         The caller is in a transaction. Where it gives an entry, or raises one of `ledger_history.IMPOSSIBLE` for one
         that was forged, this is of no use any more.
         """
+        given = {"digest": measurement, "since": self.since}
+        columns = ("answers, NULL", "content, hash", "NULL, NULL")
+        told_by_entries = ("", "JOIN entries ON sequence = entry", "")
         kept, told, listed = (
-            connection.execute(
-                f"SELECT entry, {columns} WHERE measurement = (SELECT id FROM measurements WHERE digest = ?) "
-                "AND entry > ? ORDER BY entry",
-                (measurement, self.entry),
-            )
-            for columns in (
-                "answers FROM answer_sets",
-                "content FROM answered JOIN entries ON sequence = entry",
-                "TRUE FROM listings",
-            )
+            connection.execute(f"SELECT entry, {found} FROM {table} {joined} {_OF} >= :since ORDER BY entry", given)
+            for found, table, joined in zip(columns, _TABLES, told_by_entries, strict=True)
         )
-        listings = {entry for entry, _ in listed}
-        for (entry, answers), (told_by, text) in itertools.zip_longest(kept, told, fillvalue=(0, b"null")):
+        listings = {entry for entry, *_ in listed}
+        for (entry, answers, _), (told_by, text, chained) in itertools.zip_longest(kept, told, fillvalue=_NONE):
             if entry != told_by:
                 return int(told_by)
             content = json.loads(text)
             said = summary(measurement, answers, content["count"])
-            if content | said != content or ("listing" in content) != (entry in listings):
-                return int(entry)
-            found = unpacked(answers)
-            if len(found) != content["count"] or not found.keys().isdisjoint(self.answers.keys()):
+            sound = content | said == content and ("listing" in content) == (entry in listings)
+            found = unpacked(answers) if sound else {}
+            if not sound or len(found) != content["count"] or not found.keys().isdisjoint(self.answers.keys()):
                 return int(entry)
             self.answers |= found
-            if entry in listings:
-                self.listings.append(content["listing"])
-                listings.remove(entry)
-            self.entry = entry
+            self.listings += [text] * (entry in listings)
+            listings.discard(entry)
+            self.since, self.last, self.entries = entry + 1, chained, self.entries + 1
         return min(listings, default=None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import sqlite3
@@ -33,14 +34,13 @@ def upgrade(connection: sqlite3.Connection, name: str) -> None:
         ledger_schema.create(connection, above=version)
         ids = dict(connection.execute("SELECT digest, id FROM measurements"))
         rows = connection.execute("SELECT sequence, content FROM entries WHERE kind = ?", (ANSWERS,)).fetchall()
-        try:
+        answered, sets = [], {}
+        with contextlib.suppress(*IMPOSSIBLE):  # which the verification finds out
             answered = [(ids[json.loads(content)["measurement"]], sequence) for sequence, content in rows]
-        except IMPOSSIBLE:
-            answered = []  # which the verification finds out
+            sets = dict(sorted((dict.fromkeys(answered, b"") | _sets(connection)).items()))
         if version < 4:
             connection.executemany("INSERT INTO answered (measurement, entry) VALUES (?, ?)", answered)
-        sets = dict.fromkeys(answered, b"") | _sets(connection)
-        stored = [(*pair, sets[pair]) for pair in sorted(sets)]
+        stored = [(*pair, answers) for pair, answers in sets.items()]
         connection.executemany("INSERT INTO answer_sets (measurement, entry, answers) VALUES (?, ?, ?)", stored)
         connection.execute("DROP TABLE answers")
         ledger_audit.verify(connection, name)
