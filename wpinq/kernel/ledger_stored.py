@@ -18,7 +18,6 @@ _LENGTH, _DOUBLE = struct.Struct(">Q"), struct.Struct(">d")
 _LARGEST = 2**28
 """Bytes that an entry stores, if its keys are more than one: SQLite keeps values below 10⁹."""
 
-
 _TABLES = ("answer_sets", "answered", "listings")
 _NONE: tuple[int, Any, Any] = (0, "null", b"")
 _OF = "WHERE measurement = (SELECT id FROM measurements WHERE digest = :digest) AND entry"
@@ -64,10 +63,10 @@ class Stored:
         """
         given = {"digest": measurement, "since": self.since}
         columns = ("answers, NULL", "content, hash", "NULL, NULL")
-        told_by_entries = ("", "JOIN entries ON sequence = entry", "")
+        joins = ("", "JOIN entries ON sequence = entry", "")
         kept, told, listed = (
-            connection.execute(f"SELECT entry, {found} FROM {table} {joined} {_OF} >= :since ORDER BY entry", given)
-            for found, table, joined in zip(columns, _TABLES, told_by_entries, strict=True)
+            connection.execute(f"SELECT entry, {found} FROM {table} {join} {_OF} >= :since ORDER BY entry", given)
+            for found, table, join in zip(columns, _TABLES, joins, strict=True)
         )
         listings = {entry for entry, *_ in listed}
         for (entry, answers, _), (told_by, text, chained) in itertools.zip_longest(kept, told, fillvalue=_NONE):
