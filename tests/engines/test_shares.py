@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import wpinq as wp
 from tests.support.relational import evaluate
+from wpinq.engines.relational.compiler import compile_plan
 from wpinq.engines.relational.sql import exact_sums
 
 WEIGHTS = st.one_of(
@@ -43,3 +44,39 @@ def test_repeats_are_merged_before_the_norm_is_taken(record):
     )
     expected = wp.evaluate(query, {"s": {record: 3.0}}, engine="reference")
     assert dict(evaluate(query.plan, {"s": {record: 3.0}})) == dict(expected)
+
+
+SOURCE = wp.source("s", int)
+WRITTEN = {
+    "constants tell them apart": (
+        lambda x: [wp.weighted((x, i), each) for i, each in enumerate([0.5, 0.3, 0.1])],
+        True,
+    ),
+    "two places together": (
+        lambda x: [wp.weighted((i, (j, x % 3)), 1 / 3) for i in range(2) for j in range(3)],
+        True,
+    ),
+    "a weight of none": (lambda x: [wp.weighted((x, i), each) for i, each in enumerate([0.5, 0.0, 7.0])], True),
+    "a constant twice": (lambda x: [wp.weighted((x, i), 0.7) for i in (0, 1, 1)], False),
+    "a place without a constant": (lambda x: [wp.weighted((x, i), 0.7) for i in (0, 1, x)], False),
+    "a weight of the record": (lambda x: [wp.weighted((x, i), x * 0.1) for i in range(3)], False),
+    "a weight below none": (lambda x: [wp.weighted((x, i), each) for i, each in enumerate([0.5, -0.3, 0.1])], False),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_shares_that_the_plan_tells_are_constants(name):
+    function, told = WRITTEN[name]
+    query = SOURCE.select_many(function)
+    assert any("wpinq_share" in sql for _, sql in compile_plan(query.plan).queries) is not told
+    given = {"s": {0: 1.5, 1: 0.1, 2: 7.0}}
+    found, expected = evaluate(query.plan, given), wp.evaluate(query, given, engine="reference")
+    assert {record: weight.hex() for record, weight in found.items()} == {
+        record: weight.hex() for record, weight in expected.items()
+    }
+
+
+def test_of_a_list_that_is_cut_the_norm_is_that_of_what_is_left():
+    for limit, share in ((4, 0.25), (3, 0.5 / 1.5)):
+        query = SOURCE.select_many(lambda x: [wp.weighted((x, i), 0.5) for i in range(4)], limit=limit)
+        assert evaluate(query.plan, {"s": {3: 1.0}}) == {(3, i): share for i in range(limit)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from random import Random
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.support.relational import without
 from wpinq.engines import reference
 from wpinq.engines.relational.compiler import compile_plan
 from wpinq.engines.relational.duckdb.database import Database
+from wpinq.graphs.tags import closed_wedges_by_tag
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.certify import certify
 from wpinq.query import Query
@@ -100,6 +102,18 @@ def test_a_record_that_has_no_piece_is_left_out(database: Database) -> None:
     query = tagged(source("a", "int", "unit_weights"), pieces(source("b", "int", "unit_weights")), lambda x, p: p.index)
     given = {"a": {(1, 2): 1.0, (3, 2): 1.0, (4, 5): 1.0}, "b": {(0, 5): 1.0}}
     assert keeps_all(database, query, given).keys() == {0, 1}
+
+
+def test_tags_of_closed_wedges_stand_side_by_side(database: Database) -> None:
+    """The half-edges of a simple graph weigh 1/2 each, so that a wedge's weight is its middle node's."""
+    simple = source("a", "int", "unit_weights", "simple")
+    query = closed_wedges_by_tag(simple, [0, 2, 4, 8])
+    assert stand_so(query)
+    assert not stand_so(closed_wedges_by_tag(source("a", "int", "unit_weights"), [0, 2, 4, 8]))
+    rng = Random("closed wedges")
+    for _ in range(5):
+        pairs = [pair for pair in combinations(range(9), 2) if rng.random() < 0.6]
+        assert keeps_all(database, query, {"a": {pair if rng.random() < 0.5 else pair[::-1]: 1.0 for pair in pairs}})
 
 
 @pytest.mark.parametrize("operator", ["Shave", "Join"])

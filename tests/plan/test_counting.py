@@ -11,6 +11,7 @@ import pytest
 
 import wpinq as wp
 from wpinq import graphs
+from wpinq.graphs.tags import half_edges
 from wpinq.plan.certify import certify
 from wpinq.plan.counting import Counted, NoCount
 from wpinq.query import Query
@@ -54,6 +55,11 @@ COUNTS: dict[str, tuple[Query, Fraction, str]] = {
         HALF,
         "groups of rows of edges",
     ),
+    "groups of half-edges": (
+        half_edges(EDGES).group_by(lambda h: h.src),
+        HALF / 2,
+        "groups of elements, 2 for each of rows of edges",
+    ),
     "nodes": (graphs.nodes(graphs.symmetrize(ONCE)), HALF, "elements, 2 for each of rows of once"),
     "the CCDF": (graphs.degree_ccdf(graphs.symmetrize(ONCE)), Fraction(1), "as Shave numbers them"),
     "the degree sequence": (graphs.degree_sequence(graphs.symmetrize(ONCE)), Fraction(1), "as Shave numbers them"),
@@ -80,6 +86,15 @@ NO_COUNTS: dict[str, tuple[Query, str]] = {
     "groups of rows by twos": (ROWS.shave(2.0).group_by(lambda p: p.record.a), "GroupBy"),
     "groups of merged rows": (ONCE.select(lambda r: r.a).group_by(lambda a: a), "GroupBy"),
     "groups of rows that are on both sides": (graphs.degrees(graphs.symmetrize(ONCE)), "GroupBy"),
+    "groups of half-edges that may stand both ways": (half_edges(ONCE).group_by(lambda h: h.src), "GroupBy"),
+    "groups of an end twice": (
+        EDGES.select_many(lambda e: [(e.a, e.a), (e.b, e.b)]).group_by(lambda r: r[0]),
+        "GroupBy",
+    ),
+    "groups of elements of several weights": (
+        EDGES.concat(EDGES).select_many(lambda e: [e, (e.b, e.a)]).group_by(lambda r: r[0]),
+        "GroupBy",
+    ),
     "groups of different weights": (ONCE.concat(ONCE).group_by(lambda r: r.a), "GroupBy"),
     "sides of different weight": (ONCE.select(lambda r: r.a).concat(ONCE.select_many(lambda r: [r.a, r.b])), "Concat"),
     "slices that are no whole rows": (ROWS.shave(0.3), "Shave"),
@@ -174,6 +189,8 @@ STEPS: list[Any] = [
     lambda x, y: x.shave(2.0, limit=2).select(lambda p: (p.index, p.record[1])),
     lambda x, y: x.shave(lambda r: [1.0, 0.5]).select(lambda p: (p.record[0], p.index)),
     lambda x, y: x.select_many(lambda r: [(r[0], 0), (r[1], 1)]),
+    lambda x, y: x.select_many(lambda r: [(r[0], r[1]), (r[1], r[0])]),
+    lambda x, y: x.select_many(lambda r: [wp.weighted((r[1], r[0]), 2.0), wp.weighted((r[0], r[1]), 2.0)]),
     lambda x, y: x.select_many(lambda r: [wp.weighted((r[0], 0), 0.5)]),
     lambda x, y: x.join(y, lambda r: r[0], lambda r: r[0], lambda r, s: (r[1], s[1])),
 ]

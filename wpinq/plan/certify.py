@@ -358,6 +358,7 @@ def _counts_of(node: Node, inputs: list[_Counts]) -> _Counts:
     things = [found for found, _, _ in inputs if isinstance(found, Counted)]
     broken = (found for found, _, _ in inputs if isinstance(found, NoCount))
     found = next(broken) if len(things) < len(inputs) else operator.counted(*things)
-    if isinstance(found, Counted) and ceiling.largest == found.factor:
-        found = replace(found, even=True)
+    if isinstance(found, Counted) and nonnegative:
+        one_of_one = all(below.even for below in things) and operator.keeps_apart(*(bound for _, _, bound in inputs))
+        found = replace(found, even=found.even or ceiling.largest == found.factor or one_of_one)
     return found, nonnegative, ceiling

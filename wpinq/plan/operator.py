@@ -183,6 +183,10 @@ class Operator(ABC):
         """What the output's weights do not exceed, given that of the inputs, where none is negative."""
         return NO_CEILING
 
+    def keeps_apart(self, *inputs: Ceiling) -> bool:
+        """Whether no two records of the input share one of the output, given ceilings of non-negative inputs."""
+        return False
+
     def lineages(self, *inputs: Moved) -> Lineages:
         """What the output's weights descend from, given what those of the inputs do; empty where nothing is known."""
         return ()

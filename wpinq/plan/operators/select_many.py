@@ -19,9 +19,11 @@ from wpinq.plan.arithmetic import EXACT, SUM_ROUNDOFFS, Arithmetic, Weight, accu
 from wpinq.plan.counting import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice, listed, of_shares
+from wpinq.plan.moves.ceiling import Ceiling
 from wpinq.plan.moves.change import ATOMS_LIMIT, Change, Move, added
 from wpinq.plan.moves.lineage import Lineages, summed
-from wpinq.plan.moves.terms import UNKNOWN, Term, evaluated
+from wpinq.plan.moves.terms import UNKNOWN, Term, any_record, evaluated
+from wpinq.plan.moves.terms import record as record_of
 from wpinq.plan.operator import Moved, Parameter, PerRecord, register, required_bound
 from wpinq.plan.row_bounds import RowBounds, Sized, both, times
 
@@ -108,6 +110,15 @@ class SelectMany(PerRecord):
         (_, share), *others = shares
         of = things.of if not others else f"elements, {len(shares)} for each of {things.of}"
         return Counted(things.factor * share, of)
+
+    def keeps_apart(self, *inputs: Ceiling) -> bool:
+        """Of the pairs of a simple source, or a part of it, none is a loop, and none the reverse of another."""
+        (below,) = inputs
+        if below.oriented is None:
+            return False
+        pair = any_record("field", self.function.core.parameters[0].type)
+        elements = [self._element_of(element, pair) for element, _ in self.written_shares() or ()]
+        return len(elements) == 2 and {*elements} == {pair, record_of(pair.fields[::-1])}
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.of_function(self.function, inputs, elements=True)

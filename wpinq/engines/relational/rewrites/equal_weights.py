@@ -1,7 +1,7 @@
 """A stored dataset whose records all weigh the same, as the plan proves, is read as one of that constant weight.
 
 So an edge list that declares `unit_weights` and `simple` has degrees that are functions of the vertex, and paths that
-need no sum, also after `symmetrize`: of a simple list and its reverse no record is in both.
+need no sum, also after `symmetrize` and of half-edges: of a simple list and its reverse no record is in both.
 
 Needs: the certificate's `equal_weights`: weights that count things, of which each record is one. Never the data: a
 program that is chosen by what a table holds takes more time, or memory, where one record is there.

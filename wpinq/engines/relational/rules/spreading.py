@@ -2,25 +2,30 @@
 
 Elements of weight 1: each occurrence adds `w / L`, which is what merging repeats first gives. Weighted elements are
 merged first, exactly, for opposite signs may cancel: a list of one by a formula, longer ones by a function of the
-engine (`functions.share`). Rounds the quotient and the product: 2 u.
+engine (`exact_sums.share`), unless constants tell them apart and the plan knows their shares. Rounds the quotient and
+the product: 2 u.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from wpinq.columns.flat import column_types, plain
 from wpinq.engines.relational.blocks.block import Block
 from wpinq.engines.relational.blocks.relation import Relation, column_list, derived
 from wpinq.engines.relational.blocks.shape import RecordShape, Shape, aligned, as_term, leaves, unpack
-from wpinq.engines.relational.blocks.term import SqlTerm, call, column, function, literal, parameter
+from wpinq.engines.relational.blocks.term import SqlTerm, call, column, function, literal, number, parameter
 from wpinq.engines.relational.rules.lowering import lower
+from wpinq.engines.relational.sql.dialect import Dialect
 from wpinq.engines.relational.sql.script import Script, numbered
 from wpinq.engines.relational.sql.sums_at_once import share
 from wpinq.expr.types import ListOf, TupleOf, Type, Weighted
 from wpinq.plan.operators import SelectMany
+
+_FEW = 2
+"""The most weighted elements that are rows without a list: the rows below are read once for each."""
 
 
 def select_many(operator: SelectMany, script: Script, given: Relation, output: Relation) -> Relation:
@@ -35,7 +40,7 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
     for block in given.blocks:
         items = as_term(lower(script, wanted, block.output))
         apart = _items_apart(items) if isinstance(type_.element, Weighted) and operator.bound == type_.bound else ()
-        if apart:
+        if 0 < len(apart) <= _FEW:
             assert isinstance(type_.element, Weighted)
             for item in apart:
                 others = [other for other in apart if other is not item]
@@ -45,7 +50,7 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
             items = call("first", items, literal(str(operator.bound)))
         inner, read = script.select(block, [items, block.weight], ["items", "w"])
         if isinstance(type_.element, Weighted):
-            sql = _weighted(script, inner, operator.bound)
+            sql = _weighted(script, inner, operator.bound, _known_shares(operator, items))
         else:
             length = f"CAST({dialect.write('list_length', 'items')} AS DOUBLE)"
             sql = f"SELECT {dialect.unnest({'item': 'items'})}, w / greatest({length}, 1.0) AS w FROM ({inner})"
@@ -61,25 +66,37 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
 
 
 def _items_apart(items: SqlTerm) -> tuple[SqlTerm, ...]:
-    """The one element that a list is written with, or two that a constant tells apart; none where it is another list.
+    """The elements that a list is written with, where constants tell them apart; none where it is another list.
 
-    Elements are pairs of a record and its weight. These two are never equal, so there is nothing to merge.
+    Elements are pairs of a record and its weight. No two records are equal, so there is nothing to merge.
     """
     while items.text.startswith("cast:"):
         (items,) = items.arguments
-    if items.text not in ("list:1", "list:2") or any(item.text != "struct:2" for item in items.arguments):
+    if not items.text.startswith("list:") or any(item.text != "struct:2" for item in items.arguments):
         return ()
-    records = [item.arguments[0] for item in items.arguments]
-    return items.arguments if len(records) == 1 or _differ(*records) else ()
+    return items.arguments if _told_apart([item.arguments[0] for item in items.arguments]) else ()
 
 
-def _differ(one: SqlTerm, other: SqlTerm) -> bool:
-    """Whether two records of one type hold different constants somewhere."""
-    if one.kind == other.kind == "literal":
-        return one.text != other.text and not (one.nullable or other.nullable)
-    if one.text == other.text and one.text.startswith("struct:"):
-        return any(map(_differ, one.arguments, other.arguments))
-    return False
+def _told_apart(records: Sequence[SqlTerm]) -> bool:
+    """Whether there is one record, or no two are alike where all of them hold constants."""
+    return len(records) == 1 or len({*zip(*_constants(records), strict=True)}) == len(records)
+
+
+def _constants(terms: Sequence[SqlTerm]) -> Iterator[list[str]]:
+    """The constants of terms of one type, one of each, place by place, where all hold one that is not null."""
+    if all(term.kind == "literal" and not term.nullable for term in terms):
+        yield [term.text for term in terms]
+    elif terms[0].text.startswith("struct:") and len({term.text for term in terms}) == 1:
+        for parts in zip(*(term.arguments for term in terms), strict=True):
+            yield from _constants(parts)
+
+
+def _known_shares(operator: SelectMany, items: SqlTerm) -> list[SqlTerm]:
+    """The shares of elements that are all different, where the plan tells them; none where it does not."""
+    shares = operator.written_shares()
+    if shares is None or len(_items_apart(items)) != len(shares):
+        return []
+    return [number(float(share)) for _, share in shares]
 
 
 def _one_weighted(script: Script, block: Block, item: SqlTerm, others: Sequence[SqlTerm], record: Type) -> Block:
@@ -131,9 +148,11 @@ def _both_ways(items: SqlTerm) -> bool:
     return Counter(pairs) == Counter(pair[::-1] for pair in pairs)
 
 
-def _weighted(script: Script, inner: str, bound: int) -> str:
+def _weighted(script: Script, inner: str, bound: int, known: Sequence[SqlTerm]) -> str:
     """Rows of elements with weights of their own; those of weight 0 are left out."""
     dialect = script.emitter.dialect
+    if known:
+        return _shared_out(dialect, dialect.list_of([script.emitter.term(share) for share in known]), inner)
     if bound == 1:
         item = dialect.write("first_item", "items")
         own = dialect.field(item, "f1")
@@ -143,5 +162,9 @@ def _weighted(script: Script, inner: str, bound: int) -> str:
     write = script.emitter.term
     keyed = f"SELECT items, {write(wrapped)} AS keys, {write(weights)} AS own, w FROM ({inner})"
     found = dialect.write("shares", dialect.write("places", "keys"), "own")
-    shares = f"SELECT {dialect.unnest({'item': 'items', 'share': found})}, w FROM ({keyed})"
-    return f"SELECT item, w * share AS w FROM ({shares}) WHERE share <> 0"
+    return _shared_out(dialect, found, keyed)
+
+
+def _shared_out(dialect: Dialect, shares: str, inner: str) -> str:
+    rows = f"SELECT {dialect.unnest({'item': 'items', 'share': shares})}, w FROM ({inner})"
+    return f"SELECT item, w * share AS w FROM ({rows}) WHERE share <> 0"
