@@ -41,7 +41,7 @@ import wpinq as wp
 from wpinq.graphs.recipes import degree_ccdf, symmetrize
 from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect
 
-EDGES = wp.source("edges", src=int, dst=int, unit="one undirected edge", facts=["unit_weights"])
+EDGES = wp.source("edges", src=int, dst=int, unit="one undirected edge", facts=["unit_weights", "simple"])
 DEGREES = range(40)
 
 

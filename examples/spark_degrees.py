@@ -16,7 +16,7 @@ from wpinq.graphs import degree_ccdf, symmetrize
 
 def main(edges_path: str, ledger: str) -> wp.Answers:
     """Release the number of nodes of more than i edges, for i below 20, at 0.5 for each direction of an edge."""
-    edges = wp.source("edges", src=int, dst=int, unit="one undirected edge", facts=["unit_weights"])
+    edges = wp.source("edges", src=int, dst=int, unit="one undirected edge", facts=["unit_weights", "simple"])
     with wp.Session(ledger, engine="spark") as session:
         session.protect(edges, edges_path, budget=2.0, version="1")
         answers = session.release(degree_ccdf(symmetrize(edges)).noisy_count(epsilon=0.5, over=range(20)))

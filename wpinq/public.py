@@ -14,10 +14,12 @@ from wpinq.expr.facts import FACTS
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.sizes import Sizes
 from wpinq.expr.types import TupleOf, Type, physical
-from wpinq.expr.values import UnfitValue, Value, normalize
+from wpinq.expr.values import UnfitValue, Value
+from wpinq.ingest.offered_table import of_spark
 from wpinq.ingest.promises import broken_size
 from wpinq.ingest.reading import is_rows, read_source
-from wpinq.ingest.typed_columns import plain
+from wpinq.ingest.rows import check_no_columns
+from wpinq.ingest.typed_columns import canonical_value
 from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
@@ -86,16 +88,19 @@ def weights_of(
 ) -> list[Weights]:
     """The outputs of some plans over the same data, which are read once."""
     chosen = find_engine(engine or ("reference" if arithmetic.name == EXACT.name else DEFAULT_ENGINE))
-    datasets = {}
-    for name, declaration in sources(plans).items():
-        if name not in data:
-            raise PlanError(f'no data for the source {name!r}: give them by name, {{"{name}": rows}}')
-        datasets[name] = _read(data[name], declaration)
+    declared = sources(plans)
+    missing = next((name for name in declared if name not in data), None)
+    if missing is not None:
+        raise PlanError(f'no data for the source {missing!r}: give them by name, {{"{missing}": rows}}')
+    frames = {name for name in declared if of_spark(data[name])}
+    read = {name: _read(data[name], source) for name, source in declared.items() if name not in frames}
     try:
-        if len(plans) == 1:
-            return [chosen.once(plans[0], datasets, arithmetic)]
+        if len(plans) == 1 and not frames:
+            return [chosen.once(plans[0], read, arithmetic)]
         with chosen() as held, held.together(plans):
-            return [held.evaluate(plan, datasets, arithmetic) for plan in plans]
+            for name in frames:
+                read[name] = held.keep(_read(held.adopt(data[name]), declared[name]))
+            return [held.evaluate(plan, read, arithmetic) for plan in plans]
     except EvaluationFailed:
         for plan in plans:
             chosen.check(plan)  # where the plan alone is why, that says so; a session asks it before the debit
@@ -106,7 +111,7 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     """Any weights of rows and mappings, exactly; all else, and whose rows count, through the one door for data."""
     source.check()
     type_, facts = source.record, frozenset(source.facts)
-    if source.person is not None or not is_rows(given):
+    if source.person is not None or isinstance(given, EngineDataset) or not is_rows(given):
         unit_weight = max(source.unit_weight, Fraction(1))
         return read_source(
             given,
@@ -117,18 +122,26 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
             person=source.person,
             sizes=source.sizes,
         )
+    check_no_columns(given)
     items = given.items() if isinstance(given, Mapping) else ((record, 1) for record in given)
     weights: dict[Value, Fraction] = {}
-    for record, weight in items:
+    for place, (record, weight) in enumerate(items):
         try:
-            key = normalize(plain(record, type_), type_)
-        except UnfitValue as reason:
-            raise PlanError(f"source {source.source!r}: the record {record!r} is {reason}") from None
+            key = canonical_value(record, type_)
+        except UnfitValue as unfit:
+            reason = str(unfit)
+            raise PlanError(f"source {source.source!r}: record {place}, counted from 0, is {reason}") from None
         weights[key] = weights.get(key, Fraction(0)) + Fraction(weight)
     held = {record: weight for record, weight in weights.items() if weight}
     for fact in source.facts:
         if not _KEEPS[fact](held):
             raise SourceRejected(f"the data for {source.source!r} break the fact {fact}: {FACTS[fact]}")
+    pairs = "symmetric" in facts and isinstance(given, Mapping)
+    if pairs and any(2 * w > source.unit_weight and _reverse(record) != record for record, w in held.items()):
+        raise SourceRejected(
+            f"the data for {source.source!r} hold (a, b) and (b, a) that weigh more than the unit weight "
+            f"{source.unit_weight} together: one unit is both"
+        )
     if source.sizes is not None:
         _check_sizes(held, source.sizes, type_)
     return weights

@@ -208,7 +208,17 @@ def test_a_cursor_has_the_bits_of_the_former_path(tmp_path: Path) -> None:
     rows = things(1000)
     type_ = record_type({name: THING.elements[NAMES.index(name)] for name in ("count", "size", "name", "spare")})
     assert bits(read(cursor(rows, tmp_path), type_)) == bits(former([(*row[:3], row[4]) for row in rows]))
-    assert "execute a query first" in str(refused(sqlite3.connect(":memory:").cursor(), type_))
+    for connection in (sqlite3.connect(":memory:"), duckdb.connect()):
+        assert "execute a query first" in str(refused(connection.cursor(), type_))
+
+
+def test_a_cursor_of_duckdb_is_one_of_the_db_api() -> None:
+    query = "SELECT i AS \"count\", i / 2 AS size, 'n' || i AS name, NULL AS spare FROM range(250000) AS t(i)"
+    type_ = record_type({name: THING.elements[NAMES.index(name)] for name in ("count", "size", "name")})
+    with duckdb.connect() as connection:
+        found = read(connection.cursor().execute(query), type_)
+        assert bits(found) == bits(read(connection.sql(query), type_))
+        assert len(found) == 250_000
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "reference"])

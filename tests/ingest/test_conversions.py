@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import sqlite3
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,70 +13,166 @@ import numpy
 import pandas
 import polars
 import pyarrow
-import pyarrow.compute
 import pytest
 
 import wpinq as wp
-from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, STR, TIME, TIMESTAMP, Type, category, decimal
+from wpinq.expr.types import DATE, FLOAT, INT, STR, TIMESTAMP, Type, category, decimal
 from wpinq.ingest.conversions import conversion
 
-COLUMNS: dict[Type, tuple[Any, Any]] = {
+LIBRARIES = ["numpy", "pandas", "polars", "pyarrow", "duckdb"]
+TEXTS_OF: dict[Type, tuple[list[str], list[Any]]] = {
     INT: (["1", "2"], [1, 2]),
     FLOAT: (["1.5", "2"], [1.5, 2.0]),
-    STR: ([1, 2], ["1", "2"]),
-    BOOL: ([0, 1], [False, True]),
     DATE: (["2024-02-29", "1970-01-01"], [dt.date(2024, 2, 29), dt.date(1970, 1, 1)]),
     TIMESTAMP: (["2024-02-29 12:30:00"] * 2, [dt.datetime(2024, 2, 29, 12, 30)] * 2),
-    TIME: (["12:30:00", "00:00:01"], [dt.time(12, 30), dt.time(0, 0, 1)]),
-    category("1", "2"): ([1, 2], ["1", "2"]),
 }
 NAME = "the day"
+FAILURES = (ValueError, TypeError, polars.exceptions.PolarsError, duckdb.Error)
 
 
-def converted(library: str, given: Any, type_: Type) -> Any:
-    """The values of a column, converted as it is said."""
-    said = conversion(library, NAME, type_)
+def table(library: str, given: Any) -> Any:
+    """A table of one column in a library."""
     if library == "numpy":
-        return eval(said, {"array": numpy.array(given)}).tolist()
+        return numpy.array(given)
     if library == "pandas":
-        return eval(said, {"frame": pandas.DataFrame({NAME: given}), "datetime": dt})[NAME].tolist()
+        return pandas.DataFrame({NAME: given})
+    return polars.DataFrame({NAME: given}) if library == "polars" else pyarrow.table({NAME: given})
+
+
+def converted(library: str, given: Any, said: str) -> list[Any]:
+    """The values of a column, converted as it is said."""
+    made = table(library, given)
+    if library == "numpy":
+        return eval(said, {"array": made}).tolist()
+    if library == "pandas":
+        return eval(said, {"frame": made, "pandas": pandas})[NAME].tolist()
     if library == "polars":
-        column = eval(said, {"frame": polars.DataFrame({NAME: given}), "polars": polars})[NAME]
-        return column.to_list()
-    table = pyarrow.table({NAME: given})
+        return eval(said, {"frame": made, "polars": polars})[NAME].to_list()
     if library == "pyarrow":
-        return eval(said, {"table": table, "pyarrow": pyarrow}).to_pylist()
-    rows = duckdb.from_arrow(table).project(said)
-    return [value for (value,) in rows.fetchall()]
+        return eval(said, {"table": made}).to_pylist()
+    return [value for (value,) in duckdb.from_arrow(made).project(said).fetchall()]
 
 
-@pytest.mark.parametrize("library", ["numpy", "pandas", "polars", "pyarrow", "duckdb"])
-@pytest.mark.parametrize("type_", COLUMNS)
-def test_what_is_said_converts(library: str, type_: Type) -> None:
-    given, expected = COLUMNS[type_]
-    if type_ in (DATE, TIMESTAMP) and library in ("numpy", "pandas"):
-        return  # their moments are compared below
-    if (library, type_) == ("numpy", TIME):
-        assert conversion(library, NAME, type_) == ""  # it has no times of day
-        return
-    found = converted(library, given, type_)
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("type_", TEXTS_OF)
+def test_text_is_parsed_or_it_is_an_error(library: str, type_: Type) -> None:
+    given, expected = TEXTS_OF[type_]
+    said = conversion(library, NAME, type_, STR)
+    found = converted(library, given, said)
+    if type_ == DATE and library in ("numpy", "pandas"):  # which have moments for dates
+        found = [moment.date() for moment in found]
     assert found == expected
-    assert list(map(type, found)) == list(map(type, expected))
+    for wrong in (["no"], ["1.7x"]):
+        with pytest.raises(FAILURES):
+            converted(library, wrong, said)
 
 
-MICROSECONDS = [1_500_000, -1]
-SPANS: dict[str, Any] = {
-    "numpy": lambda said: eval(said, {"array": numpy.array(MICROSECONDS)}),
-    "pandas": lambda said: eval(said, {"frame": pandas.DataFrame({NAME: MICROSECONDS})})[NAME],
-    "polars": lambda said: eval(said, {"frame": polars.DataFrame({NAME: MICROSECONDS}), "polars": polars})[NAME],
-    "pyarrow": lambda said: eval(said, {"table": pyarrow.table({NAME: MICROSECONDS})}).to_pandas(),
-}
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("type_", [STR, category("1", "2")])
+def test_anything_is_written_as_text(library: str, type_: Type) -> None:
+    assert converted(library, [1, 2], conversion(library, NAME, type_, INT)) == ["1", "2"]
+    assert converted(library, [1, 2], conversion(library, NAME, FLOAT, INT)) == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("library", SPANS)
-def test_microseconds_become_durations(library: str) -> None:
-    found = list(SPANS[library](conversion(library, NAME, DURATION)))
-    assert [numpy.timedelta64(span, "us") for span in found] == [numpy.timedelta64(n, "us") for n in MICROSECONDS]
+OTHERS: list[tuple[Any, Any, Any, Any, str]] = [
+    (float, int, [1.7], [1], "declare float and take wp.cast(x, int) in queries, which cuts toward zero"),
+    (int, bool, [2, 1], [False, True], "declare int and ask for x == 1 in queries"),
+    (float, bool, [0.5, 1.0], [False, True], "declare float and ask for x == 1 in queries"),
+    (str, bool, ["False", "yes"], [False, True], 'declare str and ask for x == "yes" in queries'),
+    (
+        int,
+        dt.datetime,
+        [1_700_000_000_000_000],
+        [dt.datetime(2023, 11, 14, 22, 13, 20)],
+        "declare int and take wp.cast(x, datetime.datetime) in queries, which reads microseconds since 1970",
+    ),
+    (
+        int,
+        dt.date,
+        [19_000],
+        [dt.date(2022, 1, 8)],
+        "declare int and take wp.cast(x, datetime.date) in queries, which reads days since 1970-01-01",
+    ),
+    (
+        int,
+        dt.timedelta,
+        [1_500_000],
+        [dt.timedelta(seconds=1.5)],
+        "declare int and take wp.cast(x, datetime.timedelta) in queries, which reads microseconds",
+    ),
+    (
+        dt.datetime,
+        dt.date,
+        [dt.datetime(2024, 2, 29, 23)],
+        [dt.date(2024, 2, 29)],
+        "declare datetime.datetime and take wp.cast(x, datetime.date) in queries",
+    ),
+    (
+        dt.datetime,
+        dt.time,
+        [dt.datetime(2024, 2, 29, 23)],
+        [dt.time(23)],
+        "declare datetime.datetime and take wp.cast(x, datetime.time) in queries",
+    ),
+    (
+        str,
+        decimal(2),
+        ["1.50", "1.555"],
+        [Decimal("1.50"), None],
+        "declare str and take wp.cast(x, wp.decimal(2)) in queries",
+    ),
+    (
+        float,
+        decimal(2),
+        [1.5],
+        [Decimal("1.50")],
+        "declare float and take wp.cast(x, wp.decimal(2)) in queries, which rounds",
+    ),
+]
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow", "duckdb", "pandas"])
+@pytest.mark.parametrize(("given", "wanted", "values", "expected", "said"), OTHERS)
+def test_what_a_library_would_guess_or_round_is_left_to_queries(
+    library: str, given: Any, wanted: Any, values: list[Any], expected: list[Any], said: str
+) -> None:
+    if library == "pandas" and (given, wanted) == (float, int):
+        said = 'frame.astype({"x": "Int64"})'  # which refuses to cut
+        with pytest.raises(TypeError):
+            eval(said, {"frame": pandas.DataFrame({"x": values})})
+        return
+    if library == "pyarrow" and (given, wanted) == (float, int):
+        with pytest.raises(pyarrow.ArrowInvalid):
+            eval('table["x"].cast("int64")', {"table": pyarrow.table({"x": values})})
+        return
+    data = {"pandas": pandas.DataFrame, "polars": polars.DataFrame}.get(library, pyarrow.table)({"x": values})
+    data = duckdb.from_arrow(data) if library == "duckdb" else data
+    with wp.Session() as session, pytest.raises(wp.SourceRejected) as caught:
+        session.protect(wp.source("data", x=wanted), data, budget=1)
+    assert str(caught.value).endswith(f" To convert field 'x': {said}.")
+    as_it_is = wp.source("data", x=given)
+    if wanted is bool:
+        one = "yes" if given is str else 1
+        query = as_it_is.select(lambda r: r.x == one)
+    else:
+        query = as_it_is.select(lambda r: wp.cast(r.x, wanted))
+    with wp.Session() as session:
+        session.protect(as_it_is, data, budget=1)
+    assert set(wp.evaluate(query, {"data": data})) == set(expected)
+
+
+def test_arrays_are_never_cut_nor_guessed() -> None:
+    with wp.Session() as session:
+        for wanted, values, said in (
+            (int, [1.0, numpy.nan], "declare float and take wp.cast(x, int) in queries, which cuts toward zero"),
+            (bool, ["False", "0"], 'declare str and ask for x == "yes" in queries'),
+        ):
+            with pytest.raises(wp.SourceRejected) as caught:
+                session.protect(wp.source("data", wanted), numpy.array(values), budget=1)
+            assert str(caught.value).endswith(f" To convert value: {said}.")
+        with pytest.raises(wp.SourceRejected) as caught:
+            session.protect(wp.source("data", int), numpy.array([1j]), budget=1)
+        assert "To convert" not in str(caught.value)
 
 
 CSV = [
@@ -115,7 +213,7 @@ def test_pandas_has_moments_for_dates() -> None:
         with pytest.raises(wp.SourceRejected) as caught:
             session.protect(source, frame, budget=1)
         said = str(caught.value).partition("To convert field 'day': ")[2].removesuffix(".")
-        session.protect(source, eval(said, {"frame": frame}), budget=1)
+        session.protect(source, eval(said, {"frame": frame, "pandas": pandas}), budget=1)
 
 
 TEXTS = {"a": ["1", "2"], "b": ["77", "78"]}
@@ -126,6 +224,11 @@ def parquet_file(folder: Path) -> Path:
     return folder / "data.parquet"
 
 
+def edge_file(folder: Path) -> Path:
+    polars.DataFrame({**TEXTS, "a": [1, 2]}).write_parquet(folder / "edges.parquet")
+    return folder / "edges.parquet"
+
+
 _POLARS = 'frame.with_columns(polars.col("b").cast(polars.Int64))'
 OFFERED: dict[str, tuple[Any, str]] = {
     "pandas": (lambda _: pandas.DataFrame(TEXTS), 'frame.astype({"b": "Int64"})'),
@@ -134,7 +237,15 @@ OFFERED: dict[str, tuple[Any, str]] = {
     "arrow": (lambda _: pyarrow.table(TEXTS), 'table["b"].cast("int64")'),
     "duckdb": (lambda _: duckdb.from_arrow(pyarrow.table(TEXTS)), 'CAST("b" AS BIGINT)'),
     "parquet": (parquet_file, 'CAST("b" AS BIGINT) in duckdb.sql over the file, and offer that'),
-    "rows": (lambda _: [("1", "77"), ("2", "78")], "int(…)"),
+    "rows": (lambda _: [("1", "77"), ("2", "78")], "int(…) of text"),
+    "a cursor": (
+        lambda _: sqlite3.connect(":memory:").execute("SELECT '1' AS a, '77' AS b"),
+        "int(…) of text",
+    ),
+    "an edge list of parquet": (
+        lambda folder: wp.EdgeList(edge_file(folder), columns=("a", "b")),
+        'CAST("b" AS BIGINT) in duckdb.sql over the file, and offer that',
+    ),
     "an edge list": (lambda _: wp.EdgeList(polars.DataFrame({**TEXTS, "a": [1, 2]}), columns=("a", "b")), _POLARS),
 }
 
@@ -142,7 +253,7 @@ OFFERED: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("kind", OFFERED)
 def test_a_refusal_says_how_to_convert_the_fields_that_need_it(kind: str, tmp_path: Path) -> None:
     make, said = OFFERED[kind]
-    edges = kind == "an edge list"
+    edges = kind.startswith("an edge list")
     source = wp.source("data", a=int if edges else str, b=int)
     with wp.Session() as session, pytest.raises(wp.SourceRejected) as caught:
         session.protect(source, make(tmp_path), budget=1)

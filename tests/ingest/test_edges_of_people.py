@@ -62,11 +62,11 @@ def meant(rows: Iterable[Owned], at_most: int, nested: bool, directed: bool, loo
         return None
     if loops == "drop":
         edges = [edge for edge in edges if edge[1] != edge[2]]
-    if duplicates == "refuse" and max(Counter(edge[1:] for edge in edges).values(), default=0) > 1:
-        return None
     if duplicates == "drop":
         edges = list(dict.fromkeys(edges))
     kept = kept_rows([who for who, *_ in edges], [edge[1:] for edge in edges], EDGE, at_most)
+    if duplicates == "refuse" and max(Counter(edge for own in kept.values() for edge in own).values(), default=0) > 1:
+        return None
     if nested:
         return dict(Counter(kept.values()))
     weights = Counter(edge for own in kept.values() for edge in own)
@@ -114,6 +114,18 @@ def test_duplicates_are_dropped_before_the_cut_among_the_edges_of_one_person() -
     offered = EdgeList(table(rows), directed=False, duplicates="drop")
     assert read(offered, 2) == {(5, 6): 1.0, (7, 8): 1.0}
     assert read(offered, 2, facts=["unit_weights"]) == {(5, 6): 1.0, (7, 8): 1.0}
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_an_edge_that_does_not_count_is_no_duplicate(nested: bool) -> None:
+    """Whether data are taken depends on what counts of them: who loses an edge to the cut has not got it."""
+    own = [(1, 2), (1, 3)]
+    (kept,) = kept_rows([1, 1], own, EDGE, 1).values()
+    (lost,) = {*own} - {*kept}
+    whose = [*((1, *edge) for edge in own), (2, *lost)]
+    offered = EdgeList(table(whose), duplicates="refuse")
+    assert sum(read(offered, 1, nested=nested).values()) == 2
+    assert "unfit" in refused(offered, 2, nested=nested)
 
 
 def test_symmetric_is_asked_of_each_persons_own_edges() -> None:

@@ -49,6 +49,11 @@ class ShortRows:
         return [(SECRET,)]
 
 
+class Unbegun:
+    def __iter__(self) -> Any:
+        raise ValueError(SECRET)
+
+
 def own_function() -> Any:
     def fail(frame: polars.DataFrame) -> polars.DataFrame:
         raise ValueError(frame["a"][0])
@@ -60,6 +65,8 @@ FAILING: dict[str, Callable[[], Any]] = {
     "a relation that fails late": late_relation,
     "a cursor over text that is no UTF-8": text_that_is_none,
     "a cursor with rows that are too short": ShortRows,
+    "a generator": lambda: ((int(text),) for text in (SECRET,)),
+    "an iterable that does not begin": Unbegun,
     "a lazy frame with a function of its own": own_function,
     "a lazy frame of a file that is gone": lambda: polars.scan_csv("gone.csv"),
     "a frame with a signalling NaN": lambda: pandas.DataFrame({"a": [decimal.Decimal("sNaN"), SECRET]}),

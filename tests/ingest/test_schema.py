@@ -271,19 +271,58 @@ def test_columns_that_no_field_holds_are_left_out() -> None:
     names = ["fine", "blob", "Trip Distance", "_hidden", "fine2", "fine2", "nothing"]
     columns = [[1], [b"x"], [1], [1], [1], [2], pa.nulls(1)]
     found = wp.schema(pa.Table.from_arrays(list(map(pa.array, columns)), names=names))
-    assert found.record == record_type({"fine": INT})
+    assert found.record == record_type({"fine": INT, "nothing": STR})
     assert [words.partition(":")[0] for words in found.left_out] == [
         "blob",
         "column 3",
         "column 4",
         "column 5",
         "column 6",
-        "nothing",
     ]
     assert "Left out:" in repr(found)
     agree(found)
     with pytest.raises(SourceRejected, match="no column of the table can be a field"):
         wp.schema(pa.table({"a b": [1]}))
+
+
+def test_a_column_of_nothing_but_null_is_declared_as_text_would_be(tmp_path: Path) -> None:
+    """That there is no value in it is something that the values say."""
+    said = set()
+    for column in (pa.nulls(2), pa.array(["a", "b"])):
+        table = pa.table({"ssn": column, "b": [1, 2]})
+        parquet.write_table(table, tmp_path / "data.parquet")
+        said |= {repr(wp.schema(data)) for data in (table, pl.from_arrow(table), duckdb.from_arrow(table))}
+        said.add(repr(wp.schema(tmp_path / "data.parquet")))
+        with wp.Session() as session:
+            session.protect(wp.schema(table).source(), pa.table({"ssn": ["a"], "b": [1]}), budget=1)
+            session.protect(wp.source("none", ssn=str | None, b=int), table, budget=1)
+    assert len(said) == 1
+
+
+def test_ranges_are_no_durations() -> None:
+    with pytest.raises(SourceRejected, match="no column"):
+        wp.schema(pd.DataFrame({"range": pd.interval_range(0, 3)}))
+
+
+def test_moments_are_cut_to_microseconds_where_that_is_asked_for() -> None:
+    text = "2024-02-29T12:30:00.000000999"
+    frames: list[Any] = [
+        pd.DataFrame({"at": pd.to_datetime([text])}),
+        pl.DataFrame({"at": [text]}).select(pl.col("at").str.to_datetime(time_unit="ns")),
+        duckdb.sql(f"SELECT TIMESTAMP_NS '{text}' AS at"),
+    ]
+    source = wp.source("moments", at=datetime.datetime)
+    for frame in frames:
+        with wp.Session() as session:
+            with pytest.raises(SourceRejected, match="finer than microseconds") as caught:
+                session.protect(source, frame, budget=1)
+            said = str(caught.value).partition("To convert field 'at': ")[2].removesuffix(".")
+            if isinstance(frame, duckdb.DuckDBPyRelation):
+                cut = frame.project(f"{said} AS at")
+            else:
+                cut = eval(said, {"frame": frame, "polars": pl})
+            session.protect(source, cut, budget=1)
+            assert dict(wp.evaluate(source, {"moments": cut})) == {(datetime.datetime(2024, 2, 29, 12, 30),): 1.0}
 
 
 def test_columns_without_names() -> None:

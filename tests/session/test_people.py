@@ -388,18 +388,35 @@ def test_one_file_or_object_under_two_names_is_noticed(tmp_path: pathlib.Path) -
     (tmp_path / "link.txt").hardlink_to(path)
     (tmp_path / "soft.txt").symlink_to(path)
     frame = pandas.DataFrame({"src": [1], "dst": [2]})
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    frame.to_parquet(folder / "part.parquet")
     for first, second in (
         (path, str(path)),
         (path, wp.EdgeList(path, directed=False)),
         (path, tmp_path / "link.txt"),
         (str(tmp_path / "soft.txt"), path),
         (frame, frame),
+        (folder, folder / "part.parquet"),
+        (folder / "*.parquet", folder),
+        (str(folder / "part*.parquet"), folder / "p*.parquet"),
     ):
         with pytest.warns(wp.WpinqWarning, match=r"'b' is what 'a' protects already") as caught:
             protected_twice(first, second)
         assert len(caught) == 1
         assert caught[0].filename == __file__
         protected_twice(first, second, ("a", "a"))  # the same source anew
+
+
+def test_what_a_source_was_before_is_remembered(tmp_path: pathlib.Path) -> None:
+    """What was spent on it is spent, whatever is protected under that name now."""
+    path = file_of_edges(tmp_path)
+    with wp.Session() as session:
+        first, other = (wp.source(name, src=int, dst=int) for name in "ab")
+        session.protect(first, path, budget=1, version="1")
+        session.protect(first, [(1, 2)], budget=1, version="2")
+        with pytest.warns(wp.WpinqWarning, match=r"'b' is what 'a' protects already"):
+            session.protect(other, path, budget=1)
 
 
 def test_two_files_of_one_content_are_two() -> None:
@@ -446,6 +463,9 @@ def test_a_directed_list_under_an_undirected_unit_is_warned_of(tmp_path: pathlib
         (wp.source("e", **undirected), path, None),
         (wp.source("e", **undirected, facts=["unit_weights"]), wp.EdgeList(path), None),
         (wp.source("e", src=int, dst=int), wp.EdgeList(path), "one Undirected friendship"),
+        (wp.source("e", **undirected), [(1, 2), (2, 1)], None),
+        (wp.source("e", **undirected), {(1, 2): 1.0}, None),
+        (wp.source("e", **undirected), np.array([[1, 2], [2, 1]]), None),
     ):
         with wp.Session() as session, pytest.warns(wp.WpinqWarning, match="directed=False"):
             session.protect(source, data, budget=1, unit=unit)
@@ -457,7 +477,9 @@ def test_a_directed_list_under_an_undirected_unit_is_warned_of(tmp_path: pathlib
             (wp.source("e", **undirected, unit_weight=2), path),
             (wp.source("e", src=int, dst=int, unit="one directed edge"), path),
             (wp.source("e", **undirected), wp.EdgeList(path, directed=False, duplicates="drop")),
-            (wp.source("e", **undirected), [(1, 2)]),
+            (wp.source("e", **undirected), wp.EdgeList([(1, 2)], directed=False)),
+            (wp.source("e", **undirected, facts=["unit_weights", "simple"]), [(1, 2)]),
+            (wp.source("e", src=int, name=str, unit="one undirected edge"), [(1, "a")]),
         ):
             with wp.Session() as session:
                 session.protect(source, data, budget=1)

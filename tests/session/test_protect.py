@@ -173,3 +173,38 @@ def test_a_unit_given_to_protect_stands_in_the_ledger(edges: wp.Query) -> None:
     with wp.Session() as session:
         session.protect(edges, [(1, 2)], budget=1, unit="one friendship")
         assert session._ledger.account("edges").unit == "one friendship"
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "reference"])
+def test_public_data_are_held_to_the_unit_of_a_pair_as_protected_data_are(engine: str) -> None:
+    source = wp.source("pairs", a=int, b=int, unit_weight=2, facts=["symmetric"])
+    fit, heavy = {(1, 2): 1, (2, 1): 1, (3, 3): 2}, {(1, 2): 2, (2, 1): 2}
+    assert dict(wp.evaluate(source, {"pairs": fit}, engine)) == fit
+    with wp.Session() as session:
+        session.protect(source, fit, budget=1)
+    for refuse in (
+        lambda: wp.evaluate(source, {"pairs": heavy}, engine),
+        lambda: wp.simulate(source.noisy_count(1, over=[(1, 2)]), {"pairs": heavy}, engine=engine, seed=1),
+        lambda: wp.Session().protect(source, heavy, budget=1),
+    ):
+        with pytest.raises(wp.SourceRejected, match="weigh more than the unit weight 2 together"):
+            refuse()
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "reference"])
+def test_public_rows_are_taken_as_protected_rows_are(engine: str) -> None:
+    source = wp.source("flags", b=bool, n=int)
+    for rows in ([(1, 5)], [{"b": 1, "n": 5}], {(1, 5): 1}, [np.array([1, 5])]):
+        assert dict(wp.evaluate(source, {"flags": rows}, engine)) == {(True, 5): 1.0}
+        with wp.Session(engine=engine) as session:
+            session.protect(source, rows, budget=1)
+    with pytest.raises(wp.PlanError, match="record 1, counted from 0, is a value that is not of type") as caught:
+        wp.evaluate(source, {"flags": [(0, 5), ("secret", 6)]}, engine)
+    assert "secret" not in str(caught.value)
+    columns = (np.array([1, 0]), np.array([5, 6]))
+    for refuse in (
+        lambda: wp.evaluate(source, {"flags": columns}, engine),
+        lambda: wp.Session(engine=engine).protect(source, columns, budget=1),
+    ):
+        with pytest.raises(wp.SourceRejected, match="column_stack"):
+            refuse()

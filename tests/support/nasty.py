@@ -421,29 +421,31 @@ class Findings:
             self.ratio[rule] = max(self.ratio.get(rule, Fraction(0)), ratio)
 
 
-def attack(seed: int, cases: int, *, first: bool = False) -> Findings:
-    """Random plans on random neighbours, each step held to what is said of it; with `first`, up to the first fault."""
+def attack(
+    seed: int, cases: int, plans: int = 0, *, datasets: int = 2, neighbours: int = 4, first: bool = False
+) -> Findings:
+    """Random plans on random neighbours, each step held to what is said of it; with `first`, up to the first fault.
+
+    At least so many pairs of neighbours, and so many plans; of each plan some datasets, and some neighbours of each.
+    """
     rng, findings = Random(seed), Findings()
-    while findings.cases < cases and not (first and findings.faults):
+    while (findings.cases < cases or findings.plans < plans) and not (first and findings.faults):
         weaver = Weaver(rng)
         root = weaver.weave()
         findings.plans += 1
-        plans = moves.followed(root)
+        followed = moves.followed(root)
         batch = {node: rng.choice(SIZES) for node in [root, *rng.sample(weaver.live, min(2, len(weaver.live)))]}
         order = list(topological(batch))
-        for _ in range(DATASETS):
+        for _ in range(datasets):
             declared = {node.digest: node.operator for node in order if isinstance(node.operator, Source)}
             data = {digest: dataset(rng, source) for digest, source in declared.items()}
             before = moves.outputs(order, data)
             if before is None:
                 continue
-            for _ in range(NEIGHBOURS):
-                _one_step(rng, rng.choice(plans), before, findings)
+            for _ in range(neighbours):
+                _one_step(rng, rng.choice(followed), before, findings)
             _many_steps(rng, batch, order, data, before, findings)
     return findings
-
-
-DATASETS, NEIGHBOURS = 2, 4
 
 
 def _one_step(rng: Random, plan: Followed, all_before: Mapping[bytes, Weights], findings: Findings) -> None:

@@ -140,6 +140,8 @@ def _pandas_kind(dtype: Any) -> ColumnKind:
 
     if isinstance(dtype, pandas.CategoricalDtype):
         return "category"  # its name could hold the categories
+    if isinstance(dtype, pandas.IntervalDtype):
+        return "range"  # no duration, as what other libraries call an interval
     if isinstance(dtype, pandas.ArrowDtype):
         return _arrow_kind(dtype.pyarrow_dtype)
     if isinstance(dtype, pandas.SparseDtype):
@@ -190,9 +192,17 @@ def _spark_kinds(data: Any) -> Kinds | None:
 
     if not isinstance(data, DataFrame):
         return None
-    fields = [field.dataType for field in data.schema.fields]
-    kinds = [f"decimal({kind.scale})" if kind.typeName() == "decimal" else _word(kind.typeName()) for kind in fields]
-    return Kinds("pyspark", data.columns, kinds)
+    return Kinds("pyspark", data.columns, [spark_kind(field.dataType) for field in data.schema.fields])
+
+
+def spark_kind(kind: Any) -> ColumnKind:
+    """The kind of a column of Spark, from its type."""
+    name = kind.typeName()
+    if name == "array":
+        return [spark_kind(kind.elementType)]
+    if name == "struct":
+        return {field.name: spark_kind(field.dataType) for field in kind.fields}
+    return f"decimal({kind.scale})" if name == "decimal" else _word(name)
 
 
 def _word(kind: object) -> str:

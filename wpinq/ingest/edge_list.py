@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -205,12 +206,15 @@ class EdgeList:
             if None in type_.names:
                 raise SourceRejected(f'{path} has named columns: say which, as columns=("origin", "destination")')
             if files is None:
-                return csv_scan(connection, path, type_, stack)
-            return parquet_scan(connection, path, files, type_, stack)
+                scan = csv_scan(connection, path, type_, stack)
+            else:
+                scan = parquet_scan(connection, path, files, type_, stack)
+            scan.conversions = partial(conversions, path, "csv" if files is None else "parquet", type_)
+            return scan
         library = None if path is not None else library_of(data)
         if library is not None:
             scan = table_scan(connection, data, library, type_, stack)
-            scan.conversions = conversions(library, type_)
+            scan.conversions = partial(conversions, data, library, type_)
             return scan
         if is_cursor(data):
             return cursor_scan(connection, data, type_)

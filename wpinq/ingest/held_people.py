@@ -15,12 +15,10 @@ from wpinq.ingest.promises import enforce, refuse_records
 from wpinq.ingest.scan import Scan, held_rows
 
 _KEPT = "kept_of_people"
-_TIMES = {
-    "keep": "m",
-    "drop": "CAST(1 AS BIGINT)",  # among the rows of one person: what others have has no say before the cut
-    "refuse": "CASE WHEN sum(m) OVER (PARTITION BY {}) > 1 THEN error('twice') ELSE m END",
-}
-"""How often a row counts that stands there `m` times for a person, by `Scan.repeats`."""
+_ONCE = "CAST(1 AS BIGINT)"
+"""How often a row counts of a person, where repeats are dropped: what others have has no say before the cut."""
+_TWICE = "CASE WHEN sum(m) OVER (PARTITION BY {}) > 1 THEN error('twice') ELSE m END AS m"
+"""The same where they are refused: of what is left after the cut, of all people."""
 
 
 def held_people(connection: Any, scan: Scan, type_: Type, person: Person, facts: frozenset[str]) -> HeldColumns:
@@ -41,15 +39,18 @@ def held_people(connection: Any, scan: Scan, type_: Type, person: Person, facts:
     """
 
     repeats, names = scan.repeats, ", ".join(column_names(type_))
+    times = _ONCE if repeats == "drop" else "m"
 
     def dataset(rows: str) -> str:
         owned = f"SELECT *, {_whose(type_, person)} AS p FROM ({rows}) AS rows"
-        each = f"SELECT p, {names}, {_TIMES[repeats].format(names)} AS m FROM ({counted(owned, type_)}) AS counted"
+        each = f"SELECT p, {names}, {times} AS m FROM ({counted(owned, type_)}) AS counted"
         kept = kept_of(f"({each})", type_, person.at_most, DUCKDB)
+        if repeats == "refuse":
+            kept = f"SELECT p, {names}, {_TWICE.format(names)} FROM ({kept}) AS cut"
         if "symmetric" in facts:  # looked at once more by person, as it is held
             connection.execute(f"CREATE OR REPLACE TEMP TABLE {_KEPT} AS {kept}")
         together = weighed(_KEPT if "symmetric" in facts else f"({kept})", type_, person, DUCKDB)
-        if repeats == "keep" or person.nested:
+        if repeats != "drop" or person.nested:
             return together
         return f"SELECT {names}, CAST(1 AS DOUBLE) AS w FROM ({together}) AS together"
 

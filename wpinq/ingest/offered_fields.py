@@ -48,17 +48,18 @@ _MEANINGS: tuple[tuple[str, _Declared], ...] = (
     (r"byte|short|integer|long", _Declared(INT)),
     (r"u?tinyint|u?smallint|uinteger|bigint", _Declared(INT)),
     (r"uint64|ubigint|u?hugeint|u?int128", _Declared(INT, "whole numbers outside of 64 bits with a sign are refused")),
-    (r"float64|double", _Declared(FLOAT, _GAPS, frozenset({"pandas", "pyarrow", "parquet"}))),
+    (r"float64|double", _Declared(FLOAT, _GAPS, frozenset({"pandas", "polars", "pyarrow", "duckdb", "parquet"}))),
     (r"float(16|32|64)?|halffloat|double", _Declared(FLOAT)),
     (r"bool|boolean", _Declared(BOOL)),
     (r"str\d*|string|large_string|string_view|utf8|varchar", _Declared(STR)),
     (TEXT, _Declared(STR)),
+    (r'"?null"?', _Declared(STR)),  # of a column that holds nothing else, which is nobody's business: as text would be
     (r"object", _Declared(STR, "the kind says nothing of what it holds: str is a guess")),
     (r"date|date32|date64", _Declared(DATE)),
     (r"datetime64", _Declared(TIMESTAMP, _DAYS, frozenset({"pandas"}))),
     (r"timestamp(_s|_ms|_us|_ns|_ntz|tz_ns| with time zone)?|datetime(64)?", _Declared(TIMESTAMP)),
     (r"time|time32|time64|time_ns", _Declared(TIME)),
-    (r"duration|timedelta64|interval", _Declared(DURATION)),
+    (r"duration|timedelta64|interval( day( to second)?)?", _Declared(DURATION)),
     *((rf"decimal\({scale}\)", _Declared(decimal(scale))) for scale in range(SCALE_LIMIT + 1)),
     (r"category|categorical|enum|dictionary", _Declared(STR, _CATEGORIES)),
 )
@@ -111,6 +112,16 @@ def offered_record(data: Any) -> Offered:
         offered.asked.append("all fields are str: say which are int, float, bool, datetime.date or of another type")
     offered.record = types[0] if found.bare else TupleOf(tuple(names), tuple(types))
     return offered
+
+
+def kind_type(kind: ColumnKind, library: str) -> Type | None:
+    """The type that a kind of column means; None where it means none, or any."""
+    if kind == "object":
+        return None
+    try:
+        return _type_of(kind, library, [])
+    except _NoType:
+        return None
 
 
 class _NoType(Exception):

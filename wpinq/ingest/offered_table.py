@@ -60,7 +60,17 @@ class OfferedTable:
     types: Sequence[Type] | None = None
 
 
+def of_spark(data: object) -> bool:
+    """Whether an object is Spark's, which stays there."""
+    return any(base.__module__.partition(".")[0] == "pyspark" for base in type(data).__mro__)
+
+
 def unsupported(data: object) -> SourceRejected:
+    if of_spark(data):
+        return SourceRejected(
+            'a frame of Spark stays in Spark: offer it, as it is, where engine="spark"; what EdgeList would do, Spark '
+            "does before (functions.least and greatest, dropDuplicates)"
+        )
     return SourceRejected(
         f"a {type(data).__module__}.{type(data).__qualname__} cannot be read: offer a pandas or polars frame, an "
         "Arrow table or batches, a DuckDB relation, a numpy array without mask, or plain rows"

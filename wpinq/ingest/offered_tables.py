@@ -42,7 +42,7 @@ def library_of(data: object) -> str | None:
     for base in type(data).__mro__:
         root = base.__module__.partition(".")[0].removeprefix("_")
         if root in _READERS:
-            return root
+            return None if base.__name__ == "DuckDBPyConnection" else root  # that is a cursor of Python's DB-API
     return "" if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__") else None
 
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.facts import check_facts
 from wpinq.expr.person import Person
 from wpinq.expr.sizes import Sizes
-from wpinq.expr.types import Type
+from wpinq.expr.types import TupleOf, Type
 from wpinq.ingest.conversions import conversions
 from wpinq.ingest.cursors import cursor_scan, is_cursor
 from wpinq.ingest.edge_list import EdgeList, as_edge_list
@@ -138,7 +139,7 @@ def read_source(
             else:
                 scan = _scan(connection, data, type_, stack)
                 if not isinstance(data, EdgeList):
-                    scan.conversions = conversions(_library(data), type_)
+                    scan.conversions = partial(conversions, data, _library(data), type_)
             kept, scan = held_rows(connection, scan, type_)
             enforce(connection, facts, kept, scan, unit_weight if isinstance(data, Mapping) else None)
             enforce_sizes(connection, sizes, kept)
@@ -196,16 +197,11 @@ def _scan(connection: Any, data: object, type_: Type, stack: ExitStack, person: 
     return rows_scan(connection, data, type_)
 
 
-def is_directed_edge_list(data: object) -> bool:
-    """Whether data are a list of edges of which (a, b) and (b, a) are two."""
+def may_be_directed(data: object, record: Type) -> bool:
+    """Whether (a, b) and (b, a) are two records of what is offered: of pairs, all but a list of undirected edges."""
+    pairs = isinstance(record, TupleOf) and len(record.elements) == 2 and len({*record.elements}) == 1
     data = as_edge_list(data)
-    return _is_edge_list(data) and not (isinstance(data, EdgeList) and not data.is_directed)
-
-
-def _is_edge_list(data: object) -> bool:
-    if isinstance(data, (str, os.PathLike)):
-        return format_of(Path(data)) in _EDGE_LISTS
-    return isinstance(data, EdgeList)
+    return pairs and not (isinstance(data, EdgeList) and not data.is_directed)
 
 
 def _identified(type_: Type, person: Person | None) -> Type:

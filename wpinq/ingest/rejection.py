@@ -12,8 +12,8 @@ from wpinq.errors import SourceRejected
 SHOWN = 10
 """How many positions a rejection names. How many there are in all is said as well."""
 
-OTHER_TYPE = "that is not of type"
-"""What reasons say of a value of another type."""
+TO_CONVERT = ("that is not of type", "is declared", " decimals", "finer than microseconds")
+"""What reasons say of values of another type, or finer than the declared one is."""
 
 Faults = dict[int, str]
 """Position of an unfit row, from 0 -> the reason, which never holds a value."""

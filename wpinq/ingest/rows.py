@@ -12,9 +12,11 @@ from typing import Any
 from wpinq.columns.flat import column_names
 from wpinq.columns.python_rows import create, insert
 from wpinq.columns.row_order import in_order
+from wpinq.errors import SourceRejected
 from wpinq.expr.person import ID
 from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import UnfitValue
+from wpinq.ingest.foreign import computed
 from wpinq.ingest.one_shot import begin, check_unread
 from wpinq.ingest.promises import largest_float, norm
 from wpinq.ingest.rejection import Faults, Tally
@@ -22,13 +24,23 @@ from wpinq.ingest.scan import STAGED, Scan, listed
 from wpinq.ingest.typed_columns import ColumnValues, Layout, by_name, unwrap
 
 _PIECE = 100_000
+_FAILS = "what gives the rows fails: ask it for all of them yourself to see why"
 
 _Piece = tuple[Sequence[ColumnValues], Faults]
 """Some rows, as columns, and what is unfit in them."""
 
 
+def check_no_columns(rows: object) -> None:
+    """Refuse a tuple of arrays, which may be rows or, as numpy has coordinates, columns."""
+    if isinstance(rows, tuple) and any(getattr(row, "ndim", 0) for row in rows):
+        raise SourceRejected(
+            "a tuple of arrays may be of rows or of columns: offer numpy.column_stack((…)), or a list of rows"
+        )
+
+
 def rows_scan(connection: Any, rows: Iterable[Any], type_: Type, what: str = "the rows") -> Scan:
     """Rows, of which each weighs 1."""
+    check_no_columns(rows)
     check_unread(rows)
     begin(rows)
     return columns_scan(connection, _columns(rows, type_), type_, what)
@@ -96,9 +108,13 @@ def _staged(
 
 def _columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[_Piece]:
     """Rows as columns; what is no row is unfit."""
-    layout, rows = Layout.of(type_), iter(rows)
+    layout, rows = Layout.of(type_), computed(lambda: iter(rows), _FAILS)
     width = len(layout.types)
-    while given := list(itertools.islice(rows, piece)):
+
+    def taken() -> list[Any]:
+        return list(itertools.islice(rows, piece))
+
+    while given := computed(taken, _FAILS):
         faults: Faults = {}
         if layout.bare:
             yield [given], faults

@@ -20,7 +20,7 @@ from wpinq.columns.row_order import in_order
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import UNFIT, Canonical, Unfit, any_of
-from wpinq.ingest.rejection import OTHER_TYPE, SHOWN, Tally
+from wpinq.ingest.rejection import SHOWN, TO_CONVERT, Tally
 
 _T = TypeVar("_T")
 STAGED = "staged"
@@ -72,8 +72,8 @@ class Scan:
         What messages call one of them.
     first : int
         What messages count them from.
-    conversions : mapping
-        For each field, by its label, how to convert a column of another type.
+    conversions : callable
+        What tells for each field, by its label, how to convert a column of another type.
     """
 
     what: str
@@ -95,7 +95,7 @@ class Scan:
     repeats: Literal["keep", "drop", "refuse"] = "keep"
     noun: str = "row"
     first: int = 0
-    conversions: Mapping[str, str] = field(default_factory=dict)
+    conversions: Callable[[], Mapping[str, str]] = field(default=dict, repr=False)  # it holds what was offered
 
     @classmethod
     def of_fields(cls, what: str, source: str, fields: Sequence[Canonical], labels: Sequence[str], **more: Any) -> Scan:
@@ -142,12 +142,13 @@ class Scan:
 
     def refuse(self, found: Tally) -> None:
         """Refuse the rows, if anything was found unfit."""
-        said = {
-            label: words
-            for label, words in self.conversions.items()
-            if any(reason.startswith((f"{label}:", f"{label} (")) and OTHER_TYPE in reason for reason in found.reasons)
-        }
-        advice = "".join(f" To convert {label}: {words}." for label, words in said.items())
+        other = [reason for reason in found.reasons if any(words in reason for words in TO_CONVERT)]
+        said = self.conversions() if other else {}
+        advice = "".join(
+            f" To convert {label}: {words}."
+            for label, words in said.items()
+            if any(reason.startswith((f"{label}:", f"{label} (")) for reason in other)
+        )
         found.refuse(self.what, noun=self.noun, first=self.first, advice=advice)
 
 

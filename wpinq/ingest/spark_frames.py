@@ -14,7 +14,9 @@ from wpinq.expr.person import Person
 from wpinq.expr.sizes import Sizes
 from wpinq.expr.types import INT, STR, ListOf, TupleOf, Type
 from wpinq.ingest.canonical_rows import SPARK
+from wpinq.ingest.column_kinds import spark_kind
 from wpinq.ingest.conversions import conversion
+from wpinq.ingest.offered_fields import kind_type
 from wpinq.ingest.people import asymmetric, kept_of, weighed
 from wpinq.ingest.promises import columns_of_fields, same_reversed
 from wpinq.ingest.spark_columns import SparkColumn, flaws, spark_column
@@ -71,7 +73,7 @@ def read_frame(
     places = layout.pick(columns, _WHAT)
     for i, (place, field) in enumerate(zip(places, layout.types, strict=True)):
         if spark_column(sql.lit(None), kinds[place], field) is None:
-            words = conversion("spark", columns[place], field)
+            words = conversion("spark", columns[place], field, kind_type(spark_kind(kinds[place]), "pyspark"))
             how = f" To convert it: {words}." if words else ""
             if isinstance(field, (ListOf, TupleOf)):
                 how = " A list is an array (functions.collect_list, functions.array), and a record a struct that has "

@@ -86,12 +86,22 @@ def normalize_column(column: ColumnValues, type_: Type, faults: Faults, label: s
     values: list[Value] = []
     for position, value in enumerate(column):
         try:
-            given = plain(value, type_)
-            values.append(_identified(given) if type_ == ID else normalize(_bits(given, type_), type_))
+            values.append(_identified(plain(value, type_)) if type_ == ID else canonical_value(value, type_))
         except UnfitValue as reason:
             faults.setdefault(position, f"{label}: {reason}")
             values.append(None)
     return values
+
+
+def canonical_value(value: Any, type_: Type) -> Value:
+    """The canonical form of a value of Python's or numpy's, as all doors for data take it.
+
+    Raises
+    ------
+    UnfitValue
+        When the value is not of the type. Only the reason is named, never the value.
+    """
+    return normalize(_bits(plain(value, type_), type_), type_)
 
 
 def _identified(value: object) -> str:
@@ -166,6 +176,8 @@ def plain(value: Any, type_: Type) -> object:
     if isinstance(type_, TupleOf):
         if isinstance(value, Mapping):
             value = by_name(value, type_)
+        if hasattr(value, "dtype") and hasattr(value, "__len__"):
+            value = list(value)
         if isinstance(value, (list, tuple)) and len(value) == len(type_.elements):
             return [plain(item, element) for item, element in zip(value, type_.elements, strict=True)]
     return value

@@ -14,69 +14,65 @@ from typing import Any
 
 from wpinq.errors import warn
 from wpinq.ingest import EdgeList
-from wpinq.ingest.reading import is_directed_edge_list
+from wpinq.ingest.file_identity import identities
+from wpinq.ingest.reading import may_be_directed
 from wpinq.plan.operators.source import Source
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Origin:
-    """What was offered for a source: the file it is, or the object."""
+    """What was offered for a source: the files, or the object."""
 
-    file: object
+    files: frozenset[object]
     object_: Callable[[], Any]
     account: str
 
     def same(self, other: Origin) -> bool:
-        """Whether both are one file, or one object that still lives."""
-        if self.file is not None or other.file is not None:
-            return self.file == other.file
+        """Whether a file is of both, or both are one object that still lives."""
+        if self.files or other.files:
+            return not self.files.isdisjoint(other.files)
         mine = self.object_()
         return mine is not None and mine is other.object_()
 
 
 @dataclass(slots=True, repr=False, eq=False)
 class Origins:
-    """The origins of what a session protects, by source."""
+    """The origins of what a session protects or did, by source: what was spent on them stays spent."""
 
-    _by_source: dict[str, Origin] = field(default_factory=dict)
+    _by_source: dict[str, list[Origin]] = field(default_factory=dict)
 
     def check(self, source: Source, unit: str, data: object) -> Origin:
         """Where the data of a source come from; the curator is warned of what is probably not meant."""
-        origin = Origin(_file(data), _reference(data), source.account)
+        origin = Origin(_files(data), _reference(data), source.account)
         for name, before in list(self._by_source.items()):
-            if before.account != source.account and origin.same(before):
+            if any(each.account != source.account and origin.same(each) for each in list(before)):
                 warn(
                     f"what is protected as {source.source!r} is what {name!r} protects already, from another account: "
                     "who is in it loses what both spend. Protect it once, or, where a person is the unit, let both "
                     'share one account: account="..."'
                 )
         undirected = "undirected" in unit.lower() and {"symmetric", "simple"}.isdisjoint(source.facts)
-        if undirected and source.unit_weight < 2 and is_directed_edge_list(data):
+        if undirected and source.unit_weight < 2 and may_be_directed(data, source.record):
             warn(
-                f"the unit of {source.source!r} is undirected, and its list is read as directed: an edge that stands "
-                "there as (a, b) and as (b, a) would be two units. Read it with directed=False"
+                f"the unit of {source.source!r} is undirected, and its data are read as directed: what stands there as "
+                "(a, b) and as (b, a) is two units. Offer EdgeList(data, directed=False), or declare it simple"
             )
         return origin
 
     def keep(self, source: str, origin: Origin) -> None:
         """Remember the origin of data that were taken."""
-        self._by_source[source] = origin
+        known = self._by_source.setdefault(source, [])
+        if not any(origin.same(each) for each in known):
+            known.append(origin)
 
     def clear(self) -> None:
         """Let go of what was offered."""
         self._by_source.clear()
 
 
-def _file(data: object) -> object:
-    """What tells a file from every other: device and inode; its name where it is on no disk of this machine."""
+def _files(data: object) -> frozenset[object]:
     path = _offered(data)
-    if not isinstance(path, (str, os.PathLike)):
-        return None
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return os.path.abspath(path) if "://" not in os.fspath(path) else os.fspath(path)
-    return status.st_dev, status.st_ino
+    return identities(path) if isinstance(path, (str, os.PathLike)) else frozenset()
 
 
 def _reference(data: object) -> Callable[[], Any]:

@@ -70,7 +70,7 @@ def _check_source(node: Node, name: str) -> None:
     if "unit_weights" not in source.facts:
         raise PlanError(
             f'{name} needs records that are there or not: declare facts=["unit_weights"] for the source '
-            f"{source.source!r}"
+            f"{source.source!r}, in text with facts = [unit_weights]"
         )
 
 

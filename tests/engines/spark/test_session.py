@@ -354,3 +354,18 @@ def test_the_example_runs(spark: Any, tmp_path: Path) -> None:
     again = example["main"](str(path), str(tmp_path / "ledger.db"))
     assert len(answers.keys) == 20
     assert list(again.values) == list(answers.values), "the second run is answered from the ledger"
+
+
+def test_public_frames_are_evaluated_where_they_are(spark: Any) -> None:
+    query = EDGES.select(lambda e: e.src)
+    rows = frame(spark, ROWS)
+    assert wp.evaluate(query, {"edges": rows}, "spark") == wp.evaluate(query, {"edges": ROWS})
+    answers = wp.simulate(query.noisy_count(1, over=[1, 2]), {"edges": rows}, engine="spark", seed=1)
+    assert list(answers.keys) == [1, 2]
+    for refuse in (
+        lambda: wp.evaluate(query, {"edges": rows}),
+        lambda: wp.evaluate(query, {"edges": wp.EdgeList(rows)}, "spark"),
+        lambda: wp.Session().protect(EDGES, rows, budget=1),
+    ):
+        with pytest.raises(SourceRejected, match='engine="spark"'):
+            refuse()
