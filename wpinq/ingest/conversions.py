@@ -18,24 +18,24 @@ from wpinq.ingest.foreign import computed
 from wpinq.ingest.offered_fields import kind_type
 from wpinq.ingest.typed_columns import Layout
 
-_Words = dict[Type, str]
+_Advice = dict[Type, str]
 
-_PARSED: _Words = {INT: "BIGINT", FLOAT: "DOUBLE", STR: "VARCHAR", DATE: "DATE", TIMESTAMP: "TIMESTAMP"}
-_NUMPY: _Words = {
+_PARSED: _Advice = {INT: "BIGINT", FLOAT: "DOUBLE", STR: "VARCHAR", DATE: "DATE", TIMESTAMP: "TIMESTAMP"}
+_NUMPY: _Advice = {
     INT: 'array.astype("int64")',
     FLOAT: 'array.astype("float64")',
     STR: 'array.astype("str")',
     DATE: 'array.astype("datetime64[us]")',  # a date is one at midnight
     TIMESTAMP: 'array.astype("datetime64[us]")',
 }
-_PANDAS: _Words = {
+_PANDAS: _Advice = {
     INT: 'frame.astype({{{column}: "Int64"}})',
     FLOAT: 'frame.astype({{{column}: "float64"}})',
     STR: 'frame.astype({{{column}: "str"}})',
     DATE: 'frame.assign(**{{{column}: pandas.to_datetime(frame[{column}], format="ISO8601")}})',
     TIMESTAMP: 'frame.assign(**{{{column}: pandas.to_datetime(frame[{column}], format="ISO8601")}})',
 }
-_POLARS: _Words = {
+_POLARS: _Advice = {
     INT: "frame.with_columns(polars.col({column}).cast(polars.Int64))",
     FLOAT: "frame.with_columns(polars.col({column}).cast(polars.Float64))",
     STR: "frame.with_columns(polars.col({column}).cast(polars.String))",
@@ -43,7 +43,7 @@ _POLARS: _Words = {
     TIMESTAMP: "frame.with_columns(polars.col({column}).str.to_datetime())",
     TIME: "frame.with_columns(polars.col({column}).str.to_time())",
 }
-_ARROW: _Words = {
+_ARROW: _Advice = {
     INT: 'table[{column}].cast("int64")',
     FLOAT: 'table[{column}].cast("float64")',
     STR: 'table[{column}].cast("string")',
@@ -51,7 +51,7 @@ _ARROW: _Words = {
     TIMESTAMP: 'table[{column}].cast("timestamp[us]")',
 }
 _SPARK_CAST = "frame.withColumn({column}, frame[{column}].cast({word}))"
-_SPARK: _Words = {
+_SPARK: _Advice = {
     kind: _SPARK_CAST.replace("{word}", f'"{word}"')
     for kind, word in (
         (INT, "bigint"),
@@ -62,7 +62,7 @@ _SPARK: _Words = {
         (DURATION, "interval day to second"),
     )
 }
-_CALLS: dict[str, _Words] = {
+_CALLS: dict[str, _Advice] = {
     "numpy": _NUMPY,
     "pandas": _PANDAS,
     "polars": _POLARS,
@@ -90,7 +90,7 @@ _EXACT: set[tuple[Type, Type]] = {(INT, FLOAT), (BOOL, INT), (BOOL, FLOAT)}
 _CHECKED = {"pandas", "pyarrow"}
 """What refuses to make a whole number of another one."""
 
-_FROM_PYTHON: _Words = {
+_FROM_PYTHON: _Advice = {
     INT: "int(…) of text",
     FLOAT: "float(…)",
     BOOL: '… == "yes"',
@@ -100,7 +100,7 @@ _FROM_PYTHON: _Words = {
     TIME: "datetime.time.fromisoformat(…) of text",
     DURATION: "datetime.timedelta(seconds=…)",
 }
-_WRITTEN: _Words = {
+_WRITTEN: _Advice = {
     INT: "write whole numbers in digits, as 1200",
     FLOAT: "write numbers with a point, as 1200.5 or 1.2e3",
     BOOL: "write true or false, or 1 or 0",
@@ -108,14 +108,14 @@ _WRITTEN: _Words = {
     TIMESTAMP: "write moments as 2024-02-29T12:30:00",
     TIME: "write times of day as 12:30:00",
 }
-_OF_NO_KIND: dict[str, tuple[_Words, str]] = {
+_OF_NO_KIND: dict[str, tuple[_Advice, str]] = {
     "rows": (_FROM_PYTHON, "decimal.Decimal(…) of text"),
     "cursor": (_FROM_PYTHON, "decimal.Decimal(…) of text"),
     "csv": (_WRITTEN, "write digits with a point before the decimals, as 12.5"),
 }
 """What there is to write, and of decimals, where columns have no type of their own."""
 
-_PYTHON: _Words = {
+_PYTHON: _Advice = {
     DATE: "datetime.date",
     TIMESTAMP: "datetime.datetime",
     TIME: "datetime.time",
