@@ -15,6 +15,7 @@ from wpinq.expr.logical_values import presenter
 from wpinq.expr.sizes import Sizes
 from wpinq.expr.types import TupleOf, Type, physical
 from wpinq.expr.values import UnfitValue, Value
+from wpinq.ingest.foreign import computed
 from wpinq.ingest.offered_table import of_spark
 from wpinq.ingest.promises import broken_size
 from wpinq.ingest.reading import is_rows, read_source
@@ -123,7 +124,10 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
             sizes=source.sizes,
         )
     check_no_columns(given)
-    items = given.items() if isinstance(given, Mapping) else ((record, 1) for record in given)
+    items = computed(
+        lambda: list(given.items()) if isinstance(given, Mapping) else [(record, 1) for record in given],
+        f"what gives the rows of {source.source!r} fails: ask it for all of them yourself to see why",
+    )
     weights: dict[Value, Fraction] = {}
     for place, (record, weight) in enumerate(items):
         try:
@@ -131,13 +135,13 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
         except UnfitValue as unfit:
             reason = str(unfit)
             raise PlanError(f"source {source.source!r}: record {place}, counted from 0, is {reason}") from None
-        weights[key] = weights.get(key, Fraction(0)) + Fraction(weight)
+        weights[key] = weights.get(key, Fraction(0)) + _exact(weight, source, place)
     held = {record: weight for record, weight in weights.items() if weight}
     for fact in source.facts:
         if not _KEEPS[fact](held):
             raise SourceRejected(f"the data for {source.source!r} break the fact {fact}: {FACTS[fact]}")
     pairs = "symmetric" in facts and isinstance(given, Mapping)
-    if pairs and any(2 * w > source.unit_weight and _reverse(record) != record for record, w in held.items()):
+    if pairs and any(2 * abs(w) > source.unit_weight and _reverse(record) != record for record, w in held.items()):
         raise SourceRejected(
             f"the data for {source.source!r} hold (a, b) and (b, a) that weigh more than the unit weight "
             f"{source.unit_weight} together: one unit is both"
@@ -145,6 +149,14 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     if source.sizes is not None:
         _check_sizes(held, source.sizes, type_)
     return weights
+
+
+def _exact(weight: Any, source: Source, place: int) -> Fraction:
+    try:
+        return Fraction(weight)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise PlanError(f"source {source.source!r}: the weight of record {place}, counted from 0, is no finite number")
 
 
 def _check_sizes(held: Iterable[Value], sizes: Sizes, type_: Type) -> None:

@@ -190,7 +190,6 @@ STEPS: list[Any] = [
     lambda x, y: x.shave(lambda r: [1.0, 0.5]).select(lambda p: (p.record[0], p.index)),
     lambda x, y: x.select_many(lambda r: [(r[0], 0), (r[1], 1)]),
     lambda x, y: x.select_many(lambda r: [(r[0], r[1]), (r[1], r[0])]),
-    lambda x, y: x.select_many(lambda r: [wp.weighted((r[1], r[0]), 2.0), wp.weighted((r[0], r[1]), 2.0)]),
     lambda x, y: x.select_many(lambda r: [wp.weighted((r[0], 0), 0.5)]),
     lambda x, y: x.join(y, lambda r: r[0], lambda r: r[0], lambda r, s: (r[1], s[1])),
 ]

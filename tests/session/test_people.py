@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import pathlib
+import shutil
 import warnings
 import weakref
 from collections.abc import Iterator
@@ -401,7 +402,7 @@ def test_one_file_or_object_under_two_names_is_noticed(tmp_path: pathlib.Path) -
         (folder / "*.parquet", folder),
         (str(folder / "part*.parquet"), folder / "p*.parquet"),
     ):
-        with pytest.warns(wp.WpinqWarning, match=r"'b' is what 'a' protects already") as caught:
+        with pytest.warns(wp.WpinqWarning, match=r"'b' is what 'a' protects") as caught:
             protected_twice(first, second)
         assert len(caught) == 1
         assert caught[0].filename == __file__
@@ -410,13 +411,22 @@ def test_one_file_or_object_under_two_names_is_noticed(tmp_path: pathlib.Path) -
 
 def test_what_a_source_was_before_is_remembered(tmp_path: pathlib.Path) -> None:
     """What was spent on it is spent, whatever is protected under that name now."""
-    path = file_of_edges(tmp_path)
+    import pandas
+
+    path, folder = file_of_edges(tmp_path), tmp_path / "folder"
+    folder.mkdir()
+    pandas.DataFrame({"src": [1], "dst": [2]}).to_parquet(folder / "part.parquet")
     with wp.Session() as session:
-        first, other = (wp.source(name, src=int, dst=int) for name in "ab")
+        first, other, third = (wp.source(name, src=int, dst=int) for name in "abc")
         session.protect(first, path, budget=1, version="1")
         session.protect(first, [(1, 2)], budget=1, version="2")
-        with pytest.warns(wp.WpinqWarning, match=r"'b' is what 'a' protects already"):
+        session.protect(first, folder, budget=1, version="3")
+        shutil.copy(folder / "part.parquet", folder / "more.parquet")
+        session.protect(first, folder, budget=1, version="4")
+        with pytest.warns(wp.WpinqWarning, match=r"'b' is what 'a' protects"):
             session.protect(other, path, budget=1)
+        with pytest.warns(wp.WpinqWarning, match=r"'c' is what 'a' protects"):
+            session.protect(third, folder / "more.parquet", budget=1)
 
 
 def test_two_files_of_one_content_are_two() -> None:

@@ -208,3 +208,55 @@ def test_public_rows_are_taken_as_protected_rows_are(engine: str) -> None:
     ):
         with pytest.raises(wp.SourceRejected, match="column_stack"):
             refuse()
+
+
+class Fails:
+    """An array by its looks, whose words hold a value."""
+
+    dtype, ndim = "x", 1
+
+    def __iter__(self) -> Any:
+        raise KeyError("secret")
+
+    def __len__(self) -> int:
+        return 2
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "reference"])
+def test_foreign_rows_fail_without_their_words(engine: str) -> None:
+    pair, nested = wp.source("pair", a=int, b=int), wp.source("nested", x=int, r={"a": int, "b": int})
+    offered: list[tuple[Any, Any]] = [
+        (pair, [Fails()]),
+        (pair, Fails()),
+        (pair, ((int(text), 1) for text in ("1", "secret"))),
+        (pair, [np.array(None, dtype=object)]),
+        (nested, [(1, np.array(None, dtype=object))]),
+        (nested, [(1, Fails())]),
+        (pair, {(1, 2): "secret"}),
+        (pair, {(1, 2): float("nan")}),
+    ]
+    for source, data in offered:
+        generator = not isinstance(data, (list, dict, Fails))
+        with wp.Session() as session, pytest.raises(wp.SourceRejected) as caught:
+            session.protect(source, data, budget=1)
+        assert "secret" not in f"{caught.value!r}{caught.value.__cause__!r}{caught.value.__context__!r}"
+        again = ((int(text), 1) for text in ("1", "secret")) if generator else data
+        with pytest.raises(wp.WpinqError) as refused:
+            wp.evaluate(source, {source.plan.operator.source: again}, engine)
+        assert "secret" not in f"{refused.value!r}{refused.value.__cause__!r}{refused.value.__context__!r}"
+
+
+def test_a_series_of_pandas_is_a_row_by_name() -> None:
+    import pandas
+
+    rows = [row for _, row in pandas.DataFrame({"b": [10], "a": [1]}).iterrows()]
+    pair, nested = wp.source("s", a=int, b=int), wp.source("s", x=int, r={"a": int, "b": int})
+    assert dict(wp.evaluate(pair, {"s": rows})) == {(1, 10): 1.0}
+    assert dict(wp.evaluate(nested, {"s": [(5, rows[0])]})) == {(5, (1, 10)): 1.0}
+    with wp.Session() as session:
+        session.protect(pair, rows, budget=10**9)
+        answers = session.release(pair.noisy_count(10**6, over=[(1, 10), (10, 1)]))
+        assert isinstance(answers, wp.Answers)
+        assert [round(weight) for weight in answers.values] == [1, 0]
+    with wp.Session() as session, pytest.raises(wp.SourceRejected, match="without the field 'a'"):
+        session.protect(pair, [pandas.Series([1, 2])], budget=1)

@@ -1,8 +1,8 @@
 """How a column of another type becomes one of the declared type: what a refusal says to do.
 
-What is said never changes a value without a word. Where the library of the column converts all values of its type, or
-fails, it is asked; where it would round, cut or guess (1.7 to 1, "False" to true, 1700000000 to a moment of 1970), the
-column is declared as what it is, and queries convert it.
+What is said never changes a value without a word. Libraries round, cut and guess ("1.7" to 2, "False" to true, "now" to
+a moment, 1700000000 to one of 1970): so a column is declared as what it is, and queries convert it, by casts whose
+meaning is written down. A library is asked where it writes text, or refuses what it would change.
 """
 
 from __future__ import annotations
@@ -20,61 +20,22 @@ from wpinq.ingest.typed_columns import Layout
 
 _Advice = dict[Type, str]
 
-_PARSED: _Advice = {INT: "BIGINT", FLOAT: "DOUBLE", STR: "VARCHAR", DATE: "DATE", TIMESTAMP: "TIMESTAMP"}
-_NUMPY: _Advice = {
-    INT: 'array.astype("int64")',
-    FLOAT: 'array.astype("float64")',
-    STR: 'array.astype("str")',
-    DATE: 'array.astype("datetime64[us]")',  # a date is one at midnight
-    TIMESTAMP: 'array.astype("datetime64[us]")',
+_AS_TEXT = {
+    "numpy": 'array.astype("str")',
+    "pandas": 'frame.astype({{{column}: "string"}})',
+    "polars": "frame.with_columns(polars.col({column}).cast(polars.String))",
+    "pyarrow": 'table[{column}].cast("string")',
+    "duckdb": "CAST({quoted} AS VARCHAR)",
+    "parquet": "CAST({quoted} AS VARCHAR) in duckdb.sql over the file, and offer that",
+    "spark": 'frame.withColumn({column}, frame[{column}].cast("string"))',
 }
-_PANDAS: _Advice = {
-    INT: 'frame.astype({{{column}: "Int64"}})',
-    FLOAT: 'frame.astype({{{column}: "float64"}})',
-    STR: 'frame.astype({{{column}: "str"}})',
-    DATE: 'frame.assign(**{{{column}: pandas.to_datetime(frame[{column}], format="ISO8601")}})',
-    TIMESTAMP: 'frame.assign(**{{{column}: pandas.to_datetime(frame[{column}], format="ISO8601")}})',
+"""What writes whole numbers and bools as text."""
+
+_CHECKED = {
+    "pandas": 'frame.astype({{{column}: "Int64"}})',
+    "pyarrow": 'table[{column}].cast("int64")',
 }
-_POLARS: _Advice = {
-    INT: "frame.with_columns(polars.col({column}).cast(polars.Int64))",
-    FLOAT: "frame.with_columns(polars.col({column}).cast(polars.Float64))",
-    STR: "frame.with_columns(polars.col({column}).cast(polars.String))",
-    DATE: "frame.with_columns(polars.col({column}).str.to_date())",
-    TIMESTAMP: "frame.with_columns(polars.col({column}).str.to_datetime())",
-    TIME: "frame.with_columns(polars.col({column}).str.to_time())",
-}
-_ARROW: _Advice = {
-    INT: 'table[{column}].cast("int64")',
-    FLOAT: 'table[{column}].cast("float64")',
-    STR: 'table[{column}].cast("string")',
-    DATE: 'table[{column}].cast("date32")',
-    TIMESTAMP: 'table[{column}].cast("timestamp[us]")',
-}
-_SPARK_CAST = "frame.withColumn({column}, frame[{column}].cast({word}))"
-_SPARK: _Advice = {
-    kind: _SPARK_CAST.replace("{word}", f'"{word}"')
-    for kind, word in (
-        (INT, "bigint"),
-        (FLOAT, "double"),
-        (STR, "string"),
-        (DATE, "date"),
-        (TIMESTAMP, "timestamp"),
-        (DURATION, "interval day to second"),
-    )
-}
-_CALLS: dict[str, _Advice] = {
-    "numpy": _NUMPY,
-    "pandas": _PANDAS,
-    "polars": _POLARS,
-    "pyarrow": _ARROW,
-    "duckdb": {kind: f"CAST({{quoted}} AS {word})" for kind, word in _PARSED.items()},
-    "parquet": {
-        kind: f"CAST({{quoted}} AS {word}) in duckdb.sql over the file, and offer that"
-        for kind, word in _PARSED.items()
-    },
-    "spark": _SPARK,
-}
-"""What parses text as a type, or fails; that of str writes any value."""
+"""What makes whole numbers of floats, and refuses others."""
 
 _CUT = {
     "pandas": 'frame.assign(**{{{column}: frame[{column}].dt.floor("us")}})',
@@ -83,12 +44,6 @@ _CUT = {
     "duckdb": "make_timestamp(epoch_us({quoted}))",
 }
 """What cuts moments to microseconds."""
-
-_EXACT: set[tuple[Type, Type]] = {(INT, FLOAT), (BOOL, INT), (BOOL, FLOAT)}
-"""Other conversions in which every library agrees."""
-
-_CHECKED = {"pandas", "pyarrow"}
-"""What refuses to make a whole number of another one."""
 
 _FROM_PYTHON: _Advice = {
     INT: "int(…) of text",
@@ -121,6 +76,7 @@ _PYTHON: _Advice = {
     TIME: "datetime.time",
     DURATION: "datetime.timedelta",
 }
+_ELSE_NULL = ", null where the text is none"
 _CASTS: dict[tuple[Type, Type], str] = {
     (FLOAT, INT): ", which cuts toward zero",
     (INT, DATE): ", which reads days since 1970-01-01",
@@ -135,7 +91,9 @@ _CASTS: dict[tuple[Type, Type], str] = {
     (TIMESTAMP, DATE): "",
     (TIMESTAMP, TIME): "",
     (TIME, DURATION): "",
-    **{(STR, kind): "" for kind in (INT, FLOAT, DATE, TIMESTAMP, TIME, DURATION)},
+    **{(STR, kind): _ELSE_NULL for kind in (INT, FLOAT, DATE, TIMESTAMP, TIME, DURATION)},
+    (BOOL, INT): "",
+    (BOOL, FLOAT): "",
 }
 """The casts of the language that need no more words, each with what it takes or gives."""
 
@@ -149,26 +107,23 @@ def conversion(library: str, column: str | None, type_: Type, given: Type | None
     if library in _OF_NO_KIND:
         words, decimals = _OF_NO_KIND[library]
         return decimals if isinstance(wanted, DecimalOf) else words.get(wanted, "")
-    call = _CUT.get(library) if given == wanted == TIMESTAMP else _CALLS.get(library, {}).get(wanted)
-    called = _called(call, column) if call and _is_sure(library, given, wanted) else ""
-    return called or ("" if given is None else _in_a_query(given, wanted))
-
-
-def _is_sure(library: str, given: Type | None, wanted: Type) -> bool:
-    """Whether the library converts every value, or fails."""
     if given is None:
-        return library == "pandas"  # objects, whatever they are
-    if STR in (given, wanted) or given == wanted == TIMESTAMP or (given, wanted) in _EXACT:
-        return True
-    if isinstance(given, DecimalOf) and wanted == FLOAT:
-        return True
-    return (given, wanted) == (FLOAT, INT) and library in _CHECKED
+        return ""
+    call = None
+    if (given, wanted) in ((INT, STR), (BOOL, STR)):
+        call = _AS_TEXT.get(library)
+    elif (given, wanted) == (FLOAT, INT):
+        call = _CHECKED.get(library)
+    elif given == wanted == TIMESTAMP:
+        call = _CUT.get(library)
+    return _called(call, column) if call else _in_a_query(given, wanted)
 
 
 def _called(call: str, column: str | None) -> str:
     if column is None and ("{column}" in call or "{quoted}" in call):
         return ""
-    return call.format(column=json.dumps(column, ensure_ascii=False), quoted=f'"{column}"')
+    quoted = '"' + (column or "").replace('"', '""') + '"'
+    return call.format(column=json.dumps(column, ensure_ascii=False), quoted=quoted)
 
 
 def _in_a_query(given: Type, wanted: Type) -> str:
@@ -178,7 +133,7 @@ def _in_a_query(given: Type, wanted: Type) -> str:
         return f"declare {_said(given)} and ask for x == {one} in queries"
     words = _CASTS.get((given, wanted))
     if isinstance(wanted, DecimalOf) and (given in (INT, FLOAT, STR) or isinstance(given, DecimalOf)):
-        words = "" if given in (INT, STR) else ", which rounds"
+        words = _ELSE_NULL if given == STR else "" if given == INT else ", which rounds"
     if isinstance(given, DecimalOf) and wanted == INT:
         words = ", which cuts toward zero"
     if words is None:

@@ -15,6 +15,8 @@ def identities(path: str | os.PathLike[str]) -> frozenset[object]:
 
     Device and inode of each; its name where it is on no disk of this machine.
     """
+    if "://" in os.fspath(path):
+        return frozenset([os.fspath(path)])
     files: list[str] = []
     with suppress(SourceRejected, OSError, ValueError):
         files = list(map(str, parquet_files(Path(path)) or []))
@@ -25,5 +27,5 @@ def _identity(path: str) -> object:
     try:
         status = os.stat(path)
     except (OSError, ValueError):
-        return path if "://" in path else os.path.abspath(path)
+        return os.path.abspath(path)
     return status.st_dev, status.st_ino

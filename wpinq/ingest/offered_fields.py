@@ -116,7 +116,7 @@ def offered_record(data: Any) -> Offered:
 
 def kind_type(kind: ColumnKind, library: str) -> Type | None:
     """The type that a kind of column means; None where it means none, or any."""
-    if kind == "object":
+    if kind in ("object", "category"):  # of anything
         return None
     try:
         return _type_of(kind, library, [])

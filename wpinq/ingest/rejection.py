@@ -12,7 +12,13 @@ from wpinq.errors import SourceRejected
 SHOWN = 10
 """How many positions a rejection names. How many there are in all is said as well."""
 
-TO_CONVERT = ("that is not of type", "is declared", " decimals", "finer than microseconds")
+TO_CONVERT = (
+    "that is not of type",
+    ", where bool is declared",
+    ", where date is declared",
+    " decimals",
+    "finer than microseconds",
+)
 """What reasons say of values of another type, or finer than the declared one is."""
 
 Faults = dict[int, str]

@@ -21,7 +21,7 @@ from wpinq.ingest.one_shot import begin, check_unread
 from wpinq.ingest.promises import largest_float, norm
 from wpinq.ingest.rejection import Faults, Tally
 from wpinq.ingest.scan import STAGED, Scan, listed
-from wpinq.ingest.typed_columns import ColumnValues, Layout, by_name, unwrap
+from wpinq.ingest.typed_columns import ColumnValues, Layout, array_row, by_name, unwrap
 
 _PIECE = 100_000
 _FAILS = "what gives the rows fails: ask it for all of them yourself to see why"
@@ -48,12 +48,12 @@ def rows_scan(connection: Any, rows: Iterable[Any], type_: Type, what: str = "th
 
 def mapping_scan(connection: Any, mapping: Mapping[Any, object], type_: Type, unit_weight: Fraction) -> Scan:
     """The items of a mapping, each with its weight."""
-    items = iter(mapping.items())
+    items = computed(lambda: iter(mapping.items()), _FAILS)
     what, found, total = "the mapping of records to weights", Tally(), Fraction(0)
 
     def pieces() -> Iterator[tuple[Sequence[ColumnValues], Faults, list[float]]]:
         nonlocal total
-        while piece := list(itertools.islice(items, _PIECE)):
+        while piece := computed(lambda: list(itertools.islice(items, _PIECE)), _FAILS):
             ((columns, faults),) = _columns((record for record, _ in piece), type_, len(piece))
             weights = _weights((weight for _, weight in piece), unit_weight, faults)
             total += norm(weights)
@@ -131,9 +131,7 @@ def _columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[
 
 def _spread(row: Any, type_: TupleOf, position: int, faults: Faults) -> Sequence[object]:
     width = len(type_.elements)
-    row = unwrap(row)
-    if hasattr(row, "dtype") and hasattr(row, "__len__"):
-        row = list(row)
+    row = array_row(unwrap(row))
     try:
         if isinstance(row, Mapping):
             return by_name(row, type_)

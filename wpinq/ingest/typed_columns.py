@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,6 +165,15 @@ def unwrap(value: Any) -> Any:
     return value.item() if dtype.kind in PLAIN_KINDS else value
 
 
+def array_row(value: Any) -> Any:
+    """A row that is an array, as the list of its values; one of a series of pandas by name. Anything else is itself."""
+    if getattr(value, "ndim", None) != 1 or not hasattr(value, "dtype"):
+        return value
+    with suppress(Exception):  # it is foreign, and its words may quote values; what it is then is refused
+        return value.to_dict() if hasattr(value, "to_dict") else list(value)
+    return value
+
+
 def plain(value: Any, type_: Type) -> object:
     """The value with numpy scalars, subclasses of the plain kinds and records given by field name made plain."""
     value = unwrap(value)
@@ -174,10 +184,9 @@ def plain(value: Any, type_: Type) -> object:
     if isinstance(type_, ListOf) and (isinstance(value, (list, tuple)) or hasattr(value, "dtype")):
         return [plain(item, type_.element) for item in value]
     if isinstance(type_, TupleOf):
+        value = array_row(value)
         if isinstance(value, Mapping):
             value = by_name(value, type_)
-        if hasattr(value, "dtype") and hasattr(value, "__len__"):
-            value = list(value)
         if isinstance(value, (list, tuple)) and len(value) == len(type_.elements):
             return [plain(item, element) for item, element in zip(value, type_.elements, strict=True)]
     return value

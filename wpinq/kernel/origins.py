@@ -47,7 +47,7 @@ class Origins:
         for name, before in list(self._by_source.items()):
             if any(each.account != source.account and origin.same(each) for each in list(before)):
                 warn(
-                    f"what is protected as {source.source!r} is what {name!r} protects already, from another account: "
+                    f"what is protected as {source.source!r} is what {name!r} protects, or did, from another account: "
                     "who is in it loses what both spend. Protect it once, or, where a person is the unit, let both "
                     'share one account: account="..."'
                 )
@@ -55,14 +55,14 @@ class Origins:
         if undirected and source.unit_weight < 2 and may_be_directed(data, source.record):
             warn(
                 f"the unit of {source.source!r} is undirected, and its data are read as directed: what stands there as "
-                "(a, b) and as (b, a) is two units. Offer EdgeList(data, directed=False), or declare it simple"
+                "(a, b) and as (b, a) is two units. Declare it simple, or offer an EdgeList with directed=False"
             )
         return origin
 
     def keep(self, source: str, origin: Origin) -> None:
         """Remember the origin of data that were taken."""
         known = self._by_source.setdefault(source, [])
-        if not any(origin.same(each) for each in known):
+        if not any(origin.same(each) and origin.files <= each.files for each in known):
             known.append(origin)
 
     def clear(self) -> None:
