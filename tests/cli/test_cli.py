@@ -100,7 +100,7 @@ def test_warnings_are_told_and_never_raised(tmp_path: Path, capsys: pytest.Captu
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # as PYTHONWARNINGS=error
         assert main(["run", str(path), *sources, "--ledger", str(tmp_path / "l.db")]) == 0
-    assert "wpinq: what is protected as 'b' is what 'a' protects already" in capsys.readouterr().err
+    assert "wpinq: what is protected as 'b' is what 'a' protects" in capsys.readouterr().err
 
 
 def test_a_parameter_changes_the_bill(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
