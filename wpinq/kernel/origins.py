@@ -61,9 +61,10 @@ class Origins:
 
     def keep(self, source: str, origin: Origin) -> None:
         """Remember the origin of data that were taken."""
-        known = self._by_source.setdefault(source, [])
+        known = [each for each in self._by_source.get(source, ()) if each.files or each.object_() is not None]
         if not any(origin.same(each) and origin.files <= each.files for each in known):
             known.append(origin)
+        self._by_source[source] = known
 
     def clear(self) -> None:
         """Let go of what was offered."""
