@@ -184,7 +184,7 @@ class Operator(ABC):
         return NO_CEILING
 
     def keeps_apart(self, *inputs: Ceiling) -> bool:
-        """Whether no two records of the input share one of the output, given ceilings of non-negative inputs."""
+        """Whether no record of the output comes of two of the input, or twice of one; inputs have these ceilings."""
         return False
 
     def lineages(self, *inputs: Moved) -> Lineages:

@@ -50,7 +50,7 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
             items = call("first", items, literal(str(operator.bound)))
         inner, read = script.select(block, [items, block.weight], ["items", "w"])
         if isinstance(type_.element, Weighted):
-            sql = _weighted(script, inner, operator.bound, _known_shares(operator, items))
+            sql = _weighted(script, inner, operator.bound, _known_shares(operator, apart))
         else:
             length = f"CAST({dialect.write('list_length', 'items')} AS DOUBLE)"
             sql = f"SELECT {dialect.unnest({'item': 'items'})}, w / greatest({length}, 1.0) AS w FROM ({inner})"
@@ -91,12 +91,9 @@ def _constants(terms: Sequence[SqlTerm]) -> Iterator[list[str]]:
             yield from _constants(parts)
 
 
-def _known_shares(operator: SelectMany, items: SqlTerm) -> list[SqlTerm]:
+def _known_shares(operator: SelectMany, apart: Sequence[SqlTerm]) -> list[SqlTerm]:
     """The shares of elements that are all different, where the plan tells them; none where it does not."""
-    shares = operator.written_shares()
-    if shares is None or len(_items_apart(items)) != len(shares):
-        return []
-    return [number(float(share)) for _, share in shares]
+    return [number(float(share)) for _, share in operator.written_shares() or ()] if apart else []
 
 
 def _one_weighted(script: Script, block: Block, item: SqlTerm, others: Sequence[SqlTerm], record: Type) -> Block:
