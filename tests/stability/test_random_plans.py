@@ -15,7 +15,7 @@ from wpinq.plan.operator import REGISTRY
 from wpinq.plan.operators import Partition
 
 CHUNKS, PLANS = 20, 1_000
-MOST_VACUOUS, LEAST_SHARP = 0.4, 0.15
+MOST_VACUOUS, LEAST_SHARP = 0.3, 0.2
 RULES = 5
 
 
