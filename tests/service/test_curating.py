@@ -108,7 +108,8 @@ def test_the_command_line_lets_in_renews_and_turns_away(service: RunningService)
         (("open", "edges"), "one of add, renew, remove"),
         (("remove", "nobody"), "nobody of this name"),
         (("renew", "curator", "--budget", "edges=1"), "go with add"),
-        (("--port", "1"), "goes with --trial"),
+        (("--port", "1"), "--port goes with --trial"),
+        (("--columns", "a,b"), "--columns goes with --trial"),
         (("add", "x", "--trial"), "--trial takes one edge list"),
     ],
 )

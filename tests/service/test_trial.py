@@ -7,6 +7,8 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,18 +25,33 @@ def command_of(page: str) -> list[str]:
     return shlex.split(found[1].rpartition("wpinq ")[2])
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/service.md"])
-def test_the_command_of_the_page_serves_the_bundled_graph(page: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "wpinq", *command_of(page), "--port", "0"]
-    assert command[3:5] == ["serve", "examples/data/les-miserables.txt"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as trial:
+@contextmanager
+def on_trial(command: list[str]) -> Iterator[wp.ServiceConnection]:
+    """An analyst of the service that a command starts, which ends well after ctrl-C."""
+    started = [sys.executable, "-m", "wpinq", *command, "--port", "0"]
+    with subprocess.Popen(started, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as trial:
         try:
             assert trial.stdout is not None
             told = [trial.stdout.readline().split()[-1] for _ in range(3)]
-            analyst = wp.connect(told[0], told[1])
-            assert analyst.remaining("edges") == 10
-            answers = analyst.release(analyst.sources["edges"].select(lambda e: 0).noisy_count(1, over=[0]))
-            assert 150 < answers[0] < 350  # 254, and noise of scale 1
+            yield wp.connect(told[0], told[1])
         finally:
             trial.send_signal(signal.SIGINT)
         assert trial.wait(timeout=120) == 0
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/service.md"])
+def test_the_command_of_the_page_serves_the_bundled_graph(page: str) -> None:
+    command = command_of(page)
+    assert command[:2] == ["serve", "examples/data/les-miserables.txt"]
+    with on_trial(command) as analyst:
+        assert analyst.remaining("edges") == 10
+        answers = analyst.release(analyst.sources["edges"].select(lambda e: 0).noisy_count(1, over=[0]))
+        assert 150 < answers[0] < 350  # 254, and noise of scale 1
+
+
+def test_an_edge_is_found_in_the_columns_that_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "flights.csv"
+    path.write_text("carrier,origin,goal\n" + "".join(f"7,{n},{n + 1}\n" for n in range(200)), encoding="utf-8")
+    with on_trial(["serve", str(path), "--trial", "--columns", "origin,goal", "--budget", "edges=100"]) as analyst:
+        answers = analyst.release(analyst.sources["edges"].select(lambda e: 0).noisy_count(20, over=[0]))
+        assert 190 < answers[0] < 210

@@ -40,6 +40,8 @@ def add_parser(commands: Any) -> None:
     made.add_argument("--trial", action="store_true", help=trial)
     words = f"with --trial: how to read it (default: {_TRIAL_EDGES})"
     made.add_argument("--edge-list", metavar="OPTION,...", help=words)
+    ends = "with --trial: the columns of a csv or parquet file that hold an edge (default: src,dst)"
+    made.add_argument("--columns", metavar="ONE,OTHER", help=ends)
     most = "with --trial: a public bound on its edges, from which follows what a program may take (default: 1000)"
     made.add_argument("--records-at-most", type=int, metavar="N", help=most)
     made.add_argument("--port", type=int, metavar="N", help=f"with --trial: where to listen (default: {_TRIAL_PORT})")
@@ -51,10 +53,9 @@ def run(options: argparse.Namespace) -> None:
     check_stdout()
     path, *action = options.what
     budgets = pairs(options.budget, "--budget")
-    most = options.records_at_most
-    for given, name in ((options.edge_list, "--edge-list"), (options.port, "--port"), (most, "--records-at-most")):
-        if given is not None and not options.trial:
-            raise UsageError(f"{name} goes with --trial; a service says it in its configuration")
+    for name in ("edge_list", "columns", "port", "records_at_most"):
+        if getattr(options, name) is not None and not options.trial:
+            raise UsageError(f"--{name.replace('_', '-')} goes with --trial; a service says it in its configuration")
     if options.trial:
         if action or options.curator:
             raise UsageError("--trial takes one edge list, and makes an analyst and a curator itself")
@@ -135,6 +136,7 @@ def _try_out(path: str, options: argparse.Namespace, budgets: dict[str, str]) ->
                     "edge_list": options.edge_list or _TRIAL_EDGES,
                     "budget": budget,
                     "version": "trial",
+                    **({} if options.columns is None else {"columns": options.columns}),
                 }
             },
         }
