@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import pickle
+import re
 from datetime import date, timedelta
 from decimal import Decimal
 from random import Random
@@ -294,6 +295,37 @@ def test_an_average_of_decimals_and_no_quantile_of_categories() -> None:
     assert "record => record.price, lower" in wp.unparse({"m": average})
     with pytest.raises(wp.PlanError, match="categories are in no order"):
         THINGS.select(lambda r: r.colour).median(1, ["red", "green"])
+
+
+HEARD = wp.source("heard", took=timedelta, at=datetime.datetime, paid=bool, text=str)
+_TEXT = (
+    "source heard(took: duration, at: timestamp, paid: bool, text: str); var m = heard.NoisySum(1, r => {}, 0, 100);"
+)
+
+
+def total_of(value: Any) -> Any:
+    """The noisy sum of what a function, or the text of one, makes of a record."""
+    return (
+        wp.parse(_TEXT.format(value)).measurements["m"] if isinstance(value, str) else HEARD.noisy_sum(1, value, 0, 100)
+    )
+
+
+@pytest.mark.parametrize(
+    ("bare", "words", "made", "total"),
+    [
+        (lambda r: r.took, "value // datetime.timedelta(seconds=1)", lambda r: r.took // timedelta(seconds=1), 7),
+        ("r.took", 'in text value / duration("PT1S")', 'r.took / duration("PT1S")', 7),
+        (lambda r: r.at, "take a part of it, year or hour", lambda r: wp.hour(r.at), 8),
+        (lambda r: r.paid, "a cast to int", lambda r: wp.cast(r.paid, int), 1),
+        ("r.text", "a cast to float", "to_float(r.text)", 9),
+    ],
+)
+def test_a_sum_says_how_to_make_numbers_and_takes_them(bare: Any, words: str, made: Any, total: int) -> None:
+    with pytest.raises(wp.WpinqError, match=re.escape(words)):
+        total_of(bare)
+    rows = [(timedelta(seconds=7), datetime.datetime(2024, 2, 29, 8), True, "9")] * 3000
+    answers = wp.simulate(total_of(made), {"heard": rows}, seed=2)
+    assert abs(answers.value / 3000 - total) < 0.5
 
 
 def test_constants_stand_on_either_side() -> None:

@@ -13,7 +13,14 @@ from wpinq.expr import build, catalogue, infix
 from wpinq.expr.nodes import Constant, Expr
 from wpinq.expr.pitfalls import warn_about
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift
-from wpinq.expr.types import FLOAT, INT, DecimalOf
+from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, STR, TIME, TIMESTAMP, DecimalOf, Type
+
+_MADE_A_NUMBER: dict[Type, str] = {
+    BOOL: "a cast to int is 1 or 0",
+    STR: "a cast to float is one, and null where the text is none",
+    DURATION: 'count a unit in it, value // datetime.timedelta(seconds=1), in text value / duration("PT1S")',
+}
+_MADE_A_NUMBER |= dict.fromkeys((DATE, TIME, TIMESTAMP), "take a part of it, year or hour, or the time since another")
 
 Label = Callable[[Symbol, str], object]
 """The record that carries a part of a sum or an average, "sum" or "count": that word itself, or a group with it."""
@@ -81,5 +88,8 @@ def _number(value: float) -> Constant:
 def _clamped(value: UserFunction, record: Symbol, low: float, high: float) -> Expr:
     number = lift(value(record))
     if number.type not in (INT, FLOAT) and not isinstance(number.type, DecimalOf):
-        raise PlanError(f"a sum or an average needs a function to numbers, not to {number.type}")
+        how = _MADE_A_NUMBER.get(number.type)
+        raise PlanError(
+            f"a sum or an average needs a function to numbers, not to {number.type}" + (f": {how}" if how else "")
+        )
     return catalogue.apply("max", catalogue.apply("min", infix.to_float(number), _number(high)), _number(low))
