@@ -261,6 +261,7 @@ def _mend(edges: Integers, nodes: int, cliques: int, rng: Generator) -> bool:
     good &= edges[:, 0] != edges[:, 1]
     bad = np.flatnonzero(~good).tolist()
     held, waiting = set(keys[good].tolist()), set(bad)
+    lower, upper = edges.T.tolist()  # lists: numpy takes ten times as long for one edge
     left = _TRIES * (len(bad) + 100)
     while bad and left:
         draws = rng.random((min(left, 4096), 3))
@@ -272,7 +273,7 @@ def _mend(edges: Integers, nodes: int, cliques: int, rng: Generator) -> bool:
             if j in waiting:
                 continue
             i = bad[-1]
-            (a, b), (c, d) = edges[i].tolist(), edges[j].tolist()
+            a, b, c, d = lower[i], upper[i], lower[j], upper[j]
             old = c * nodes + d
             if turned:
                 c, d = d, c
@@ -282,8 +283,9 @@ def _mend(edges: Integers, nodes: int, cliques: int, rng: Generator) -> bool:
                 continue
             held.discard(old)
             held.update(keys_new)
-            edges[i], edges[j] = one, other
+            (lower[i], upper[i]), (lower[j], upper[j]) = one, other
             waiting.discard(bad.pop())
             if not bad:
                 break
+    edges[:, 0], edges[:, 1] = lower, upper
     return not bad
