@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+import wpinq as wp
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.facts import FACTS
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type, record_type, tuple_type, type_from_annotation
@@ -58,6 +60,29 @@ def test_rows_of_every_shape_add_up() -> None:
     rows: list[object] = [(1, 2), [1, 2], {"dst": 2, "src": 1, "other": "x"}, point(1, 2), np.array([1, 2])]
     rows += [(np.int64(1), np.int32(2)), np.array([(1, 2)], dtype=[("src", "i8"), ("dst", "i4")])[0]]
     assert same(read(rows), {(1, 2): 7.0})
+
+
+def test_rows_that_name_their_fields_are_read_by_name() -> None:
+    """By place, another field would be the person's id, and one person could move all of the data."""
+    sql = pytest.importorskip("pyspark.sql")
+    visit = wp.source("visits", page=str, user=str, person="user", at_most=1)
+    pages = wp.source("visits", page=str, person="user", at_most=1)
+    frame = pd.DataFrame({"user": ["u1"] * 6 + ["u2"], "page": list("abcdefa")})
+    named = namedtuple("named", "user page")
+    forms: dict[str, Any] = {
+        "frame": frame,
+        "named tuples": list(starmap(named, frame.to_numpy().tolist())),
+        "of pandas": list(frame.itertuples()),
+        "of Spark": [sql.Row(user=user, page=page) for user, page in frame.to_numpy().tolist()],
+        "structured": list(np.array([*map(tuple, frame.to_numpy().tolist())], dtype=[("user", "U2"), ("page", "U1")])),
+    }
+    for form, rows in forms.items():
+        for source in (visit, pages):
+            kept = wp.evaluate(source.select(lambda r: 1), {"visits": rows})
+            assert dict(kept) == {1: 2.0}, (form, source)
+    point = namedtuple("point", "x y")
+    assert "without the field 'src'" in str(refused([point(1, 2)]))
+    assert same(read([point(1, 2)], type_from_annotation(tuple[int, int])), {(1, 2): 1.0})
 
 
 def test_a_one_shot_iterator_is_read_once() -> None:

@@ -21,7 +21,7 @@ from wpinq.ingest.one_shot import begin, check_unread
 from wpinq.ingest.promises import largest_float, norm
 from wpinq.ingest.rejection import Faults, Tally
 from wpinq.ingest.scan import STAGED, Scan, listed
-from wpinq.ingest.typed_columns import ColumnValues, Layout, array_row, by_name, unwrap
+from wpinq.ingest.typed_columns import ColumnValues, Layout, by_name, plain_row, unwrap
 
 _PIECE = 100_000
 _FAILS = "what gives the rows fails: ask it for all of them yourself to see why"
@@ -119,19 +119,21 @@ def _columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[
         if layout.bare:
             yield [given], faults
             continue
+        assert isinstance(type_, TupleOf)
+        if ID in layout.types:
+            given = [plain_row(row, type_) for row in given]
         nameless = ID in layout.types and [i for i, row in enumerate(given) if not isinstance(row, Mapping)]
         if nameless:  # by place, a field of the record would be taken for the id
             yield [[]] * width, dict.fromkeys(nameless, "a row without field names, which does not say whose it is")
             continue
         if not (set(map(type, given)) <= {tuple, list} and set(map(len, given)) <= {width}):
-            assert isinstance(type_, TupleOf)
             given = [_spread(row, type_, position, faults) for position, row in enumerate(given)]
         yield [list(map(itemgetter(i), given)) for i in range(width)], faults
 
 
 def _spread(row: Any, type_: TupleOf, position: int, faults: Faults) -> Sequence[object]:
     width = len(type_.elements)
-    row = array_row(unwrap(row))
+    row = plain_row(row, type_)
     try:
         if isinstance(row, Mapping):
             return by_name(row, type_)

@@ -165,18 +165,34 @@ def unwrap(value: Any) -> Any:
     return value.item() if dtype.kind in PLAIN_KINDS else value
 
 
-def array_row(value: Any) -> Any:
-    """A row that is an array, as the list of its values; one of a series of pandas by name. Anything else is itself."""
+def plain_row(value: Any, type_: TupleOf) -> Any:
+    """A row that is an array, as the list of its values; one that names its fields, as a mapping. Else it is itself.
+
+    Fields are named by a series of pandas, and by named tuples, rows of Spark and structured values of numpy, which
+    are read by place where the type has no names.
+    """
+    names = None if None in type_.names else _names(value)
+    if names is not None:
+        return dict(zip(names, value, strict=True))
     if getattr(value, "ndim", None) != 1 or not hasattr(value, "dtype"):
-        return value
+        return unwrap(value)
     with suppress(Exception):  # it is foreign, and its words may quote values; what it is then is refused
         return value.to_dict() if hasattr(value, "to_dict") else list(value)
     return value
 
 
+def _names(value: Any) -> Sequence[str] | None:
+    """The names that a row has for its values itself."""
+    if isinstance(value, tuple):
+        names = getattr(value, "_fields", None) or getattr(value, "__fields__", None)
+        return names if isinstance(names, (tuple, list)) and len(names) == len(value) else None
+    structured: Sequence[str] | None = getattr(getattr(value, "dtype", None), "names", None)
+    return structured if getattr(value, "ndim", None) == 0 else None
+
+
 def plain(value: Any, type_: Type) -> object:
     """The value with numpy scalars, subclasses of the plain kinds and records given by field name made plain."""
-    value = unwrap(value)
+    value = plain_row(value, type_) if isinstance(type_, TupleOf) else unwrap(value)
     if isinstance(value, str):
         return str.__str__(value)  # str() of a str-based Enum would be its name
     if isinstance(value, int) and not isinstance(value, bool):
@@ -184,7 +200,6 @@ def plain(value: Any, type_: Type) -> object:
     if isinstance(type_, ListOf) and (isinstance(value, (list, tuple)) or hasattr(value, "dtype")):
         return [plain(item, type_.element) for item in value]
     if isinstance(type_, TupleOf):
-        value = array_row(value)
         if isinstance(value, Mapping):
             value = by_name(value, type_)
         if isinstance(value, (list, tuple)) and len(value) == len(type_.elements):
