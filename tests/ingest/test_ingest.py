@@ -85,6 +85,48 @@ def test_rows_that_name_their_fields_are_read_by_name() -> None:
     assert same(read([point(1, 2)], type_from_annotation(tuple[int, int])), {(1, 2): 1.0})
 
 
+class Lazy(Mapping[str, int]):
+    """A row that is only read when it is asked for, as of a database."""
+
+    def __getitem__(self, key: str) -> int:
+        raise RuntimeError("secret")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["src", "dst"])
+
+    def __len__(self) -> int:
+        return 2
+
+
+class Long(list[int]):
+    def __len__(self) -> int:
+        raise RuntimeError("secret")
+
+
+class Odd(Decimal):
+    def as_tuple(self) -> Any:
+        raise RuntimeError("secret")
+
+
+@pytest.mark.parametrize(
+    ("row", "type_"),
+    [
+        (Lazy(), record_type({"src": INT, "dst": INT})),
+        (Long([1, 2]), record_type({"src": INT, "dst": INT})),
+        (Odd(1), type_from_annotation(wp.decimal(2))),
+        (([Odd(1)],), type_from_annotation({"prices": list[wp.decimal(2)]})),  # type: ignore[misc]
+    ],
+)
+def test_a_value_whose_own_code_fails_is_unfit_and_says_nothing_itself(row: Any, type_: Type) -> None:
+    good = {record_type({"src": INT, "dst": INT}): (1, 2)}.get(type_, row)
+    fault = refused([good, row], type_)
+    assert "whose own code fails" in str(fault) and "secret" not in str(fault)
+    assert fault.positions[-1] == 1 and fault.__context__ is None
+    with pytest.raises(wp.WpinqError, match="whose own code fails") as caught:
+        wp.evaluate(wp.source("s", type_), {"s": [row]})
+    assert caught.value.__context__ is None or "secret" not in str(caught.value.__context__)
+
+
 def test_a_one_shot_iterator_is_read_once() -> None:
     rows = read((i % 3, 7) for i in range(10))
     assert sorted(rows.items()) == [((0, 7), 4.0), ((1, 7), 3.0), ((2, 7), 3.0)]

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -21,7 +22,7 @@ from wpinq.ingest.one_shot import begin, check_unread
 from wpinq.ingest.promises import largest_float, norm
 from wpinq.ingest.rejection import Faults, Tally
 from wpinq.ingest.scan import STAGED, Scan, listed
-from wpinq.ingest.typed_columns import ColumnValues, Layout, by_name, plain_row, unwrap
+from wpinq.ingest.typed_columns import OWN_CODE_FAILS, ColumnValues, Layout, by_name, plain_row, unwrap
 
 _PIECE = 100_000
 _FAILS = "what gives the rows fails: ask it for all of them yourself to see why"
@@ -121,7 +122,7 @@ def _columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[
             continue
         assert isinstance(type_, TupleOf)
         if ID in layout.types:
-            given = [plain_row(row, type_) for row in given]
+            given = computed(partial(_named, given, type_), _FAILS)
         nameless = ID in layout.types and [i for i, row in enumerate(given) if not isinstance(row, Mapping)]
         if nameless:  # by place, a field of the record would be taken for the id
             yield [[]] * width, dict.fromkeys(nameless, "a row without field names, which does not say whose it is")
@@ -131,20 +132,26 @@ def _columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[
         yield [list(map(itemgetter(i), given)) for i in range(width)], faults
 
 
+def _named(rows: Sequence[Any], type_: TupleOf) -> list[Any]:
+    return [plain_row(row, type_) for row in rows]
+
+
 def _spread(row: Any, type_: TupleOf, position: int, faults: Faults) -> Sequence[object]:
     width = len(type_.elements)
-    row = plain_row(row, type_)
     try:
+        row = plain_row(row, type_)
         if isinstance(row, Mapping):
             return by_name(row, type_)
         if not isinstance(row, (tuple, list)):
             raise UnfitValue(f"not a record: give a tuple, a list or a mapping with {width} fields")
         if len(row) != width:
             raise UnfitValue(f"a record that does not have {width} fields")
-        return row
+        return list(row)
     except UnfitValue as reason:
         faults[position] = str(reason)
-        return (None,) * width
+    except Exception:  # of the row's own code, whose words may quote it
+        faults[position] = OWN_CODE_FAILS
+    return (None,) * width
 
 
 def _weights(weights: Iterable[object], unit_weight: Fraction, faults: Faults) -> list[float]:

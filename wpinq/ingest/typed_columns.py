@@ -23,6 +23,7 @@ ColumnValues = Sequence[Any]
 
 _PYTHON_TYPES: dict[Type, type] = {BOOL: bool, INT: int, FLOAT: float, STR: str}
 NO_BOOL = "an integer that is neither 0 nor 1, where bool is declared"
+OWN_CODE_FAILS = "a value whose own code fails when it is read"
 PLAIN_KINDS = "biufU"
 """The numpy dtype kinds whose scalars mean the same as a Python bool, int, float or str."""
 
@@ -87,7 +88,7 @@ def normalize_column(column: ColumnValues, type_: Type, faults: Faults, label: s
     values: list[Value] = []
     for position, value in enumerate(column):
         try:
-            values.append(_identified(plain(value, type_)) if type_ == ID else canonical_value(value, type_))
+            values.append(canonical_value(value, type_))
         except UnfitValue as reason:
             faults.setdefault(position, f"{label}: {reason}")
             values.append(None)
@@ -102,7 +103,14 @@ def canonical_value(value: Any, type_: Type) -> Value:
     UnfitValue
         When the value is not of the type. Only the reason is named, never the value.
     """
-    return normalize(_bits(plain(value, type_), type_), type_)
+    try:
+        given = plain(value, type_)
+        return _identified(given) if type_ == ID else normalize(_bits(given, type_), type_)
+    except UnfitValue:
+        raise
+    except Exception:  # of the value's own code, whose words may quote it
+        pass
+    raise UnfitValue(OWN_CODE_FAILS)
 
 
 def _identified(value: object) -> str:
