@@ -202,6 +202,29 @@ def test_a_column_beside_the_ends_may_say_it(form: str, tmp_path: Path) -> None:
     assert sum(read(BESIDE[form](tmp_path), 1).values()) == 2
 
 
+CALLS = {"src": [9, 9, 9], "caller": [1, 2, 3], "called": [2, 3, 4]}
+
+
+@pytest.mark.parametrize("form", ["arrow", "pandas", "csv", "parquet", "cursor"])
+def test_two_columns_that_may_both_say_it_are_refused(form: str, tmp_path: Path) -> None:
+    """As an end or as an id: of 9 three edges would be kept, where one may be."""
+    pl.DataFrame(CALLS).write_csv(tmp_path / "calls.csv")
+    pl.DataFrame(CALLS).write_parquet(tmp_path / "calls.parquet")
+    forms: dict[str, Any] = {
+        "arrow": pa.table(CALLS),
+        "pandas": pd.DataFrame(CALLS),
+        "csv": tmp_path / "calls.csv",
+        "parquet": tmp_path / "calls.parquet",
+        "cursor": DUCKDB.cursor().execute("SELECT 9 AS src, 1 AS caller, 2 AS called"),
+    }
+    said = refused(EdgeList(forms[form], columns=("caller", "called")), 1, "src")
+    assert "'src' of the data or by 'caller'" in said and "9" not in said.replace(str(tmp_path), "")
+    swapped = EdgeList(pa.table({"src": [1, 2, 3], "dst": [5, 5, 5]}), columns=("dst", "src"))
+    assert "could be said by" in refused(swapped, 1, "src")
+    named = EdgeList(pa.table(CALLS).drop_columns("src"), columns=("caller", "called"))
+    assert read(named, 1, "src") == {(1, 2): 1.0, (2, 3): 1.0, (3, 4): 1.0}
+
+
 def test_an_edge_of_two_people_stands_there_twice() -> None:
     rows = [(1, 5, 6), (2, 7, 8), (2, 5, 6)]
     assert "at row 2, counted from 0. Reasons: an edge that stood there before" in refused(EdgeList(table(rows)), 5)

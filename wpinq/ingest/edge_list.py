@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,10 +15,12 @@ from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.person import ID, Person
 from wpinq.expr.types import INT, STR, TupleOf, Type
 from wpinq.ingest.canonical import any_of
+from wpinq.ingest.column_kinds import kinds_of
 from wpinq.ingest.conversions import conversions
 from wpinq.ingest.cursors import cursor_scan, is_cursor
 from wpinq.ingest.edge_scan import columns_scan_of_edges, text_scan
 from wpinq.ingest.files import csv_scan, format_of, parquet_files, parquet_scan
+from wpinq.ingest.foreign import computed
 from wpinq.ingest.graph_objects import edges_of_graph, is_graph, own_direction
 from wpinq.ingest.offered_tables import library_of, table_scan
 from wpinq.ingest.rejection import Faults, reject
@@ -177,9 +179,24 @@ class EdgeList:
         names, types = self.columns or type_.names, tuple(end.with_nullable(False) for end in type_.elements)
         if person is not None:
             self._check_whose(person, (*names, *type_.names))
-            if person.id_field(type_) is None:
+            place = person.id_field(type_)
+            if place is not None and names[place] != person.column and person.column in self._offered_names():
+                raise SourceRejected(
+                    f"whose an edge is could be said by the column {person.column!r} of the data or by "
+                    f"{names[place]!r}, which columns name for the field {person.column!r}: rename the column, or the "
+                    "field and the person with it"
+                )
+            if place is None:
                 names, types = (*names, person.column), (*types, ID)
         return self._told(self._rows(connection, TupleOf(names, types), stack))
+
+    def _offered_names(self) -> Collection[object]:
+        """The names of the columns that the data have, where they have columns."""
+        if is_cursor(self.graph):
+            return [column[0] for column in self.graph.description or ()]
+        with suppress(SourceRejected):  # what has no columns is refused when it is read
+            return computed(lambda: kinds_of(self.graph).names, "its columns cannot be read") or ()
+        return ()
 
     def _check_whose(self, person: Person, ends: Sequence[str | None]) -> None:
         """Refuse edges that do not say whose they are."""
