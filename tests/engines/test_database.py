@@ -169,6 +169,35 @@ def test_what_was_made_of_a_dataset_goes_with_it() -> None:
         assert tables(database) == []
 
 
+def test_tables_of_text_stay_as_far_as_the_memory_limit_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of text is as large as its text is."""
+    words = wp.source("words", str)
+    by_word = words.group_by(lambda w: w, lambda group: wp.count(group)).select(lambda g: (g.key, g.val))
+    monkeypatch.setattr(warm_tables, "KEPT_SHARE", 1 / 400)
+    for length, stays in ((8, True), (2**12, False)):
+        data = {"words": {f"{i:06d}" * (length // 6 + 1): 1.0 for i in range(200)}}
+        with Database(memory_limit="200MB", threads=1) as database:
+            database.evaluate(by_word.where(lambda p: p[1] > 0).plan, data)
+            made = set(tables(database))
+            database.evaluate(words.select(lambda w: wp.length(w)).plan, data)
+            kept = made & set(tables(database)) - {"source_words"}
+            assert bool(kept) == stays, length
+
+
+def test_results_of_text_in_python_take_no_more_than_there_is_room_for() -> None:
+    words = wp.source("words", str)
+    data = {"words": {f"{i:06d}" * 800: 1.0 for i in range(400)}}
+    with Database(memory_limit="40MB", threads=1) as database:
+        for k in range(8):
+            counted = words.group_by(lambda w: w, lambda group: wp.count(group))
+            plan = counted.select(lambda g, k=k: wp.record(w=g.key, k=k)).plan
+            for key in range(3):  # the whole is read where it is asked for a second time
+                assert database.evaluate(plan, data, keys=[("no word", key)]) == {}
+        held = database.open().tables
+        text = sum(len(w) for result in held.results.values() for w, _ in result.weights or ())
+        assert 0 < text <= held.room < 8 * 400 * 4800
+
+
 def test_tables_of_values_of_any_length_are_not_kept() -> None:
     words = wp.source("words", str)
     pairs = words.group_by(lambda w: wp.length(w), lambda group: group)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from sys import getsizeof
 from typing import Any
 
 from wpinq.columns.flat import reader
@@ -29,8 +30,9 @@ from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Weights
 
-_WIDTHS = {"BIGINT": 8, "DOUBLE": 8, "BOOLEAN": 1, "HUGEINT": 16, "INTEGER": 4}
-"""The bytes of a value, by the type of its column. A table with any other is not kept, for it may be of any size."""
+_WIDTHS = {"BIGINT": 8, "DOUBLE": 8, "BOOLEAN": 1, "HUGEINT": 16, "INTEGER": 4, "VARCHAR": 16}
+"""The bytes of a value, by the type of its column, without those of text. A table with any other is not kept, for it
+may be of any size."""
 
 KEPT_SHARE = 1 / 4
 """How much of the memory limit tables take at most that no running plan reads."""
@@ -40,7 +42,7 @@ KEPT_RECORDS = 2**14
 plan a query than to answer it."""
 
 RECORD_BYTES = 256
-"""About what a record takes there."""
+"""About what a record takes there, and a list or record inside of it, without the text in it."""
 
 KEPT_TABLES = 1024
 """How many of them there are at most, empty ones too."""
@@ -75,6 +77,22 @@ class Result:
     read_from: str = ""
     asked: bool = False
     weights: Weights | None = None
+    size: int = 0
+    """About how many bytes the whole of it takes in Python, where it was there."""
+
+    def hold(self, weights: Weights, room: int) -> None:
+        """Keep the whole of it in Python, if there is room."""
+        self.size = sum(RECORD_BYTES + _text_bytes(record) for record in weights)
+        self.weights = weights if self.size <= room else None
+
+
+def _text_bytes(value: Value) -> int:
+    """About how many bytes the text in a record takes, and the lists and records in it."""
+    if isinstance(value, str):
+        return getsizeof(value)
+    if not isinstance(value, tuple):
+        return 0
+    return sum(_text_bytes(item) + (RECORD_BYTES if isinstance(item, tuple) else 0) for item in value)
 
 
 @dataclass(slots=True)
@@ -183,7 +201,8 @@ class WarmTables:
             weights = fetch(
                 self.connection, f"SELECT * FROM ({compiled.output}) LIMIT {KEPT_RECORDS + 1}", compiled.type
             )
-            held.weights = weights if len(weights) <= KEPT_RECORDS else None
+            if len(weights) <= KEPT_RECORDS:
+                held.hold(weights, self.room)
         if held.weights is None and compiled.table is None:
             held.table = held.read_from = table_name(compiled.output)
             self.create(SqlStatement(compiled.steps[-1][0], compiled.output, held.table, compiled.reads), True)
@@ -205,15 +224,15 @@ class WarmTables:
             rows = self.connection.execute(f"SELECT * FROM {statement.creates}").fetchall()
             for place, (plan, of) in enumerate(added.items(), -len(added)):
                 read = reader(of.type)
-                self.results[plan].weights = {read(row): row[place] for row in rows if row[place]}
+                self.results[plan].hold({read(row): row[place] for row in rows if row[place]}, self.room)
             self._trim_results()
         self._set_last(statement.creates)
         return self.results[of_plan]
 
     def at_keys(self, result: Result, type_: Type, keys: Sequence[Value]) -> Weights:
         """What some records weigh. A small result is read once for all of the askings after the first."""
-        if result.asked and result.weights is None and self._is_small(result.table):
-            result.weights = fetch(self.connection, f"SELECT * FROM {result.read_from}", type_)
+        if result.asked and not result.size and self._is_small(result.table):
+            result.hold(fetch(self.connection, f"SELECT * FROM {result.read_from}", type_), self.room)
             self._trim_results()
         result.asked = True
         if result.weights is not None:
@@ -222,12 +241,12 @@ class WarmTables:
 
     def _trim_results(self) -> None:
         """Let go of the results in Python that were made first, where they take more than there is room for."""
-        total = sum(len(held.weights) for held in self.results.values() if held.weights)
+        total = sum(held.size for held in self.results.values() if held.weights)
         for plan, held in list(self.results.items())[:-1]:
-            if total * RECORD_BYTES <= self.room:
+            if total <= self.room:
                 break
             if held.weights:
-                total -= len(held.weights)
+                total -= held.size
                 del self.results[plan]
 
     def _is_small(self, table: str) -> bool:
@@ -259,4 +278,8 @@ class WarmTables:
             return 0
         columns = self.connection.execute(f"SELECT * FROM {table} LIMIT 0").description
         widths = [_WIDTHS.get(str(type_)) for _, type_, *_ in columns]
-        return None if None in widths else rows * sum(width or 0 for width in widths)
+        if None in widths:
+            return None
+        text = [f"coalesce(sum(strlen({name})), 0)" for name, type_, *_ in columns if str(type_) == "VARCHAR"]
+        (lengths,) = self.connection.execute(f"SELECT {', '.join(text)} FROM {table}").fetchall() if text else [()]
+        return rows * sum(width or 0 for width in widths) + int(sum(lengths))
