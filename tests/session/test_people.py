@@ -13,12 +13,15 @@ from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
 
+import igraph
+import networkx
 import numpy as np
 import pytest
 
 import wpinq as wp
 from wpinq.expr.person import Person
 from wpinq.expr.types import INT, record_type
+from wpinq.ingest.file_identity import identities
 from wpinq.kernel.accounts import declaration
 from wpinq.kernel.ledger import Ledger
 from wpinq.plan.certify import certify
@@ -392,8 +395,15 @@ def test_one_file_or_object_under_two_names_is_noticed(tmp_path: pathlib.Path) -
     folder = tmp_path / "folder"
     folder.mkdir()
     frame.to_parquet(folder / "part.parquet")
+    plain, many = networkx.Graph([(1, 2)]), networkx.MultiDiGraph([(1, 2)])
+    of_igraph = igraph.Graph([(0, 1)])
     for first, second in (
         (path, str(path)),
+        (plain, plain.edges),
+        (plain.edges, wp.EdgeList(plain.edges())),
+        (many, many.out_edges(data=True)),
+        (of_igraph, of_igraph.es),
+        (of_igraph.es, wp.EdgeList(of_igraph.es)),
         (path, wp.EdgeList(path, directed=False)),
         (path, tmp_path / "link.txt"),
         (str(tmp_path / "soft.txt"), path),
@@ -407,6 +417,15 @@ def test_one_file_or_object_under_two_names_is_noticed(tmp_path: pathlib.Path) -
         assert len(caught) == 1
         assert caught[0].filename == __file__
         protected_twice(first, second, ("a", "a"))  # the same source anew
+
+
+def test_a_file_of_this_machine_is_known_by_its_address_too(tmp_path: pathlib.Path) -> None:
+    path = file_of_edges(tmp_path)
+    odd = tmp_path / "a b#.parquet"
+    odd.write_bytes(b"")
+    assert identities(path.as_uri()) == identities(path) != identities(odd) == identities(odd.as_uri())
+    assert identities(f"file:{path}") == identities(path)
+    assert identities("s3://bucket/a.parquet") == {"s3://bucket/a.parquet"}
 
 
 def test_what_a_source_was_before_is_remembered(tmp_path: pathlib.Path) -> None:
@@ -433,6 +452,7 @@ def test_two_files_of_one_content_are_two() -> None:
     import pandas
 
     protected_twice([(1, 2)], [(1, 2)])
+    protected_twice(networkx.Graph([(1, 2)]).edges, networkx.Graph([(1, 2)]).edges)
     protected_twice(pandas.DataFrame({"src": [1], "dst": [2]}), pandas.DataFrame({"src": [1], "dst": [2]}))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from wpinq.errors import SourceRejected
 from wpinq.ingest.files import parquet_files
@@ -15,8 +16,11 @@ def identities(path: str | os.PathLike[str]) -> frozenset[object]:
 
     Device and inode of each; its name where it is on no disk of this machine.
     """
-    if "://" in os.fspath(path):
-        return frozenset([os.fspath(path)])
+    named = os.fspath(path)
+    if named.startswith("file:/"):  # as Spark may be told of a file of this machine
+        path = unquote(urlsplit(named).path)
+    elif "://" in named:
+        return frozenset([named])
     files: list[str] = []
     with suppress(SourceRejected, OSError, ValueError):
         files = list(map(str, parquet_files(Path(path)) or []))

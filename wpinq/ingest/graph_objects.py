@@ -52,6 +52,16 @@ def own_direction(data: Any) -> bool | None:
     return None
 
 
+def graph_of(data: Any) -> Any:
+    """The graph whose edges these are, where they are a view of a graph; anything else as it is."""
+    library = _library(data)
+    if library == "igraph":
+        return getattr(data, "graph", data)
+    if library == "networkx" and isinstance(data, _networkx_views()):  # the views have no other way to their graph
+        return getattr(getattr(data, "_viewer", data), "_graph", data)
+    return data
+
+
 def edges_of_graph(data: Any, directed: bool | None = None) -> GraphEdges:
     """The edges of a graph object.
 

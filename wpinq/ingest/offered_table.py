@@ -69,7 +69,7 @@ def unsupported(data: object) -> SourceRejected:
     if of_spark(data):
         return SourceRejected(
             'a frame of Spark stays in Spark: offer it, as it is, where engine="spark"; what EdgeList would do, Spark '
-            "does before (functions.least and greatest, dropDuplicates)"
+            "does before (functions.least and greatest, dropDuplicates, of people with the id among its columns)"
         )
     return SourceRejected(
         f"a {type(data).__module__}.{type(data).__qualname__} cannot be read: offer a pandas or polars frame, an "

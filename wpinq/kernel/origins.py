@@ -15,6 +15,7 @@ from typing import Any
 from wpinq.errors import warn
 from wpinq.ingest import EdgeList
 from wpinq.ingest.file_identity import identities
+from wpinq.ingest.graph_objects import graph_of
 from wpinq.ingest.reading import may_be_directed
 from wpinq.plan.operators.source import Source
 
@@ -89,5 +90,5 @@ def _reference(data: object) -> Callable[[], Any]:
 
 
 def _offered(data: object) -> Any:
-    """The path or object itself, of an edge list that says how to read it."""
-    return data.graph if isinstance(data, EdgeList) else data
+    """The path or object itself, of an edge list that says how to read it; of a graph's edges the graph."""
+    return graph_of(data.graph if isinstance(data, EdgeList) else data)
