@@ -337,3 +337,27 @@ def test_the_page_about_graphs_is_true() -> None:
     page = Path(__file__).resolve().parents[2] / "docs" / "graphs.md"
     results = doctest.testfile(str(page), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert results.failed == 0 < results.attempted
+
+
+@pytest.mark.parametrize(
+    ("name", "undirected", "both", "times"),
+    [
+        ("triangles_by_degree", 2, 5, 1),
+        ("squares_by_degree", 1, 3, 1),
+        ("joint_degrees", 22, 44, 1),
+        ("triangles_by_intersect", 600, 1000, 2),  # about
+    ],
+)
+def test_how_many_rows_of_a_person_a_recipe_takes(name: str, undirected: int, both: int, times: int) -> None:
+    """As docs/graphs.md says."""
+    recipe = getattr(wp.graphs, name)
+
+    def source(at_most: int) -> wp.Query:
+        return wp.source("calls", src=int, dst=int, person="phone", at_most=at_most)
+
+    recipe(wp.graphs.symmetrize(source(undirected)))
+    recipe(source(both))
+    with pytest.raises(wp.PlanError, match="at_most of a person"):
+        recipe(wp.graphs.symmetrize(source(times * undirected + 1)))
+    with pytest.raises(wp.PlanError, match="at_most of a person"):
+        recipe(source(times * both + 1))

@@ -87,5 +87,5 @@ def _check(operator: Operator, count: int, limit: int, what: str) -> None:
         shown = f"{count:,}" if count < 10**18 else f"2^{count.bit_length() - 1}"
         raise PlanError(
             f"{operator.name}: what one protected unit adds may {what.format(shown)} here; at most {limit:,} keep its "
-            "presence from showing in time and memory: lower the limits, or shave wider"
+            "presence from showing in time and memory: lower the limits, or at_most of a person, or shave wider"
         )
