@@ -232,6 +232,12 @@ def test_sparse_matrices_that_are_refused() -> None:
     assert refused(EdgeList(sparse.coo_array(np.eye(2)), directed=True), NAMES).positions == (0, 1)
 
 
+def test_an_edge_list_of_an_edge_list_says_what_to_do() -> None:
+    for make in (EdgeList, read_edges):
+        with pytest.raises(wp.PlanError, match=r"offer it as it is, or list its \.edges"):
+            make(EdgeList([(1, 2)]))
+
+
 # --- tables, rows and named columns ----------------------------------------------------------------------------
 
 TRIPS = {"day": [1, 1, 2], "to": ["b", "a", "b"], "from": ["a", "b", "b"]}

@@ -99,6 +99,8 @@ class EdgeList:
     columns: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.graph, EdgeList):
+            raise PlanError("an EdgeList says already how it is read: offer it as it is, or list its .edges(int)")
         if self.directed is not None and not isinstance(self.directed, bool):
             raise PlanError("directed is True or False, or None for what the graph says of itself")
         for option, policy in (("loops", self.loops), ("duplicates", self.duplicates)):
