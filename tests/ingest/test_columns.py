@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import datetime
 import gc
 import gzip
 import io
@@ -404,12 +405,39 @@ def refused_path(path: object) -> SourceRejected:
 def test_files_of_different_columns_are_refused(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "1.parquet")
     parquet.write_table(pa.table({"a": [1.0], "b": [2]}), tmp_path / "2.parquet")
-    assert "differ in their columns or types" in str(refused_path(tmp_path))
+    assert "differ in the names, the order or the types of their columns" in str(refused_path(tmp_path))
     (tmp_path / "2.parquet").write_bytes(b"PAR1 and no more")
     assert "not a sound parquet file" in str(refused_path(tmp_path))
     assert "no file that matches" in str(refused_path(tmp_path / "x*.parquet"))
     (tmp_path / "empty").mkdir()
     assert "without .parquet files" in str(refused_path(tmp_path / "empty"))
+
+
+NESTED = {"v": [1], "many": [[1, 2]], "text": ["x"], "pair": [{"a": 1, "b": "x"}], "day": [datetime.date(2020, 1, 2)]}
+
+
+def test_files_of_several_writers_are_one_table(tmp_path: Path) -> None:
+    pl.DataFrame(NESTED).write_parquet(tmp_path / "polars.parquet")
+    parquet.write_table(pa.table(NESTED), tmp_path / "pyarrow.parquet")
+    duckdb.connect().from_arrow(pa.table(NESTED)).write_parquet(str(tmp_path / "duckdb.parquet"))
+    pd.DataFrame(NESTED).to_parquet(tmp_path / "pandas.parquet")
+    type_ = type_from_annotation({"v": int, "many": list[int], "text": str, "day": datetime.date})
+    assert list(read(tmp_path, type_).values()) == [4.0]
+    parquet.write_table(pa.table({**NESTED, "pair": [{"a": 1, "b": 2}]}), tmp_path / "other.parquet")
+    with pytest.raises(SourceRejected, match="differ in the names, the order or the types"):
+        read(tmp_path, type_)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".txt"])
+def test_a_path_with_a_line_feed_is_a_path_where_the_file_exists(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"1,2\n3,4{ending}"
+    if ending == ".parquet":
+        parquet.write_table(pa.table({"a": [1], "b": [2]}), path)
+    else:
+        path.write_text("a,b\n1,2\n" if ending == ".csv" else "1 2\n")
+    edge = record_type({"a": INT, "b": INT})
+    assert read(str(path), edge) == read(path, edge) == {(1, 2): 1.0}
+    assert "never its content" in str(refused_path(f"{path}.csv"))
 
 
 # --- csv ---------------------------------------------------------------------------------------------------------

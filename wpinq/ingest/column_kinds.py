@@ -17,7 +17,8 @@ from wpinq.columns.held import opened
 from wpinq.errors import SourceRejected
 from wpinq.ingest.csv_header import names_in_csv
 from wpinq.ingest.exact_scans import dtype_name
-from wpinq.ingest.files import format_of, links, parquet_files
+from wpinq.ingest.files import format_of, links, open_file
+from wpinq.ingest.parquet_listing import parquet_files
 
 ColumnKind = str | list["ColumnKind"] | dict[str, "ColumnKind"]
 
@@ -73,8 +74,8 @@ def _of_parquet(path: Path) -> Kinds:
     """By the schema in the file's footer. The notes that libraries leave there count rows, and are not looked at."""
     import duckdb
 
-    if not path.exists():
-        raise SourceRejected(f"there is no file {path}: check the path")
+    with contextlib.ExitStack() as briefly:
+        open_file(path, briefly)  # which says why, where it cannot be read
     found = None
     with opened() as connection, contextlib.ExitStack() as stack:
         (link,) = links([path], stack)

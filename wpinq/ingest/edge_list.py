@@ -19,10 +19,11 @@ from wpinq.ingest.column_kinds import kinds_of
 from wpinq.ingest.conversions import conversions
 from wpinq.ingest.cursors import cursor_scan, is_cursor
 from wpinq.ingest.edge_scan import columns_scan_of_edges, text_scan
-from wpinq.ingest.files import csv_scan, format_of, parquet_files, parquet_scan
+from wpinq.ingest.files import csv_scan, format_of, parquet_scan
 from wpinq.ingest.foreign import computed
 from wpinq.ingest.graph_objects import edges_of_graph, is_graph, own_direction
 from wpinq.ingest.offered_tables import library_of, table_scan
+from wpinq.ingest.parquet_listing import parquet_files
 from wpinq.ingest.rejection import Faults, reject
 from wpinq.ingest.rows import rows_scan
 from wpinq.ingest.scan import Scan, rows_in_order, staged

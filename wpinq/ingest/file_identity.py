@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from wpinq.errors import SourceRejected
-from wpinq.ingest.files import parquet_files
+from wpinq.ingest.parquet_listing import parquet_files
 
 
 def identities(path: str | os.PathLike[str]) -> frozenset[object]:

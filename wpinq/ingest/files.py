@@ -6,7 +6,6 @@ DuckDB is never told the path of a user's: it reads links of our own making, so 
 from __future__ import annotations
 
 import csv
-import glob
 import gzip
 import io
 import itertools
@@ -72,7 +71,7 @@ def open_file(path: Path, stack: ExitStack) -> Any:
         start = file.read(2)
         file.seek(0)
     except FileNotFoundError:
-        raise _missing(path, f"there is no file {path}: check the path") from None
+        raise missing_file(path, f"there is no file {path}: check the path") from None
     except IsADirectoryError:
         raise SourceRejected(f"{path} is a directory: name one file") from None
     except (OSError, ValueError):
@@ -93,7 +92,8 @@ def open_file(path: Path, stack: ExitStack) -> Any:
     return plain
 
 
-def _missing(path: Path, words: str) -> SourceRejected:
+def missing_file(path: Path, words: str) -> SourceRejected:
+    """The refusal of a path that leads to no file, in these words unless it is an address."""
     if _ADDRESS.match(str(path)):
         words = "this is an address, not the path of a file: fetch it, and offer the path"
     return SourceRejected(words)
@@ -102,27 +102,6 @@ def _missing(path: Path, words: str) -> SourceRejected:
 # --- parquet ----------------------------------------------------------------------------------------------------------
 
 _UNSOUND = "is not a sound parquet file, or there is too little memory or disk to hold it: write it again, or make room"
-
-
-def parquet_files(path: Path) -> list[Path] | None:
-    """The parquet files that a path, a folder or a pattern means, by name; None where it means none of these.
-
-    In a folder, what begins with a dot or an underscore is left aside, as those who write such folders do.
-    """
-    if path.is_dir():
-        inside = [file for file in path.rglob("*") if file.suffix.lower() == ".parquet" and file.is_file()]
-        found = [file for file in inside if not any(part[0] in "._" for part in file.relative_to(path).parts)]
-        if not found:
-            raise SourceRejected(f"{path} is a directory without .parquet files: name one file")
-        return sorted(found)
-    if path.suffix.lower() != ".parquet":
-        return None
-    if glob.has_magic(str(path)) and not path.exists():
-        matches = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
-        if not matches:
-            raise _missing(path, f"there is no file that matches {path}: check the pattern")
-        return matches
-    return [path]
 
 
 def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type, stack: ExitStack) -> Scan:
@@ -138,9 +117,14 @@ def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type
         schemas = _schemas(connection, listed)
     if not schemas:
         raise SourceRejected(f"{path} is not a sound parquet file: write it again")
-    if any(schema != schemas[0] for schema in schemas):
-        raise SourceRejected(f"the files of {path} differ in their columns or types: offer files of one schema")
-    layout, names = Layout.of(type_), _top(schemas[0])
+    columns = _columns(schemas[0])
+    if any(_columns(schema) != columns for schema in schemas):
+        raise SourceRejected(
+            f"the files of {path} differ in the names, the order or the types of their columns: offer files of "
+            "one schema"
+        )
+    layout, names = Layout.of(type_), [name for name, _ in columns]
+    _check_folder_names([name for name in layout.names if name is not None and name not in names], files)
     places = layout.pick(names, str(path))
     aliases = ", ".join(f"g{i}" for i in range(len(names)))
     source = f"read_parquet({listed}, hive_partitioning=false, union_by_name=false) AS t({aliases})"
@@ -161,22 +145,39 @@ def links(files: Sequence[Path], stack: ExitStack) -> list[str]:
 
 
 def _schemas(connection: Any, listed: str) -> list[list[tuple[Any, ...]]]:
-    """For each file the elements of its schema, from the root down."""
-    elements = "name, type, type_length, num_children, converted_type, precision, scale, logical_type"
+    """For each file the elements of its schema, from the root down: name, number of children, type."""
+    elements = "name, num_children, duckdb_type"
     rows = connection.execute(f"SELECT file_name, {elements} FROM parquet_schema({listed})").fetchall()
     return [[row[1:] for row in group] for _, group in itertools.groupby(rows, itemgetter(0))]
 
 
-def _top(schema: Sequence[tuple[Any, ...]]) -> list[str]:
-    """The names of the columns, which may hold others."""
-    names, at = [], 1
+def _columns(schema: Sequence[tuple[Any, ...]]) -> list[tuple[str, str]]:
+    """The names and types of the columns, which may hold others.
+
+    The types are what DuckDB makes of them, with all that they hold. Nothing else is told: each library has a name for
+    the root and for the items of lists, and its notes from older formats.
+    """
+    columns, at = [], 1
     while at < len(schema):
-        names.append(schema[at][0])
+        columns.append((schema[at][0], schema[at][2]))
         waiting = 1
         while waiting:
-            waiting += (schema[at][3] or 0) - 1
+            waiting += (schema[at][1] or 0) - 1
             at += 1
-    return names
+    return columns
+
+
+def _check_folder_names(missing: Sequence[str], files: Sequence[Path]) -> None:
+    """Refuse fields that only names of folders hold. What else stands in these is data, and not quoted."""
+    folders = {part.partition("=")[0] for file in files for part in file.parent.parts if "=" in part}
+    named = [name for name in missing if name in folders]
+    if named:
+        raise SourceRejected(
+            f"no column of the files is named {', '.join(map(repr, named))}, only folders are "
+            f"({', '.join(f'{name}=...' for name in named)}), and what stands in names of folders is not read: offer a "
+            "relation that reads it, as duckdb.sql(\"SELECT * FROM read_parquet('.../**/*.parquet', "
+            'hive_partitioning=true)")'
+        )
 
 
 # --- csv --------------------------------------------------------------------------------------------------------------

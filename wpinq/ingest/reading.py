@@ -21,9 +21,10 @@ from wpinq.expr.types import TupleOf, Type
 from wpinq.ingest.conversions import conversions
 from wpinq.ingest.cursors import cursor_scan, is_cursor
 from wpinq.ingest.edge_list import EdgeList, as_edge_list
-from wpinq.ingest.files import csv_scan, format_of, parquet_files, parquet_scan
+from wpinq.ingest.files import csv_scan, format_of, parquet_scan
 from wpinq.ingest.held_people import held_people
 from wpinq.ingest.offered_tables import library_of, table_scan
+from wpinq.ingest.parquet_listing import parquet_files
 from wpinq.ingest.promises import enforce, enforce_sizes
 from wpinq.ingest.rows import mapping_scan, rows_scan
 from wpinq.ingest.scan import Scan, held_rows, staged
@@ -177,7 +178,7 @@ def _library(data: object) -> str:
 
 
 def _scan(connection: Any, data: object, type_: Type, stack: ExitStack, person: Person | None = None) -> Scan:
-    if isinstance(data, str) and "\n" in data:
+    if isinstance(data, str) and "\n" in data and not os.path.exists(data):
         raise SourceRejected("a str is the path of a file, never its content: offer the path, or rows")
     if isinstance(data, (str, os.PathLike)):
         return _scan_path(connection, Path(data), type_, stack, person)
