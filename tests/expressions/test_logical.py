@@ -454,3 +454,18 @@ def test_text_is_cast_as_constants_are_read(type_: Any) -> None:
             expected[text] = None
     assert dict(iter(output)) == expected
     assert fit > 20
+
+
+@pytest.mark.parametrize(
+    ("dividend", "divisor", "most"), [(2, 4, 16), (0, 18, 0), (0, 3, 15), (None, 18, 0), (18, 0, 18)]
+)
+def test_a_quotient_has_no_more_decimals_than_64_bits_count(dividend: int | None, divisor: int, most: int) -> None:
+    given = int if dividend is None else wp.decimal(dividend)
+    source = wp.source("quotients", d=given, e=wp.decimal(divisor))
+    query = source.select(lambda r: wp.quotient(r.d, r.e, most))
+    row = (Decimal(0) if dividend is not None else 0, Decimal(1).scaleb(-divisor))
+    for engine in ("reference", "duckdb"):
+        assert dict(wp.evaluate(query, {"quotients": [row]}, engine=engine).items()) == {Decimal(0): 1.0}
+    for decimals in range(most + 1, 19):
+        with pytest.raises(wp.ExpressionError, match=f"take at most {most} decimals, or cast the divisor"):
+            source.select(lambda r, decimals=decimals: wp.quotient(r.d, r.e, decimals))

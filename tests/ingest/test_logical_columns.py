@@ -206,6 +206,88 @@ def test_nanoseconds_inside_of_lists_are_refused_whatever_they_are(data: object)
     assert "cast them to microseconds" in refused(data, {"v": list[timedelta]})
 
 
+def out_of_range() -> list[tuple[Any, Any, str]]:
+    moments, spans = "a timestamp outside the years 1 to 9999", "a duration outside 64 bits"
+    cases: list[tuple[Any, Any, str]] = []
+    for unit in ("W", "D", "h", "m", "s", "ms"):
+        for kind, declared, message in (("M8", datetime, moments), ("m8", timedelta, spans)):
+            array = np.array([0, 2**62], f"{kind}[{unit}]")
+            cases += [
+                (np.array([0, -(2**61) - 7], array.dtype), declared, message),
+                ([(value,) for value in array], declared, message),
+                (array, declared, message),
+                (np.array([(value,) for value in array], [("v", array.dtype)]), declared, message),
+                (pd.DataFrame({"v": pd.Series(list(array), dtype=object)}), declared, message),
+            ]
+    for unit in ("Y", "M"):
+        cases += [(np.array([0, count], f"M8[{unit}]"), datetime, moments) for count in (2**62, 120_000, -120_000)]
+        cases.append(([(timedelta(0),), (np.timedelta64(1, unit),)], timedelta, "an interval of months"))
+        cases.append((np.array(["NaT", 1], f"m8[{unit}]"), timedelta | None, "an interval of months"))
+    cases.append(([(timedelta(0),), (np.timedelta64(5),)], timedelta, "a duration of numpy without a unit"))
+    late = np.datetime64(10**15, "s")
+    for moment in (pd.Timestamp(late), pd.Timestamp(late).tz_localize("UTC")):
+        cases.append(([(datetime.min,), (moment,)], datetime, moments))
+        cases.append((pd.DataFrame({"v": pd.Series([datetime(2024, 1, 1), moment], dtype=object)}), datetime, moments))
+    series = pd.Series(np.array([np.datetime64(0, "s"), late])).dt.tz_localize("UTC")
+    cases.append((pd.DataFrame({"v": series}), datetime, moments))
+    zoned, seconds = pa.array([0, 10**15], pa.timestamp("s", "UTC")), pa.array([0, 10**14], pa.duration("s"))
+    for column, declared, message in ((zoned, datetime, moments), (seconds, timedelta, spans)):
+        table = pa.table({"v": column})
+        frame = table.to_pandas(types_mapper=pd.ArrowDtype)
+        cases += [(data, declared, message) for data in (table, table.to_reader(), frame)]
+    for type_, declared, message in (
+        (pl.Duration("ms"), timedelta, spans),
+        (pl.Datetime("ms", "UTC"), datetime, moments),
+        (pl.Datetime("us", "Europe/Berlin"), datetime, moments),
+    ):
+        frame = pl.DataFrame({"v": pl.Series([0, 2**58]).cast(type_)})
+        cases += [(frame, declared, message), (frame.lazy(), declared, message)]
+    return cases
+
+
+@pytest.mark.parametrize(("data", "kind", "message"), out_of_range())
+def test_what_is_out_of_range_is_named_by_its_row(data: Any, kind: Any, message: str) -> None:
+    said = refused(data, {"v": kind})
+    assert message in said and "1 row is unfit, at row 1," in said
+
+
+def test_units_of_numpy_are_exact_up_to_the_ends() -> None:
+    wanted = {(0,): 1.0, (951782400000000,): 1.0, (-62135596800000000,): 1.0}
+    assert read(np.array(["1970", "2000-02-29", "0001-01-01"], "M8[D]"), {"v": datetime}) == wanted
+    assert read(np.array(["2000-03"], "M8[3M]"), {"v": date}) == {(10957,): 1.0}  # 30 times 12 months, and 0 of 3
+    assert read(np.array(["0001", "9999"], "M8[Y]"), {"v": date}) == {(-719162,): 1.0, (2932532,): 1.0}
+    assert read(np.array([-7], "m8[25s]"), {"v": timedelta}) == {(-175000000,): 1.0}
+    assert read([(np.timedelta64(2**63 - 1, "us"),)], {"v": timedelta}) == {(2**63 - 1,): 1.0}
+    for unit, count in (("ns", 10**3), ("ps", 10**6), ("fs", 10**9), ("as", 10**12)):
+        assert read([(np.timedelta64(-count, unit),)], {"v": timedelta}) == {(-1,): 1.0}
+        assert "finer than microseconds" in refused([(np.datetime64(count + 1, unit),)], {"v": datetime})
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_counts_of_arrow_and_polars_are_exact(unit: str) -> None:
+    per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    counts = [-per_second, 0, 86_400 * per_second, None]
+    wanted = {(-1_000_000,): 1.0, (0,): 1.0, (86_400_000_000,): 1.0, (None,): 1.0}
+    for type_, kind in ((pa.duration(unit), timedelta), (pa.timestamp(unit, "Europe/Berlin"), datetime)):
+        table = pa.table({"v": pa.array(counts, type_)})
+        for data in (table, table.slice(0), table.to_reader(), pl.from_arrow(table)):
+            assert read(data, {"v": kind | None}) == wanted
+        assert "null where" in refused(table, {"v": kind}) and "not of type int" in refused(table, {"v": int})
+
+
+def test_columns_of_nothing_but_null_are_null_of_any_type() -> None:
+    frame = pl.DataFrame({"v": [None, None]})
+    for data in (frame, frame.lazy(), pa.table({"v": pa.nulls(2)})):
+        for kind in (str, int, datetime, wp.decimal(2), wp.category("x")):
+            assert read(data, {"v": type_from_annotation(kind).with_nullable()}) == {(None,): 2.0}
+        said = refused(data, {"v": str})
+        assert "null where str is declared" in said and "at row 0, 1," in said
+    nested = pl.DataFrame({"v": [[None]], "w": [{"a": None, "b": 1}]})
+    assert nested.schema == {"v": pl.List(pl.Null), "w": pl.Struct({"a": pl.Null, "b": pl.Int64})}
+    assert read(nested, {"v": list[int | None], "w": {"a": str | None, "b": int}}) == {((None,), (None, 1)): 1.0}
+    assert "null where int is declared" in refused(nested, {"v": list[int]})
+
+
 def test_missing_values_are_null() -> None:
     wanted = {(None,): 1.0, (19723,): 1.0}
     for days in (np.array(["2024-01-01", "NaT"], "M8[D]"), nanoseconds("2024-01-01", "NaT")):

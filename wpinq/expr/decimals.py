@@ -100,6 +100,13 @@ def quotient(left: Expr, right: Expr, scale: int) -> Expr:
     """`left / right` with `scale` decimals, half to even; null on division by zero and beyond 64 bits."""
     _check_exact(left, right)
     shift = scale - scale_of(left) + scale_of(right)
+    if shift > SCALE_LIMIT:  # 64 bits have no such power of ten, and no multiple of it but 0
+        raise ExpressionError(
+            f"a quotient of {scale} decimals of {left.type} by {right.type} counts {scale} - {scale_of(left)} + "
+            f"{scale_of(right)} = {shift} decimals of the dividend, more than {SCALE_LIMIT}: take at most "
+            f"{scale - shift + SCALE_LIMIT} decimals, or cast the divisor to fewer with wp.cast(y, wp.decimal(n)), in "
+            f"`{show(left)}`"
+        )
 
     def divided(a: Expr, b: Expr, _: Expr) -> Expr:
         return even_quotient(_times(a, 10 ** max(0, shift)), _times(b, 10 ** max(0, -shift)))

@@ -79,7 +79,7 @@ def fit(value: Value, type_: Logical) -> Value:
     return value
 
 
-def to_stored(value: object, type_: Logical) -> Value:
+def to_stored(value: Any, type_: Logical) -> Value:
     """What stands for a Python value of a logical type, exactly; UnfitValue where nothing does.
 
     Timestamps with a zone are converted to UTC, those without are taken as they are. An int is a decimal; a datetime
@@ -93,51 +93,78 @@ def to_stored(value: object, type_: Logical) -> Value:
             return fit(_units(value, type_.scale), type_)
         raise UnfitValue(f"a value that is not of type {type_} (a decimal.Decimal, or an int)")
     else:
-        value = _of_numpy(value)
-        if type_ == TIMESTAMP and isinstance(value, datetime.datetime):
-            return fit(_microseconds(value), type_)
-        if type_ == DATE and isinstance(value, datetime.datetime):
-            moment = _microseconds(value)
-            if value.tzinfo is None and moment % DAY == 0:
-                return moment // DAY
+        kind = _kind_of_numpy(value)
+        if type_ == TIMESTAMP and (kind == "M" or isinstance(value, datetime.datetime)):
+            return fit(_of_numpy(value) if kind else _microseconds(value), type_)
+        if type_ == DATE and (kind == "M" or isinstance(value, datetime.datetime)):
+            days, rest = divmod(_of_numpy(value) if kind else _microseconds(value), DAY)
+            if rest == 0 and getattr(value, "tzinfo", None) is None:
+                return fit(days, type_)
             raise UnfitValue("a timestamp, where date is declared, that is not midnight without a zone")
         if type_ == DATE and isinstance(value, datetime.date):
             return value.toordinal() - _FIRST_ORDINAL
         if type_ == TIME and isinstance(value, datetime.time) and value.tzinfo is None:
             return ((value.hour * 60 + value.minute) * 60 + value.second) * SECOND + value.microsecond
-        if type_ == DURATION and isinstance(value, datetime.timedelta):
-            return fit(_length(value), type_)
+        if type_ == DURATION and (kind == "m" or isinstance(value, datetime.timedelta)):
+            return fit(_of_numpy(value) if kind else _length(value), type_)
         raise UnfitValue(f"a value that is not of type {type_} ({PYTHON_NAMES[type_]})")
     raise UnfitValue(f"a value that is not of type {type_}")
 
 
-def _of_numpy(value: Any) -> object:
-    """The Python value of a numpy date or span, told by its attributes, where microseconds can say it."""
+def _kind_of_numpy(value: Any) -> str:
+    """What numpy calls its moments, M, and its spans, m; empty of all else. Told by attributes."""
     kind = getattr(getattr(value, "dtype", None), "kind", "")
-    if kind not in ("M", "m") or getattr(value, "ndim", None) != 0:
-        return value
-    exact = value.astype(f"{kind}8[us]")
-    if exact != value:
-        raise UnfitValue("a moment finer than microseconds, or missing")
-    plain = exact.item()
-    if isinstance(plain, int):
-        raise UnfitValue("a timestamp outside the years 1 to 9999")
-    return plain
+    return kind if kind in ("M", "m") and getattr(value, "ndim", None) == 0 else ""
+
+
+def _of_numpy(value: Any) -> int:
+    """The microseconds of a numpy moment or span, in Python's integers: numpy's own would overflow without a word."""
+    noun = "moment" if value.dtype.kind == "M" else "duration"
+    if value != value:
+        raise UnfitValue(f"a missing {'timestamp' if noun == 'moment' else noun}")
+    written = _NUMPY_UNIT.search(value.dtype.str)
+    if written is None:
+        raise UnfitValue(f"a {noun} of numpy without a unit")
+    count, unit = int(value.astype("i8")) * int(written[1] or 1), written[2]
+    if unit in _MONTHS:
+        if noun == "duration":
+            raise UnfitValue("an interval of months, which are no duration")
+        # Outside the years that there are, any number beyond the range does.
+        years, month = divmod(count * _MONTHS[unit], 12)
+        year = 1970 + years
+        within = datetime.MINYEAR <= year <= datetime.MAXYEAR
+        return _length(datetime.datetime(year, month + 1, 1) - _EPOCH) if within else years * 366 * DAY
+    if unit in _NUMPY_UNITS:
+        return count * _NUMPY_UNITS[unit]
+    whole, finer = divmod(count, _FINER[unit])
+    if finer:
+        raise UnfitValue(f"a {noun} finer than microseconds")
+    return whole
+
+
+_NUMPY_UNIT = re.compile(r"\[(\d*)([A-Za-z]+)\]$", re.ASCII)
+_MONTHS = {"Y": 12, "M": 1}
+_NUMPY_UNITS = {"W": 7 * DAY, "D": DAY, "h": 3600 * SECOND, "m": 60 * SECOND, "s": SECOND, "ms": 1000, "us": 1}
+"""Microseconds of numpy's units."""
+_FINER = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
+"""Of its finer units, how many are a microsecond."""
 
 
 def _microseconds(value: datetime.datetime) -> int:
     if value != value:  # what pandas has for a missing one is a datetime, and not itself
         raise UnfitValue("a missing timestamp")
-    if getattr(value, "nanosecond", 0):
-        raise UnfitValue("a moment finer than microseconds")
+    exact = getattr(value, "asm8", None)  # in UTC; pandas has moments that no difference of its own can say
+    if exact is not None:
+        return _of_numpy(exact)
     return _length(value - (_EPOCH if value.tzinfo is None else _EPOCH_UTC))
 
 
 def _length(value: datetime.timedelta) -> int:
     if value != value:
         raise UnfitValue("a missing duration")
-    if getattr(value, "nanoseconds", 0):
-        raise UnfitValue("a duration finer than microseconds")
+    exact = getattr(value, "asm8", None)  # of pandas
+    if exact is not None:
+        return _of_numpy(exact)
     return int((value.days * 86_400 + value.seconds) * SECOND + value.microseconds)
 
 

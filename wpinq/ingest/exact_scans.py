@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from wpinq.errors import SourceRejected
+from wpinq.ingest.counted_columns import counted_kind
 
 INTERVAL = "month_day_nano_interval"
 """What Arrow calls an interval of months, days and nanoseconds."""
@@ -35,10 +36,11 @@ def is_plain(array: Any) -> bool:
 def rounds(kinds: Iterable[Any]) -> bool:
     """Whether DuckDB rounds columns of such Arrow or polars types without a word.
 
-    These are durations, intervals, and dates with a time. Nanoseconds inside of lists or records are refused, for
-    Python's lists of these round too.
+    These are intervals, and dates with a time; durations are counted. Nanoseconds inside of lists or records are
+    refused, for Python's lists of these round too.
     """
-    texts = [text for text in map(str, kinds) if any(rounded in text for rounded in _ROUNDED)]
+    uncounted = [str(kind) for kind in kinds if counted_kind(kind) is None]
+    texts = [text for text in uncounted if any(rounded in text for rounded in _ROUNDED)]
     if any(text.lower().startswith(_OUTER) for text in texts):
         raise SourceRejected("a list or a record holds durations in nanoseconds: cast them to microseconds")
     return bool(texts)

@@ -11,6 +11,7 @@ from typing import Any
 from wpinq.columns.nameless import quoted
 from wpinq.expr.logical_values import FORMS, limits
 from wpinq.expr.types import DATE, DURATION, TIME, TIMESTAMP, CategoryOf, DecimalOf, Logical, Type
+from wpinq.ingest.counted_columns import COUNTED_DURATIONS, COUNTED_MOMENTS
 
 StoredColumn = tuple[str, list[tuple[str, str]]]
 """What stands for a value, and the conditions that make one unfit, with their reasons."""
@@ -18,6 +19,8 @@ StoredColumn = tuple[str, list[tuple[str, str]]]
 _INTEGERS = ("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint", "hugeint")
 _COARSE = ("timestamp", "timestamp_s", "timestamp_ms")
 _ZONED = ("timestamp with time zone", "timestamptz_ns")
+_MICROSECONDS = {"s": 1_000_000, "ms": 1000, "us": 1}
+"""Microseconds of the units of counted columns; of nanoseconds a microsecond has a thousand."""
 _EPOCH = "DATE '1970-01-01'"
 _BUILT_IN = "system.main."
 """Before the name of an operator: a relation is asked in the database of its owner, who may have macros of it."""
@@ -60,7 +63,7 @@ def _date(column: str, kind: str) -> StoredColumn | None:
         value = f'CAST({_BUILT_IN}"-"({column}, {_EPOCH}) AS BIGINT)'
         return value, _in_range(column, value, DATE)
     moment = _timestamp(column, kind)
-    if moment is None or kind in _ZONED:
+    if moment is None or kind in _ZONED or kind.startswith(COUNTED_MOMENTS):
         return None
     microseconds, unfit = moment
     midnight = "a timestamp, where date is declared, that is not midnight without a zone"
@@ -68,6 +71,8 @@ def _date(column: str, kind: str) -> StoredColumn | None:
 
 
 def _timestamp(column: str, kind: str) -> StoredColumn | None:
+    if kind.startswith(COUNTED_MOMENTS):
+        return _counted(column, kind, TIMESTAMP, "moment")
     if kind not in (*_COARSE, "timestamp_ns", *_ZONED):
         return None
     # There is no epoch_us of nanoseconds with a zone; of whole microseconds the division is exact.
@@ -88,7 +93,19 @@ def _time(column: str, kind: str) -> StoredColumn | None:
     return value, unfit
 
 
+def _counted(column: str, kind: str, type_: Logical, noun: str) -> StoredColumn:
+    """What a column of integers counts, in the unit that stands last in its kind."""
+    unit = kind.rpartition(" ")[2]
+    if unit == "ns":
+        value = f"({column} // 1000)"  # of whole microseconds it is exact
+        return value, [*_in_range(column, value, type_), (f"{column} % 1000 <> 0", f"a {noun} finer than microseconds")]
+    value = f"TRY_CAST(CAST({column} AS HUGEINT) * {_MICROSECONDS[unit]} AS BIGINT)"
+    return value, _in_range(column, value, type_)
+
+
 def _duration(column: str, kind: str) -> StoredColumn | None:
+    if kind.startswith(COUNTED_DURATIONS):
+        return _counted(column, kind, DURATION, "duration")
     if kind != "interval":
         return None
     value = f"TRY(epoch_us({column}))"

@@ -8,6 +8,7 @@ from typing import Any
 
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
+from wpinq.ingest.counted_columns import CountedKind
 
 PIECE = 100_000
 """How many rows are read at a time."""
@@ -29,6 +30,8 @@ class OfferedTable:
         What the messages add of each column.
     nan_is_null : sequence of bool
         For each column.
+    counted : sequence of CountedKind or None
+        For each column, what its integers count, where it is offered as these.
     once : bool
         Whether what is offered can be read only once.
     again : callable, optional
@@ -51,6 +54,7 @@ class OfferedTable:
     lists: Callable[[int], Sequence[Any]] | None = None
     notes: Sequence[str] = ()
     nan_is_null: Sequence[bool] = ()
+    counted: Sequence[CountedKind | None] = ()
     once: bool = False
     again: Callable[[], Any] | None = None
     small: bool = True

@@ -18,6 +18,13 @@ from wpinq.errors import SourceRejected
 from wpinq.expr.person import ID
 from wpinq.expr.types import Type
 from wpinq.ingest.canonical import Canonical, of_column
+from wpinq.ingest.counted_columns import (
+    CountedKind,
+    counted_kind,
+    counts_of_batch,
+    counts_of_schema,
+    counts_of_table,
+)
 from wpinq.ingest.duckdb_relations import offered_relation
 from wpinq.ingest.exact_scans import INTERVAL, dtype_name, duration_of, is_plain, rounds
 from wpinq.ingest.foreign import computed
@@ -32,6 +39,10 @@ _FIRST = "first_rows"
 
 _PLAIN = ("int64", "bool", "string", "large_string")
 """What Arrow calls columns that stay as they lie. Settings of a relation's connection make others, as views of text."""
+
+_MOMENTS_WITHOUT_A_ZONE = ("timestamp[s]", "timestamp[ms]", "timestamp[us]", "timestamp[ns]")
+
+_NOT_IN_PYTHON = "{} holds values that Python has none for: list its columns yourself to see which"
 
 IN_MEMORY = 1 / 16
 """The share of DuckDB's memory limit that a relation may take, outside of it; a larger one is held in a file."""
@@ -85,6 +96,8 @@ def _native(connection: Any, table: OfferedTable, layout: Layout, stack: context
     names = [f"g{i}" for i in range(len(layout.types))]
     source = f"{_OFFERED} AS t({', '.join(names)})"
     types = connection.sql(f"SELECT * FROM {source}").types
+    if table.counted:
+        types = [kind or type_ for kind, type_ in zip(table.counted, types, strict=True)]
     columns = names
     if table.nan_is_null:
         columns = [f"nullif({g}, 'nan')" if null else g for g, null in zip(names, table.nan_is_null, strict=True)]
@@ -175,31 +188,39 @@ def _pandas(data: Any, layout: Layout) -> OfferedTable:
         missing = computed(
             lambda: series[i].isna().tolist(), f"{what} holds what pandas cannot tell from a missing value"
         )
-        pairs = zip(_values(series[i]) if own[i] else series[i].tolist(), missing, strict=True)
+        held = _values(series[i]) if own[i] else computed(series[i].tolist, _NOT_IN_PYTHON.format(what))
+        pairs = zip(held, missing, strict=True)
         values = [None if absent else value for value, absent in pairs]
         spans = str(getattr(series[i].dtype, "pyarrow_dtype", "")) == INTERVAL
         return list(map(duration_of, values)) if spans else values
 
     floats = [plain and column.dtype.kind == "f" for column, plain in zip(series, own, strict=True)]
-    return OfferedTable(what, _pandas_offered(series, own), lists, notes, floats)
+    offered, counted = _pandas_offered(series, own)
+    return OfferedTable(what, offered, lists, notes, floats, counted)
 
 
-def _pandas_offered(series: Sequence[Any], own: Sequence[bool]) -> Any:
-    """What DuckDB scans of columns, or None where one is of Python objects, or only Arrow could hand it over."""
+def _pandas_offered(series: Sequence[Any], own: Sequence[bool]) -> tuple[Any, Sequence[CountedKind | None]]:
+    """What DuckDB scans of columns, and what these count.
+
+    There is nothing to scan where a column is of Python objects, or only Arrow could hand it over.
+    """
     if all(own):
         arrays = [column.to_numpy() for column in series]
-        return {f"g{i}": array for i, array in enumerate(arrays)} if all(map(is_plain, arrays)) else None
+        return ({f"g{i}": array for i, array in enumerate(arrays)} if all(map(is_plain, arrays)) else None), ()
     if any(plain and not is_plain(column.to_numpy()) for column, plain in zip(series, own, strict=True)):
-        return None
+        return None, ()
     try:
         import pyarrow
     except ImportError:
-        return None
+        return None, ()
     try:
         table = pyarrow.table([pyarrow.array(column, from_pandas=False) for column in series], names=_names(series))
     except pyarrow.ArrowException:
-        return None
-    return None if rounds(table.schema.types) else table
+        return None, ()
+    if rounds(table.schema.types):
+        return None, ()
+    counted = list(map(counted_kind, table.schema.types))
+    return counts_of_table(table, counted), counted
 
 
 def _names(columns: Sequence[Any]) -> list[str]:
@@ -216,14 +237,33 @@ def _polars(data: Any, layout: Layout) -> OfferedTable:
     places = layout.pick(computed(lambda: data.collect_schema().names(), refusal), what)
     picked = [polars.nth(place).alias(f"g{i}") for i, place in enumerate(places)]  # a name could be a pattern
     frame = computed(lambda: data.lazy().select(picked).collect(), refusal)
-    rounded = rounds(frame.schema.values())
+    rounds(frame.schema.values())  # nothing at the top, and what is inside is refused
+    counted = list(map(counted_kind, frame.schema.values()))
+    counts = [polars.nth(place).to_physical() for place, kind in enumerate(counted) if kind is not None]
+    nulls = {name: _without_null(kind) for name, kind in frame.schema.items() if "Null" in str(kind)}
+    offered = computed(lambda: frame.with_columns(counts).cast(nulls), refusal)
 
     def lists(i: int) -> list[Any]:
         series = frame[f"g{i}"]
         moments = series.dtype in (polars.Duration, polars.Datetime)  # whose lists round
         return list(series.to_numpy()) if moments else series.to_list()
 
-    return OfferedTable(what, None if rounded else ArrowStream(frame), lists)
+    return OfferedTable(what, ArrowStream(offered), lists, counted=counted)
+
+
+def _without_null(kind: Any) -> Any:
+    """A type of polars with text where it has the type of nothing but null, whose batches DuckDB refuses."""
+    import polars
+
+    if kind == polars.Null:
+        return polars.String()
+    if isinstance(kind, polars.List):
+        return polars.List(_without_null(kind.inner))
+    if isinstance(kind, polars.Array):
+        return polars.Array(_without_null(kind.inner), kind.size)
+    if isinstance(kind, polars.Struct):
+        return polars.Struct({field.name: _without_null(field.dtype) for field in kind.fields})
+    return kind
 
 
 def _pyarrow(data: Any, layout: Layout) -> OfferedTable:
@@ -236,7 +276,7 @@ def _pyarrow(data: Any, layout: Layout) -> OfferedTable:
         raise unsupported(data)
     places = layout.pick(data.schema.names, what)
     schema = pyarrow.schema([pyarrow.field(f"g{i}", data.schema.field(place).type) for i, place in enumerate(places)])
-    rounded = rounds(schema.types)
+    rounded, counted = rounds(schema.types), list(map(counted_kind, schema.types))
     if once:
         check_unread(data)
 
@@ -245,10 +285,11 @@ def _pyarrow(data: Any, layout: Layout) -> OfferedTable:
             for batch in data:
                 chosen = pyarrow.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
                 chosen.validate(full=True)  # what DuckDB takes for text must be UTF-8
-                yield chosen
+                yield counts_of_batch(chosen, counted)
 
-        offered = None if rounded else pyarrow.RecordBatchReader.from_batches(schema, batches())
-        return OfferedTable(what, offered, once=True, small=False)
+        counts = counts_of_schema(schema, counted)
+        offered = None if rounded else pyarrow.RecordBatchReader.from_batches(counts, batches())
+        return OfferedTable(what, offered, counted=counted, once=True, small=False)
     table, sound = pyarrow.Table.from_arrays([data.column(place) for place in places], schema=schema), False
     try:
         table.validate(full=True)
@@ -260,11 +301,12 @@ def _pyarrow(data: Any, layout: Layout) -> OfferedTable:
 
     def lists(i: int) -> list[Any]:
         column = table.column(i)
-        if str(column.type) == INTERVAL:
-            return list(map(duration_of, column.to_pylist()))
-        return list(column.to_numpy()) if pyarrow.types.is_duration(column.type) else column.to_pylist()
+        if pyarrow.types.is_duration(column.type) or str(column.type) in _MOMENTS_WITHOUT_A_ZONE:
+            return list(column.to_numpy())
+        values = computed(column.to_pylist, _NOT_IN_PYTHON.format(what))
+        return list(map(duration_of, values)) if str(column.type) == INTERVAL else list(values)
 
-    return OfferedTable(what, None if rounded else ArrowStream(table), lists)
+    return OfferedTable(what, None if rounded else ArrowStream(counts_of_table(table, counted)), lists, counted=counted)
 
 
 _READERS: dict[str, Callable[[Any, Layout], OfferedTable]] = {
