@@ -70,6 +70,15 @@ def test_the_largest_degree_is_near_where_noise_is_small() -> None:
     assert 256 < found.low <= 400 <= found.high < 401
 
 
+def test_where_the_sides_of_a_largest_degree_contradict_each_other_what_is_between_them_stands() -> None:
+    limits, mass = (
+        [0, 2, 4, 8, 16, 32],
+        np.array([40.0, 25.0, 9.0, 0.0, 0.2]),
+    )  # the last is noise, as none of a node is
+    found = largest_degree_interval(limits, mass, 0.01, [1] * len(mass))
+    assert 5 <= found.low < 9.5 and found.high == 17
+
+
 def test_counts_of_nodes_by_degree_tell_the_same_as_degree_by_tag() -> None:
     degrees = DEGREES["power law"]
     query = wp.source("counts", int).noisy_count(1, range(64))

@@ -63,7 +63,8 @@ def largest_degree_interval(limits: Sequence[int], mass: Floats, scale: float, t
     Returns
     -------
     Interval
-        Each side misses in at most a twentieth of runs, and in fewer where other nodes fill the bands too.
+        Each side misses in at most a twentieth of runs, and in fewer where other nodes fill the bands too. Where they
+        contradict each other, one of them has missed, and what is between them stands.
 
     Notes
     -----
@@ -94,7 +95,8 @@ def largest_degree_interval(limits: Sequence[int], mass: Floats, scale: float, t
             top = min(top, float(limits[i] + mass[window].sum() + off - widths[i + 1 - size : i].sum()))
         if top > limits[i]:
             high = top
-    return Interval.of_count(low, max(low, high), cautious=True)
+    low, high = sorted((low, high))
+    return Interval.of_count(low, high, cautious=True)
 
 
 @lru_cache(maxsize=256)
