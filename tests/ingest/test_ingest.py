@@ -114,7 +114,7 @@ class Odd(Decimal):
         (Lazy(), record_type({"src": INT, "dst": INT})),
         (Long([1, 2]), record_type({"src": INT, "dst": INT})),
         (Odd(1), type_from_annotation(wp.decimal(2))),
-        (([Odd(1)],), type_from_annotation({"prices": list[wp.decimal(2)]})),  # type: ignore[misc]
+        (([Odd(1)],), type_from_annotation({"prices": list[wp.decimal(2)]})),
     ],
 )
 def test_a_value_whose_own_code_fails_is_unfit_and_says_nothing_itself(row: Any, type_: Type) -> None:
