@@ -198,6 +198,35 @@ def test_results_of_text_in_python_take_no_more_than_there_is_room_for() -> None
         assert 0 < text <= held.room < 8 * 400 * 4800
 
 
+@pytest.mark.parametrize("length", [2, 1500])
+def test_a_batch_is_answered_however_long_its_texts_are(length: int) -> None:
+    """What is let go of for want of room may be of the batch itself."""
+    lines = wp.source("lines", kind=str, amount=float)
+    plans = [lines.select_many(lambda r, i=i: [wp.weighted(r.kind, r.amount / (i + 2.0))]).plan for i in range(6)]
+    data = {"lines": {(f"{i:04d}" * length, 1.0): 1.0 for i in range(600)}}
+    keys = ["0001" * length, "none"]
+    with Database(memory_limit="40MB", threads=1) as database:
+        for _ in range(2):
+            with database.together(plans):
+                found = [database.evaluate(plan, data, keys=keys) for plan in plans]
+            assert found == [{keys[0]: 1 / (i + 2)} for i in range(6)]
+
+
+def test_an_empty_result_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[int] = []
+    real = warm_tables.fetch
+    monkeypatch.setattr(warm_tables, "fetch", lambda *given: fetched.append(1) or real(*given))
+    numbers = wp.source("numbers", int)
+    plans = [
+        numbers.where(lambda n: n > 9).select_many(lambda n, i=i: [wp.weighted(n, 1 / (i + 2.0))]).plan
+        for i in range(2)
+    ]
+    with Database() as database, database.together(plans):
+        for key in range(5):
+            assert [database.evaluate(plan, {"numbers": {1: 1.0}}, keys=[key]) for plan in plans] == [{}, {}]
+    assert len(fetched) <= 2
+
+
 def test_tables_of_values_of_any_length_are_not_kept() -> None:
     words = wp.source("words", str)
     pairs = words.group_by(lambda w: wp.length(w), lambda group: group)

@@ -85,6 +85,47 @@ def test_rows_that_name_their_fields_are_read_by_name() -> None:
     assert same(read([point(1, 2)], type_from_annotation(tuple[int, int])), {(1, 2): 1.0})
 
 
+def test_a_name_that_stands_twice_in_a_row_is_no_field() -> None:
+    """As of a join in Spark: which of both it is, nobody says."""
+    sql = pytest.importorskip("pyspark.sql")
+    twice: list[Any] = [sql.Row("src", "dst", "src")(1, 2, 3), pd.Series([1, 2, 3], index=["src", "dst", "src"])]
+    person = wp.source("s", dst=int, person="src", at_most=1)
+    for row in twice:
+        assert "several fields of one name" in str(refused([row]))
+        with pytest.raises(SourceRejected, match=r"row 1, counted from 0\. Reasons: a record with several fields"):
+            wp.evaluate(person, {"s": [{"src": 1, "dst": 2}, row]})
+    aside = sql.Row("src", "dst", "note", "note")(1, 2, 3, 4)
+    assert same(read([aside]), {(1, 2): 1.0})
+
+
+def test_a_structured_value_is_read_by_name_with_or_without_a_dimension() -> None:
+    array = np.array((2, 1), dtype=[("dst", "i8"), ("src", "i8")])
+    assert same(read([array, array[()]]), {(1, 2): 2.0})
+
+
+def test_a_masked_value_is_null() -> None:
+    null = type_from_annotation({"a": float | None, "b": float | None})
+    row = np.ma.array([1.0, 2.0], mask=[False, True])
+    assert same(read([row, (1.0, np.ma.masked)], null), {(1.0, None): 2.0})
+    assert refused([row], type_from_annotation({"a": float, "b": float})).positions == (0,)
+
+
+class Owed(float):
+    def as_integer_ratio(self) -> Any:
+        raise ValueError("secret")
+
+
+def test_a_weight_whose_own_code_fails_is_unfit_and_says_nothing_itself() -> None:
+    class Foreign:
+        @property
+        def dtype(self) -> Any:
+            raise ValueError("secret")
+
+    for weight in (Foreign(), Owed(0.5)):
+        fault = refused({(1, 2): 1, (1, 3): weight})
+        assert fault.positions == (1,) and "secret" not in str(fault) and fault.__context__ is None
+
+
 class Lazy(Mapping[str, int]):
     """A row that is only read when it is asked for, as of a database."""
 

@@ -421,9 +421,10 @@ def test_one_file_or_object_under_two_names_is_noticed(tmp_path: pathlib.Path) -
 
 def test_a_file_of_this_machine_is_known_by_its_address_too(tmp_path: pathlib.Path) -> None:
     path = file_of_edges(tmp_path)
-    odd = tmp_path / "a b#.parquet"
+    odd = tmp_path / "a%20b#1.parquet"
     odd.write_bytes(b"")
-    assert identities(path.as_uri()) == identities(path) != identities(odd) == identities(odd.as_uri())
+    (tmp_path / "a b").write_bytes(b"")
+    assert identities(f"file://{path}") == identities(path) != identities(odd) == identities(f"file://{odd}")
     assert identities(f"file:{path}") == identities(path)
     assert identities("s3://bucket/a.parquet") == {"s3://bucket/a.parquet"}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from wpinq.errors import SourceRejected
 from wpinq.ingest.parquet_listing import parquet_files
@@ -17,8 +16,9 @@ def identities(path: str | os.PathLike[str]) -> frozenset[object]:
     Device and inode of each; its name where it is on no disk of this machine.
     """
     named = os.fspath(path)
-    if named.startswith("file:/"):  # as Spark may be told of a file of this machine
-        path = unquote(urlsplit(named).path)
+    if named.startswith("file:/"):  # as Spark may be told of a file of this machine; what follows is its name as it is
+        path = named.removeprefix("file:")
+        path = path[path.index("/", 2) :] if path.startswith("//") and "/" in path[2:] else path
     elif "://" in named:
         return frozenset([named])
     files: list[str] = []

@@ -168,7 +168,7 @@ def _columns(schema: Sequence[tuple[Any, ...]]) -> list[tuple[str, str]]:
 
 
 def _check_folder_names(missing: Sequence[str], files: Sequence[Path]) -> None:
-    """Refuse fields that only names of folders hold. What else stands in these is data, and not quoted."""
+    """Refuse fields that only names of folders hold. What else stands in these may be data, and is not quoted here."""
     folders = {part.partition("=")[0] for file in files for part in file.parent.parts if "=" in part}
     named = [name for name in missing if name in folders]
     if named:

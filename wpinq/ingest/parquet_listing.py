@@ -40,7 +40,7 @@ def parquet_files(path: Path) -> list[Path] | None:
         return _each_once(_matching(path) if is_pattern else _inside(path, path))
     except (FileNotFoundError, NotADirectoryError):
         refusal = f"a link inside {path} leads nowhere: mend it, or remove it"
-    except OSError:
+    except (OSError, ValueError):  # the latter of a name with a zero character
         refusal = (
             f"a folder inside {path} cannot be read: check its rights and those of all folders in it, or "
             "offer a path that means only what can be read"

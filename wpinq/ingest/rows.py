@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -122,18 +121,28 @@ def _columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[
             continue
         assert isinstance(type_, TupleOf)
         if ID in layout.types:
-            given = computed(partial(_named, given, type_), _FAILS)
-        nameless = ID in layout.types and [i for i, row in enumerate(given) if not isinstance(row, Mapping)]
-        if nameless:  # by place, a field of the record would be taken for the id
-            yield [[]] * width, dict.fromkeys(nameless, "a row without field names, which does not say whose it is")
+            given = [_named(row, type_, position, faults) for position, row in enumerate(given)]
+        if faults:  # by place, a field of the record would be taken for the id
+            yield [[]] * width, faults
             continue
         if not (set(map(type, given)) <= {tuple, list} and set(map(len, given)) <= {width}):
             given = [_spread(row, type_, position, faults) for position, row in enumerate(given)]
         yield [list(map(itemgetter(i), given)) for i in range(width)], faults
 
 
-def _named(rows: Sequence[Any], type_: TupleOf) -> list[Any]:
-    return [plain_row(row, type_) for row in rows]
+def _named(row: Any, type_: TupleOf, position: int, faults: Faults) -> Any:
+    """A row by field name; what is none does not say whose it is."""
+    reason = "a row without field names, which does not say whose it is"
+    try:
+        row = plain_row(row, type_)
+        if isinstance(row, Mapping):
+            return row
+    except UnfitValue as unfit:
+        reason = str(unfit)
+    except Exception:  # of the row's own code, whose words may quote it
+        reason = OWN_CODE_FAILS
+    faults[position] = reason
+    return None
 
 
 def _spread(row: Any, type_: TupleOf, position: int, faults: Faults) -> Sequence[object]:
@@ -166,6 +175,9 @@ def _weights(weights: Iterable[object], unit_weight: Fraction, faults: Faults) -
             numbers.append(_weight(weight, unit_weight))
         except UnfitValue as reason:
             faults.setdefault(position, str(reason))
+            numbers.append(0.0)
+        except Exception:  # of the weight's own code, whose words may quote it
+            faults.setdefault(position, "a weight whose own code fails when it is read")
             numbers.append(0.0)
     return numbers
 

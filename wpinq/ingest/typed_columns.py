@@ -168,6 +168,8 @@ def unwrap(value: Any) -> Any:
         return value
     if getattr(dtype, "names", None):
         return [value[name] for name in dtype.names]
+    if getattr(value, "mask", None) is not None and value.mask:  # a masked value of numpy is one that is missing
+        return None
     if dtype.kind in "mM" and value != value:  # not a time, which is how a missing one is written
         return None
     return value.item() if dtype.kind in PLAIN_KINDS else value
@@ -179,23 +181,30 @@ def plain_row(value: Any, type_: TupleOf) -> Any:
     Fields are named by a series of pandas, and by named tuples, rows of Spark and structured values of numpy, which
     are read by place where the type has no names.
     """
-    names = None if None in type_.names else _names(value)
+    series = getattr(value, "ndim", None) == 1 and hasattr(value, "dtype") and hasattr(value, "to_dict")
+    names = None if None in type_.names and not series else _names(value)
     if names is not None:
-        return dict(zip(names, value, strict=True))
+        if any(names.count(name) > 1 for name in type_.names):
+            raise UnfitValue("a record with several fields of one name")
+        if isinstance(value, tuple) or series:
+            return dict(zip(names, list(value), strict=True))
+        return {name: value[name] for name in names}
     if getattr(value, "ndim", None) != 1 or not hasattr(value, "dtype"):
         return unwrap(value)
     with suppress(Exception):  # it is foreign, and its words may quote values; what it is then is refused
-        return value.to_dict() if hasattr(value, "to_dict") else list(value)
+        return list(value)
     return value
 
 
-def _names(value: Any) -> Sequence[str] | None:
+def _names(value: Any) -> list[Any] | None:
     """The names that a row has for its values itself."""
     if isinstance(value, tuple):
         names = getattr(value, "_fields", None) or getattr(value, "__fields__", None)
-        return names if isinstance(names, (tuple, list)) and len(names) == len(value) else None
-    structured: Sequence[str] | None = getattr(getattr(value, "dtype", None), "names", None)
-    return structured if getattr(value, "ndim", None) == 0 else None
+        return list(names) if isinstance(names, (tuple, list)) and len(names) == len(value) else None
+    if getattr(value, "ndim", None) == 1 and hasattr(value, "dtype"):
+        return list(value.index) if hasattr(value, "to_dict") and hasattr(value, "index") else None
+    structured = getattr(getattr(value, "dtype", None), "names", None)
+    return list(structured) if structured and getattr(value, "ndim", None) == 0 else None
 
 
 def plain(value: Any, type_: Type) -> object:

@@ -231,7 +231,7 @@ class WarmTables:
 
     def at_keys(self, result: Result, type_: Type, keys: Sequence[Value]) -> Weights:
         """What some records weigh. A small result is read once for all of the askings after the first."""
-        if result.asked and not result.size and self._is_small(result.table):
+        if result.asked and result.weights is None and not result.size and self._is_small(result.table):
             result.hold(fetch(self.connection, f"SELECT * FROM {result.read_from}", type_), self.room)
             self._trim_results()
         result.asked = True
@@ -245,7 +245,10 @@ class WarmTables:
         for plan, held in list(self.results.items())[:-1]:
             if total <= self.room:
                 break
-            if held.weights:
+            if held.weights and held.table:  # it can be read from there
+                total -= held.size
+                held.weights = None
+            elif held.weights:
                 total -= held.size
                 del self.results[plan]
 
