@@ -122,9 +122,9 @@ def _columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[
         assert isinstance(type_, TupleOf)
         if ID in layout.types:
             given = [_named(row, type_, position, faults) for position, row in enumerate(given)]
-        if faults:  # by place, a field of the record would be taken for the id
-            yield [[]] * width, faults
-            continue
+            if faults:  # by place, a field of the record would be taken for the id
+                yield [[]] * width, faults
+                continue
         if not (set(map(type, given)) <= {tuple, list} and set(map(len, given)) <= {width}):
             given = [_spread(row, type_, position, faults) for position, row in enumerate(given)]
         yield [list(map(itemgetter(i), given)) for i in range(width)], faults
