@@ -98,6 +98,16 @@ def test_a_name_that_stands_twice_in_a_row_is_no_field() -> None:
     assert same(read([aside]), {(1, 2): 1.0})
 
 
+def test_positions_of_rows_that_do_not_say_whose_they_are_count_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wpinq.ingest.rows._columns.__defaults__", (4,))
+    person = wp.source("s", dst=int, person="src", at_most=1)
+    rows: list[Any] = [{"src": n, "dst": n} for n in range(12)]
+    rows[1], rows[9], rows[10] = (1, 1), (9, 9), {"src": 10}
+    with pytest.raises(SourceRejected) as caught:
+        wp.evaluate(person, {"s": iter(rows)})
+    assert caught.value.positions == (1, 9, 10)
+
+
 def test_a_structured_value_is_read_by_name_with_or_without_a_dimension() -> None:
     array = np.array((2, 1), dtype=[("dst", "i8"), ("src", "i8")])
     assert same(read([array, array[()]]), {(1, 2): 2.0})

@@ -120,11 +120,8 @@ def _columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[
             yield [given], faults
             continue
         assert isinstance(type_, TupleOf)
-        if ID in layout.types:
+        if ID in layout.types:  # by place, a field of the record would be taken for the id
             given = [_named(row, type_, position, faults) for position, row in enumerate(given)]
-            if faults:  # by place, a field of the record would be taken for the id
-                yield [[]] * width, faults
-                continue
         if not (set(map(type, given)) <= {tuple, list} and set(map(len, given)) <= {width}):
             given = [_spread(row, type_, position, faults) for position, row in enumerate(given)]
         yield [list(map(itemgetter(i), given)) for i in range(width)], faults
@@ -142,7 +139,7 @@ def _named(row: Any, type_: TupleOf, position: int, faults: Faults) -> Any:
     except Exception:  # of the row's own code, whose words may quote it
         reason = OWN_CODE_FAILS
     faults[position] = reason
-    return None
+    return (None,) * len(type_.elements)
 
 
 def _spread(row: Any, type_: TupleOf, position: int, faults: Faults) -> Sequence[object]:
